@@ -1,0 +1,1 @@
+"""The service: graphs, datasets and fits behind HTTP. The numbers are made by `engine`."""

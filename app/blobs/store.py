@@ -1,0 +1,99 @@
+"""What a blob store promises."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self
+
+from app.domain.errors import NotFound
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Stored bytes: the SHA-256 of them in hexadecimal, and how many there are."""
+
+    digest: str
+    size: int
+
+
+def is_digest(text: str) -> bool:
+    """Whether `text` is spelled as a digest: 64 hexadecimal digits in lower case."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def checked_digest(digest: str) -> str:
+    """Return `digest`; NotFound if it is not spelled as one. Ask this before a path is made of it."""
+    if not is_digest(digest):
+        raise NotFound(f"there is no blob {digest[:80]!r}: a digest is 64 hexadecimal digits in lower case")
+    return digest
+
+
+class BlobWriter(Protocol):
+    """Takes bytes as they come. Leave its context without `commit`, and nothing is left of them."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes were written so far."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what was written so far, in hexadecimal."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Take more bytes; StorageFull if there is no room for them."""
+        ...
+
+    def commit(self) -> Blob:
+        """Make what was written a blob that survives a power cut, and return it. To be called once, last."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+
+class BlobStore(Protocol):
+    """Bytes by digest. NotFound if there is no such blob; to delete one that is not there is no error."""
+
+    def writer(self) -> BlobWriter:
+        """Open a new blob for writing."""
+        ...
+
+    def put(self, content: bytes | BinaryIO) -> Blob:
+        """Store bytes, or all that is left in an open file."""
+        ...
+
+    def adopt(self, path: Path) -> Blob:
+        """Move a finished local file in: afterwards it is a blob, and gone from `path`.
+
+        Made by this server's own processes, on the file system of the store, and not open for writing any more.
+        """
+        ...
+
+    def open(self, digest: str) -> BinaryIO:
+        """Open the blob for reading; the caller closes it."""
+        ...
+
+    def local_path(self, digest: str) -> Path:
+        """Return where a process of this machine finds the blob's bytes, for reading or mapping only."""
+        ...
+
+    def size(self, digest: str) -> int:
+        """Return how many bytes the blob has."""
+        ...
+
+    def delete(self, digest: str) -> None:
+        """Delete the blob, if it is there. Whoever has it open can read on."""
+        ...
+
+    def digests(self) -> Iterator[str]:
+        """Yield the digest of every blob, in no order."""
+        ...

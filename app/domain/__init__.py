@@ -1,0 +1,1 @@
+"""Records, state machines and errors in plain Python: no input, no output."""

@@ -1,0 +1,25 @@
+"""A checkpoint as the service keeps it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRecord:
+    """A safetensors file with everything a fit needs to go on, or that a client uploaded (`fit_id` is None).
+
+    `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone.
+    """
+
+    id: str
+    fit_id: str | None
+    graph_id: str
+    step: int
+    epoch: int
+    digest: str
+    size_bytes: int
+    metrics: dict[str, Any]
+    created_at: datetime
+    is_best: bool
+    deleted: bool

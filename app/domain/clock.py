@@ -1,0 +1,56 @@
+"""The one way to ask for the time, so that a test can hold it still."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for what is written down, monotonic time for what is measured."""
+
+    def now(self) -> datetime:
+        """Return the wall time, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds from an arbitrary origin; never goes back."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Return the machine's wall time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic time in seconds."""
+        return time.monotonic()
+
+
+class ManualClock:
+    """A clock for tests: moves only when told to."""
+
+    def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self._start = start
+        self._elapsed = 0.0
+
+    def now(self) -> datetime:
+        """Return the start plus what has been advanced."""
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        """Return the seconds that have been advanced."""
+        return self._elapsed
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass."""
+        self._elapsed += seconds
+
+
+def rfc3339(moment: datetime) -> str:
+    """Spell an aware `moment` in UTC with milliseconds: `2026-01-31T12:00:00.250Z` (RFC 3339)."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment!r} has no time zone; pass an aware datetime")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

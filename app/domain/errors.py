@@ -1,0 +1,234 @@
+# ruff: noqa: N818 (a class is named as its answer is: NotFound, Conflict)
+"""The one tree of errors the service answers with.
+
+Every class carries what a problem document needs (RFC 9457): a stable `code`, the HTTP `status` and a `title`.
+Every instance carries a `detail` that names the thing, the value and what to change; `findings` that point into
+the request; and `headers` that must survive into the answer.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+SECONDS_UNTIL_RETRY = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault in a request: a JSON pointer to it (`""` is the whole body), a stable code, and advice."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class AdjointError(Exception):
+    """Root of the tree. Raised as itself it means a fault of the server."""
+
+    code: str = "internal"
+    status: int = 500
+    title: str = "The server failed"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        findings: Iterable[Finding] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep `detail`; `code` replaces the class's where a more precise one helps a program decide."""
+        super().__init__(detail)
+        self.detail = detail
+        self.findings = tuple(findings)
+        self.headers: Mapping[str, str] = MappingProxyType(dict(headers or {}))
+        if code is not None:
+            self.code = code
+
+
+class Unparsable(AdjointError):
+    """The request body is not in the format it claims to be in."""
+
+    code = "unparsable"
+    status = 400
+    title = "The request cannot be parsed"
+
+
+class Unauthorized(AdjointError):
+    """No key was sent, or one that this server does not know."""
+
+    code = "unauthorized"
+    status = 401
+    title = "A key is required"
+
+    def __init__(self, detail: str, *, code: str | None = None) -> None:
+        """Tell the client which scheme to use, as RFC 9110 demands of a 401."""
+        super().__init__(detail, code=code, headers={"WWW-Authenticate": 'Bearer realm="adjoint"'})
+
+
+class Forbidden(AdjointError):
+    """The request is understood and refused, whoever sends it (a foreign Host or Origin, for example)."""
+
+    code = "forbidden"
+    status = 403
+    title = "The request is refused"
+
+
+class NotFound(AdjointError):
+    """There is no such thing, and as far as is known there never was."""
+
+    code = "not_found"
+    status = 404
+    title = "Not found"
+
+
+class Conflict(AdjointError):
+    """The request does not fit the present state of the thing it names."""
+
+    code = "conflict"
+    status = 409
+    title = "Conflict with the present state"
+
+
+class Gone(AdjointError):
+    """The thing existed; its content was deleted."""
+
+    code = "gone"
+    status = 410
+    title = "Deleted"
+
+
+class LengthRequired(AdjointError):
+    """The request needs a Content-Length."""
+
+    code = "length_required"
+    status = 411
+    title = "Length required"
+
+
+class PreconditionFailed(AdjointError):
+    """`If-Match` names another version of the thing than the present one."""
+
+    code = "precondition_failed"
+    status = 412
+    title = "Precondition failed"
+
+
+class TooLarge(AdjointError):
+    """The request, or what it expands to, exceeds a limit of this server."""
+
+    code = "too_large"
+    status = 413
+    title = "Too large"
+
+    def __init__(self, detail: str, *, limit: int, code: str | None = None, findings: Iterable[Finding] = ()) -> None:
+        """Keep the `limit` that was exceeded, in the unit that `detail` speaks of."""
+        super().__init__(detail, code=code, findings=findings)
+        self.limit = limit
+
+
+class UnsupportedMedia(AdjointError):
+    """The request's content type or encoding is not one that this route reads."""
+
+    code = "unsupported_media_type"
+    status = 415
+    title = "Unsupported media type"
+
+
+class RangeNotSatisfiable(AdjointError):
+    """The requested byte range lies outside the content."""
+
+    code = "range_not_satisfiable"
+    status = 416
+    title = "Range not satisfiable"
+
+    def __init__(self, detail: str, *, size_bytes: int) -> None:
+        """Tell the client how long the content is."""
+        super().__init__(detail, headers={"Content-Range": f"bytes */{size_bytes}"})
+
+
+class Invalid(AdjointError):
+    """The request is well-formed and says something that cannot be done."""
+
+    code = "invalid"
+    status = 422
+    title = "Invalid request"
+
+
+class IdempotencyMismatch(AdjointError):
+    """An Idempotency-Key was sent again with another body."""
+
+    code = "idempotency_key_reused"
+    status = 422
+    title = "Idempotency key reused"
+
+
+class RetryLater(AdjointError):
+    """A refusal that time cures; carries `Retry-After`. Raise one of its subclasses."""
+
+    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY) -> None:
+        """Ask the client to come back after `retry_after` seconds."""
+        super().__init__(detail, headers={"Retry-After": str(retry_after)})
+
+
+class IdempotencyInFlight(RetryLater):
+    """The first request with this Idempotency-Key is still being answered."""
+
+    code = "idempotency_in_flight"
+    status = 409
+    title = "The same request is being answered"
+
+
+class QueueFull(RetryLater):
+    """The queue holds as many fits as this server accepts."""
+
+    code = "queue_full"
+    status = 429
+    title = "The queue is full"
+
+
+class Draining(RetryLater):
+    """The server is shutting down and takes no new work."""
+
+    code = "draining"
+    status = 503
+    title = "The server is shutting down"
+
+
+class DatabaseBusy(RetryLater):
+    """Another program (a backup, a person's shell) keeps the database locked for longer than we wait."""
+
+    code = "database_busy"
+    status = 503
+    title = "The database is busy"
+
+
+class StorageFull(AdjointError):
+    """The disk (or its quota) has no room for what was to be written."""
+
+    code = "storage_full"
+    status = 507
+    title = "Storage is full"
+
+
+class DataDirectoryInUse(AdjointError):
+    """Another server holds the data directory; met at start, never in an answer."""
+
+    code = "data_directory_in_use"
+    status = 503
+    title = "The data directory is in use"
+
+
+class DatabaseUnusable(AdjointError):
+    """The database file cannot be used as it is; met at start, never in an answer."""
+
+    code = "database_unusable"
+    status = 503
+    title = "The database cannot be used"
+
+
+class BadMessage(AdjointError):
+    """What came down the pipe between server and worker is not a message of theirs."""
+
+    code = "bad_message"
+    title = "The worker's message cannot be read"

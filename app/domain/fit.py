@@ -1,0 +1,121 @@
+"""A fit and the states it may be in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from app.domain.errors import Conflict
+
+
+class FitState(StrEnum):
+    """Where a fit is in its life. The -ing states last while a process may still write for it."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+TERMINAL = frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED})
+# What a free worker may take. An interrupted fit lost its process and goes on from its last checkpoint.
+CLAIMABLE = (FitState.QUEUED, FitState.INTERRUPTED)
+
+TRANSITIONS: Mapping[FitState, frozenset[FitState]] = MappingProxyType(
+    {
+        FitState.QUEUED: frozenset({FitState.STARTING, FitState.PAUSED, FitState.CANCELLED, FitState.FAILED}),
+        FitState.STARTING: frozenset(
+            {
+                FitState.RUNNING,
+                FitState.PAUSING,
+                FitState.CANCELLING,
+                FitState.CANCELLED,
+                FitState.INTERRUPTED,
+                FitState.FAILED,
+            }
+        ),
+        FitState.RUNNING: frozenset(
+            {
+                FitState.PAUSING,
+                FitState.CANCELLING,
+                FitState.CANCELLED,
+                FitState.INTERRUPTED,
+                FitState.SUCCEEDED,
+                FitState.FAILED,
+            }
+        ),
+        # A process that dies while pausing or cancelling has done what was asked of it: it is not "interrupted",
+        # which would start it again against the client's wish.
+        FitState.PAUSING: frozenset(
+            {FitState.PAUSED, FitState.CANCELLING, FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED}
+        ),
+        FitState.PAUSED: frozenset({FitState.QUEUED, FitState.CANCELLED}),
+        FitState.CANCELLING: frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED}),
+        FitState.INTERRUPTED: frozenset({FitState.STARTING, FitState.PAUSED, FitState.CANCELLED, FitState.FAILED}),
+        # A finished fit can be extended: it queues again and goes on from its last checkpoint.
+        FitState.CANCELLED: frozenset({FitState.QUEUED}),
+        FitState.SUCCEEDED: frozenset({FitState.QUEUED}),
+        FitState.FAILED: frozenset({FitState.QUEUED}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FitRecord:
+    """A fit: what was asked (`request`), how far it is, and how it ended.
+
+    `attempt` counts the processes started for it so far, `attempts_max` bounds them; a higher `priority` is claimed
+    first; `version` grows by one with every update and guards against lost ones.
+    """
+
+    id: str
+    state: FitState
+    phase: str
+    graph_id: str
+    dataset_id: str
+    request: dict[str, Any]
+    labels: dict[str, str]
+    step: int
+    total_steps: int
+    epoch: int
+    latest: dict[str, Any]
+    best: dict[str, Any] | None
+    attempt: int
+    attempts_max: int
+    error: dict[str, Any] | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    priority: int
+    version: int
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nothing more happens unless a client asks for it."""
+        return self.state in TERMINAL
+
+    @property
+    def progress(self) -> float:
+        """The part done, 0 to 1; a fit that stopped early with success is done."""
+        if self.state is FitState.SUCCEEDED:
+            return 1.0
+        return min(1.0, self.step / self.total_steps) if self.total_steps > 0 else 0.0
+
+    def to(self, state: FitState, **changes: Any) -> "FitRecord":
+        """Return this fit in `state` with other fields changed as well; Conflict if the move is not in TRANSITIONS."""
+        allowed = TRANSITIONS[self.state]
+        if state not in allowed:
+            known = ", ".join(sorted(allowed))
+            raise Conflict(
+                f"fit {self.id} is {self.state} and cannot become {state}; from here it can become: {known}",
+                code="illegal_transition",
+            )
+        return replace(self, state=state, **changes)

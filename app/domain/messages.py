@@ -1,0 +1,145 @@
+"""What the server and a worker say to each other, one JSON object a message. Arrays never travel this way.
+
+JSON is Python's dialect here (NaN and Infinity allowed): a diverged loss must reach the server as it is.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, Literal
+
+from app.domain.errors import BadMessage
+
+Outcome = Literal["succeeded", "cancelled", "drained"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """To the worker, once: what to fit. Columns map a name to the local path of its `.npy` file.
+
+    `resume_from` is the local path of the checkpoint to go on from; `staging` a folder that only this attempt writes.
+    """
+
+    fit_id: str
+    attempt: int
+    token: str
+    definition: dict[str, Any]
+    request: dict[str, Any]
+    columns: dict[str, str]
+    validation_columns: dict[str, str] | None
+    resume_from: str | None
+    staging: str
+    executor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """To the worker: write a checkpoint at the next step, then stop (`cancel`) or free the worker (`drain`)."""
+
+    kind: Literal["cancel", "drain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """From the worker: its process is up."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """From the worker: what it is doing now, in a word."""
+
+    phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """From the worker: metric rows as JSON text (each with its `seq`), and where the fit stands after them."""
+
+    rows: list[str]
+    step: int
+    epoch: int
+    latest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointWritten:
+    """From the worker: a finished checkpoint file in its staging folder. `metric_seq` is the last row before it."""
+
+    path: str
+    step: int
+    epoch: int
+    metric_seq: int
+    metrics: dict[str, Any]
+    digest: str
+    size_bytes: int
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """From the worker: a line for the fit's journal."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """From the worker, last: it ended as it should."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """From the worker, last: it cannot go on, and starting it again would not help."""
+
+    code: str
+    detail: str
+
+
+Message = Assignment | Control | Started | Phase | Points | CheckpointWritten | Log | Finished | Failed
+
+_TAGS: Mapping[str, type[Message]] = MappingProxyType(
+    {
+        "assignment": Assignment,
+        "control": Control,
+        "started": Started,
+        "phase": Phase,
+        "points": Points,
+        "checkpoint": CheckpointWritten,
+        "log": Log,
+        "finished": Finished,
+        "failed": Failed,
+    }
+)
+_TAG_OF = MappingProxyType({message: tag for tag, message in _TAGS.items()})
+
+
+def encode(message: Message) -> bytes:
+    """Spell `message` as UTF-8 JSON with its `type`."""
+    document = {"type": _TAG_OF[type(message)]}
+    document.update((field.name, getattr(message, field.name)) for field in fields(message))
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> Message:
+    """Read what `encode` wrote; BadMessage if it is not exactly that."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadMessage(f"a message of {len(data)} bytes is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise BadMessage(f"a message is a JSON object, not {type(document).__name__}")
+    tag = document.pop("type", None)
+    kind = _TAGS.get(tag) if isinstance(tag, str) else None
+    if kind is None:
+        raise BadMessage(f"unknown message type {tag!r}; known: {', '.join(_TAGS)}")
+    expected = {field.name for field in fields(kind)}
+    if document.keys() != expected:
+        wrong = sorted(document.keys() ^ expected)
+        raise BadMessage(f"a {tag} message has these fields missing or too many: {', '.join(wrong)}")
+    return kind(**document)

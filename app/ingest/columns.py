@@ -1,0 +1,208 @@
+"""The columns of a data set on their way to disk: one canonical `.npy` file each, in C order and little-endian."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ingest.errors import IngestError, too_large
+from app.ingest.limits import IngestLimits
+from app.ingest.npy_header import canonical_header
+from app.ingest.statistics import Statistics
+
+CHUNK_BYTES = 4 << 20
+_BUFFER_BYTES = 8 << 10  # a file of 10 000 columns buffers 80 MB at most
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,62}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedColumn:
+    """One finished column: `rows` values of `dtype`, each of `shape`, in the `.npy` file at `path`.
+
+    `minimum`, `maximum` and `mean` are over finite values; `missing` counts NaN; `classes` names the codes of text.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    path: Path
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    missing: int
+    classes: tuple[str, ...] | None = None
+
+
+def pointer_to(name: str) -> str:
+    """JSON pointer to the column `name`, which must be a valid one (those need no escaping)."""
+    return f"/columns/{name}"
+
+
+class ColumnWriter:
+    """Writes one column block by block; made by `ColumnSet.open`."""
+
+    def __init__(self, owner: "ColumnSet", path: Path, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self.name = name
+        self.dtype = dtype.newbyteorder("<")
+        self.shape = shape
+        self.classes: tuple[str, ...] | None = None
+        self._owner = owner
+        self._path = path
+        self._start()
+
+    def _start(self) -> None:
+        self._statistics = Statistics()
+        self._elements = 0
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._path.write_bytes(canonical_header(self.dtype, (0, *self.shape)))
+
+    def append(self, block: NDArray[Any]) -> None:
+        """Add values in row-major order; a block may end within a row. Converts the byte order only."""
+        flat = np.ascontiguousarray(block).reshape(-1).astype(self.dtype, casting="equiv", copy=False)
+        if flat.dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
+            raise IngestError("bad_value", pointer_to(self.name), "a boolean byte is neither 0 nor 1; save it as uint8")
+        self._owner.spend(self.name, flat.nbytes)
+        self._statistics.add(flat)
+        self._elements += flat.size
+        self._pending.append(flat.tobytes() if flat.nbytes < _BUFFER_BYTES else b"")
+        self._pending_bytes += flat.nbytes
+        if flat.nbytes >= _BUFFER_BYTES:
+            self._flush(flat.data)
+        elif self._pending_bytes >= _BUFFER_BYTES:
+            self._flush(b"")
+
+    def _flush(self, last: bytes | memoryview) -> None:
+        with self._path.open("ab", buffering=0) as file:
+            for data in (b"".join(self._pending), last):
+                _write_all(file, data)
+        self._pending.clear()
+        self._pending_bytes = 0
+
+    def convert(self, dtype: np.dtype[Any], function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+        """Replace what was written so far by `function` of it, in `dtype`."""
+        self._flush(b"")
+        old = self._path.with_suffix(".old")
+        self._path.rename(old)
+        source_dtype, elements = self.dtype, self._elements
+        self._owner.refund(elements * source_dtype.itemsize)
+        self.dtype = dtype.newbyteorder("<")
+        self._start()
+        for block in _stored_blocks(old, source_dtype, (0, *self.shape), elements):
+            self.append(function(block))
+        old.unlink()
+
+    def finish(self) -> int:
+        """Write what is buffered and the header with the true number of rows, which is returned."""
+        self._flush(b"")
+        rows = self._elements // prod(self.shape)
+        with self._path.open("r+b") as file:
+            file.write(canonical_header(self.dtype, (rows, *self.shape)))
+        return rows
+
+    def report(self) -> IngestedColumn:
+        """The finished column."""
+        seen = self._statistics
+        name = self.dtype.name
+        return IngestedColumn(
+            self.name, name, self.shape, self._path, seen.minimum, seen.maximum, seen.mean, seen.missing, self.classes
+        )
+
+
+def _write_all(file: Any, data: bytes | memoryview) -> None:
+    view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+    while view:
+        view = view[file.write(view) :]
+
+
+def _stored_blocks(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], elements: int) -> Iterator[NDArray[Any]]:
+    per_block = CHUNK_BYTES // dtype.itemsize
+    with path.open("rb") as file:
+        file.seek(len(canonical_header(dtype, shape)))
+        for start in range(0, elements, per_block):
+            yield np.fromfile(file, dtype, min(per_block, elements - start))
+
+
+class ColumnSet:
+    """All columns of one data set, written into the folder `target` under names of our own."""
+
+    def __init__(self, target: Path, limits: IngestLimits) -> None:
+        self.limits = limits
+        self.target = target
+        self.dataset_name: str | None = None
+        self._writers: dict[str, ColumnWriter] = {}
+        self._left = limits.max_expanded_bytes
+
+    def check_name(self, name: str, where: str) -> None:
+        """Refuse a name that is malformed or taken; `where` tells the client which one is meant ("column 3")."""
+        if _NAME.fullmatch(name) is None:
+            raise IngestError(
+                "bad_name", "/columns", f"{where}: a column name is a letter or _, then up to 62 of A-Z a-z 0-9 _ . -"
+            )
+        if name in self._writers:
+            raise IngestError("duplicate_name", pointer_to(name), f"{where}: {name!r} is taken; rename one column")
+
+    def check_count(self, count: int) -> None:
+        """Refuse more columns than the limit."""
+        if count > self.limits.max_columns:
+            raise too_large("too_many_columns", "/columns", "columns", self.limits.max_columns)
+
+    def check_shape(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        """Refuse a column whose declared `shape` (rows first) is empty or too large."""
+        pointer = pointer_to(name)
+        if not shape or shape[0] == 0:
+            raise IngestError("no_rows", pointer, f"column {name!r} has no rows; its first dimension counts the rows")
+        if len(shape) > self.limits.max_rank:
+            detail = f"column {name!r} has rank {len(shape)}; the largest is {self.limits.max_rank}"
+            raise IngestError("bad_shape", pointer, detail)
+        if 0 in shape:
+            raise IngestError("bad_shape", pointer, f"column {name!r} has a dimension of size 0, so it holds no values")
+        if shape[0] > self.limits.max_rows:
+            raise too_large("too_many_rows", pointer, "rows", self.limits.max_rows)
+        if prod(shape) * dtype.itemsize > self._left:
+            raise self._expanded(name)
+
+    def open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], where: str = "column") -> ColumnWriter:
+        """Start a column of values of `shape` (without rows) whose number of rows is not known yet."""
+        self.check_name(name, where)
+        self.check_count(len(self._writers) + 1)
+        self.check_shape(name, dtype, (1, *shape))
+        path = self.target / f"{len(self._writers):05d}.npy"
+        writer = ColumnWriter(self, path, name, dtype, shape)
+        self._writers[name] = writer
+        return writer
+
+    def spend(self, name: str, size_bytes: int) -> None:
+        """Count bytes about to be written against the limit."""
+        self._left -= size_bytes
+        if self._left < 0:
+            raise self._expanded(name)
+
+    def refund(self, size_bytes: int) -> None:
+        """Take back what `spend` counted, for bytes that are written again."""
+        self._left += size_bytes
+
+    def _expanded(self, name: str) -> IngestError:
+        limit = self.limits.max_expanded_bytes
+        return too_large("expanded_too_large", pointer_to(name), "bytes once unpacked", limit)
+
+    def finish(self) -> tuple[int, tuple[IngestedColumn, ...]]:
+        """Finish every column; returns the number of rows, which must be equal, and the columns."""
+        if not self._writers:
+            raise IngestError("no_columns", "/columns", "the file holds no columns; a data set needs at least one")
+        rows = {name: writer.finish() for name, writer in self._writers.items()}
+        first_name, first = next(iter(rows.items()))
+        for name, count in rows.items():
+            if count == 0:
+                raise IngestError("no_rows", pointer_to(name), f"column {name!r} has no rows; a data set needs one")
+            if count != first:
+                detail = f"column {name!r} has {count} rows and {first_name!r} has {first}; make them equal"
+                raise IngestError("unequal_rows", pointer_to(name), detail)
+        if first > self.limits.max_rows:
+            raise too_large("too_many_rows", "/columns", "rows", self.limits.max_rows)
+        return first, tuple(writer.report() for writer in self._writers.values())

@@ -1,0 +1,148 @@
+"""The records of a CSV file by RFC 4180: commas, double quotes, LF or CRLF."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedReader
+from itertools import chain
+
+from app.ingest.errors import IngestError, too_large
+from app.ingest.limits import IngestLimits
+from app.ingest.text_lines import BOM, decode, line_pointer
+
+_BLOCK_BYTES = 1 << 19  # cells of a block of this size still fit the processor's cache
+_NOT_SEPARATORS = bytes(set(range(256)) - set(b",\n"))
+_NUMBERS_AND_SEPARATORS = b"0123456789+-.eE,\n"
+_QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)"(?=,|\Z)')
+_PLAIN = re.compile(r'[^",]*+(?=,|\Z)')
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Consecutive records of `width` cells, row after row in `cells`, and the line on which each one starts.
+
+    `numeric` promises that no cell holds a character that numbers do not have.
+    """
+
+    cells: list[str]
+    width: int
+    lines: Sequence[int]
+    numeric: bool
+
+    def columns(self, start: int, stop: int) -> list[str]:
+        """The cells of some neighbouring columns, in row-major order."""
+        if stop - start == 1:
+            return self.cells[start :: self.width]
+        if stop - start == self.width:
+            return self.cells
+        rows = range(start, len(self.cells), self.width)
+        return list(chain.from_iterable(self.cells[first : first + stop - start] for first in rows))
+
+
+class RecordReader:
+    """Reads the header, then the other records block by block."""
+
+    def __init__(self, file: BufferedReader, limits: IngestLimits) -> None:
+        self._file = file
+        self._limits = limits
+        self._line = 1
+        self._blank = 0
+        if file.read(len(BOM)) != BOM:
+            file.seek(0)
+
+    def header(self) -> list[str]:
+        """Cells of the first record; none if the file is empty."""
+        first = list(self._records(self._whole_records(0)))
+        return first[0][1] if first else []
+
+    def blocks(self, width: int) -> Iterator[Records]:
+        """All further records, each of which must have `width` cells."""
+        row_separators = b"," * (width - 1) + b"\n"
+        while data := self._whole_records(min(_BLOCK_BYTES, self._limits.max_record_bytes)):
+            block = self._plain_block(data, width, row_separators) or self._careful_block(data, width)
+            if block.cells:
+                yield block
+
+    def _whole_records(self, size: int) -> bytes:
+        """About `size` bytes that end with a record, which is where the quotes so far are balanced."""
+        most = self._limits.max_record_bytes
+        parts = [self._file.read(size)]
+        quotes = parts[0].count(b'"')
+        more = 0
+        while line := self._file.readline(most + 1 - more):
+            parts.append(line)
+            more += len(line)
+            if more > most:
+                raise too_large("record_too_long", line_pointer(self._line), "bytes in one record", most)
+            quotes += line.count(b'"')
+            if quotes % 2 == 0:
+                break
+        return b"".join(parts)
+
+    def _plain_block(self, data: bytes, width: int, row_separators: bytes) -> Records | None:
+        """The usual case, at speed: no quotes, no blank lines, every record of the right width."""
+        data = data.replace(b"\r\n", b"\n")
+        if not data.endswith(b"\n"):
+            data += b"\n"
+        rows = data.count(b"\n")
+        if b'"' in data or b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or self._blank:
+            return None
+        if data.translate(None, _NOT_SEPARATORS) != row_separators * rows:
+            return None
+        lines = range(self._line, self._line + rows)
+        numeric = not data.translate(None, _NUMBERS_AND_SEPARATORS)
+        cells = decode(data, lines.start)[:-1].replace("\n", ",").split(",")
+        self._line = lines.stop
+        return Records(cells, width, lines, numeric)
+
+    def _careful_block(self, data: bytes, width: int) -> Records:
+        cells: list[str] = []
+        lines: list[int] = []
+        for number, record in self._records(data):
+            if len(record) != width:
+                detail = f"line {number} has {len(record)} cells and the header has {width}; make them equal"
+                raise IngestError("ragged", line_pointer(number), detail)
+            cells += record
+            lines.append(number)
+        return Records(cells, width, lines, numeric=False)
+
+    def _records(self, data: bytes) -> Iterator[tuple[int, list[str]]]:
+        """Line number and cells of every record in `data`; blank lines are taken at the end of the file only."""
+        lines = iter(decode(data, self._line).split("\n")[: None if not data.endswith(b"\n") else -1] if data else [])
+        for line in lines:
+            number, record = self._line, line
+            while record.count('"') % 2:
+                more = next(lines, None)
+                if more is None:
+                    raise _bad_quoting("a quote is opened and never closed", number)
+                record += "\n" + more
+                self._line += 1
+            self._line += 1
+            if not record.removesuffix("\r"):
+                self._blank = self._blank or number
+            elif self._blank:
+                detail = f'line {self._blank} is blank; remove it, or write "" for a missing value'
+                raise IngestError("ragged", line_pointer(self._blank), detail)
+            else:
+                yield number, _cells(record.removesuffix("\r"), number)
+
+
+def _cells(record: str, number: int) -> list[str]:
+    if '"' not in record:
+        if "\r" in record:
+            raise _bad_quoting("a carriage return within the line; end lines with LF or CRLF", number)
+        return record.split(",")
+    cells: list[str] = []
+    position = 0
+    while position <= len(record):
+        quoted = record.startswith('"', position)
+        match = (_QUOTED if quoted else _PLAIN).match(record, position)
+        if match is None:
+            raise _bad_quoting('a quote within a cell; quote the whole cell and double the quote: "say ""hi"""', number)
+        cells.append(match[1].replace('""', '"') if quoted else match[0])
+        position = match.end() + 1
+    return cells
+
+
+def _bad_quoting(why: str, number: int) -> IngestError:
+    return IngestError("bad_quoting", line_pointer(number), f"line {number}: {why}")

@@ -1,0 +1,83 @@
+"""`.npy`: one array, which becomes one column."""
+
+from collections.abc import Iterator
+from io import BufferedReader
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ingest.columns import CHUNK_BYTES, ColumnSet
+from app.ingest.confinement import room_to_map
+from app.ingest.errors import IngestError
+from app.ingest.npy_header import NpyHeader, read_header
+from app.ingest.options import IngestOptions
+from app.ingest.sources import Region, Source
+
+_GATHER_BYTES = 32 << 20
+
+
+def read_npy(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
+    """Read a whole file as the column `options.column`."""
+    read_array(Region(file, 0, size_bytes), options.column, columns, where="the column")
+
+
+def read_array(source: Source, name: str, columns: ColumnSet, where: str) -> None:
+    """Read the `.npy` content of `source`, to its exact end, as the column `name`."""
+    columns.check_name(name, where)
+    header = read_header(source, columns.limits.max_npy_header_bytes)
+    columns.check_shape(name, header.dtype, header.shape)
+    check_length(prod(header.shape) * header.dtype.itemsize, source.remaining, name)
+    writer = columns.open(name, header.dtype, header.shape[1:], where)
+    in_order = not header.fortran_order or len(header.shape) == 1
+    blocks = stream(source, header.dtype) if in_order else _fortran_blocks(source, header, columns.target)
+    for block in blocks:
+        writer.append(block)
+
+
+def check_length(needed: int, given: int, name: str) -> None:
+    """Refuse an array whose bytes are not exactly as many as its shape and dtype need."""
+    if needed != given:
+        code = "truncated" if given < needed else "trailing_bytes"
+        detail = f"array {name!r} needs {needed} bytes by its shape and dtype, and {given} follow its header"
+        raise IngestError(code, f"/columns/{name}", detail)
+
+
+def stream(source: Source, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    """The rest of `source` as flat blocks of `dtype`; a block is overwritten by the next one."""
+    buffer = np.empty(min(CHUNK_BYTES, source.remaining) // dtype.itemsize, dtype)
+    while source.remaining:
+        block = buffer[: source.remaining // dtype.itemsize]
+        source.read_into(block.view(np.uint8).data)
+        yield block
+
+
+def _fortran_blocks(source: Source, header: NpyHeader, target: Path) -> Iterator[NDArray[Any]]:
+    """Blocks in C order of an array stored in Fortran order, by way of a file that can be mapped."""
+    spool = target / "fortran.tmp"
+    size_bytes = source.remaining
+    with spool.open("wb", buffering=0) as file:
+        for block in stream(source, np.dtype(np.uint8)):
+            file.write(block.data)
+    with room_to_map(size_bytes):
+        stored = np.memmap(spool, header.dtype, "r", shape=header.shape, order="F")
+        yield from _gathered(stored)
+        del stored
+    spool.unlink()
+
+
+def _gathered(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """`array` in C order, in blocks of bounded size."""
+    if array.nbytes <= _GATHER_BYTES or array.ndim == 0:
+        yield np.ascontiguousarray(array)
+        return
+    row_bytes = array.nbytes // array.shape[0]
+    step = _GATHER_BYTES // row_bytes
+    if step == 0:
+        for row in array:
+            yield from _gathered(row)
+    else:
+        for start in range(0, array.shape[0], step):
+            yield np.ascontiguousarray(array[start : start + step])

@@ -1,0 +1,55 @@
+"""JSON without its ambiguities: no NaN, no duplicate keys, bounded depth, no lone surrogates, UTF-8 only."""
+
+import json
+import re
+from typing import Any, NoReturn
+
+import numpy as np
+
+from app.ingest.errors import IngestError
+
+_CHUNK = 1 << 20
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STEP = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # +1 and -1 as int8
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
+
+
+def parse_json(data: bytes, max_depth: int, pointer: str = "") -> Any:
+    """The value that `data` spells; `pointer` is named by errors."""
+    if data.count(b"[") + data.count(b"{") > max_depth and _depth(data) > max_depth:
+        raise IngestError("too_deep", pointer, f"JSON is nested deeper than {max_depth}; send flat data and its shape")
+    try:
+        return _DECODER.decode(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise IngestError("bad_utf8", pointer, "the text is not UTF-8; save it in that encoding") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise IngestError("bad_json", pointer, f"this is not JSON: {error.msg} ({where})") from None
+    except IngestError as error:
+        raise IngestError(error.code, pointer, error.detail) from None
+    except ValueError:  # an integer of more digits than Python converts
+        raise IngestError("number_out_of_range", pointer, "an integer has thousands of digits") from None
+
+
+def _depth(data: bytes) -> int:
+    """Deepest nesting of brackets outside strings, counted without recursion."""
+    steps = _STRING.sub(b"", data).translate(_STEP, _NOT_BRACKETS)
+    depth = deepest = 0
+    for start in range(0, len(steps), _CHUNK):
+        depths = np.frombuffer(steps[start : start + _CHUNK], np.int8).cumsum(dtype=np.int64) + depth
+        depth, deepest = int(depths[-1]), max(deepest, int(depths.max()))
+    return deepest
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise IngestError("duplicate_key", "", "an object holds the same key twice; keep one of them")
+    return result
+
+
+def _refuse_constant(_text: str) -> NoReturn:
+    raise IngestError("bad_json", "", "JSON has no NaN and no Infinity; write null for a missing value")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)

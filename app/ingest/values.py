@@ -1,0 +1,144 @@
+"""A column made of numbers and texts, whose dtype is either declared or inferred as the values arrive.
+
+Inferred dtypes: whole numbers int64; other numbers, or whole numbers with missing ones, float32; truth values bool;
+texts are class codes in int64.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ingest.classes import ClassCoder, Locate
+from app.ingest.columns import ColumnSet, ColumnWriter, pointer_to
+from app.ingest.errors import IngestError
+
+Block = NDArray[Any] | list[str]
+"""Whole numbers (int64, or uint64 where that is declared), numbers (float64, NaN is missing), bools, or texts."""
+
+CLASS = "class"
+NUMERIC_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+
+_INFERRED: Mapping[str, np.dtype[Any]] = {
+    "i": np.dtype(np.int64),
+    "f": np.dtype(np.float32),
+    "b": np.dtype(np.bool_),
+}
+_WORDS = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "b": "truth values", "O": "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """What is known of a column before its values: `dtype` is a name of `NUMERIC_DTYPES`, `CLASS`, or None (infer)."""
+
+    name: str
+    dtype: str | None = None
+    shape: tuple[int, ...] = ()
+
+
+class ValueColumn:
+    """Takes blocks of values of one column, and writes them through a `ColumnWriter`."""
+
+    def __init__(self, plan: ColumnPlan, columns: ColumnSet, where: str = "column") -> None:
+        self.plan = plan
+        self._columns = columns
+        self._where = where
+        self._pointer = pointer_to(plan.name)
+        self._writer: ColumnWriter | None = None
+        self._coder: ClassCoder | None = None
+        columns.check_name(plan.name, where)
+
+    @property
+    def takes_text(self) -> bool | None:
+        """Whether the column holds text; None while that is open."""
+        if self._writer is None:
+            return None if self.plan.dtype is None else self.plan.dtype == CLASS
+        return self._coder is not None
+
+    def add(self, block: Block, locate: Locate) -> None:
+        """Append `block`, whose values are row-major; `locate` tells where in the file the k-th value is."""
+        if isinstance(block, list):
+            self._add_texts(block, locate)
+        elif self._coder is not None:
+            raise self._mixed(block, "text", locate)
+        else:
+            writer = self._writer or self._open(self._first_dtype(block))
+            if writer.dtype.kind == "i" and block.dtype.kind == "f" and self.plan.dtype is None:
+                writer.convert(np.dtype(np.float32), lambda whole: whole.astype(np.float32))
+            writer.append(self._cast(block, writer.dtype, locate))
+
+    def finish(self) -> None:
+        """Renumber classes in order of their names."""
+        if self._coder is not None and self._writer is not None:
+            self._writer.classes = self._coder.names()
+            self._writer.convert(np.dtype(np.int64), self._coder.sorted_codes())
+
+    def _open(self, dtype: np.dtype[Any]) -> ColumnWriter:
+        self._writer = self._columns.open(self.plan.name, dtype, self.plan.shape, self._where)
+        return self._writer
+
+    def _first_dtype(self, block: NDArray[Any]) -> np.dtype[Any]:
+        return _INFERRED[block.dtype.kind] if self.plan.dtype is None else np.dtype(self.plan.dtype)
+
+    def _add_texts(self, texts: Sequence[str], locate: Locate) -> None:
+        if self._coder is None:
+            if self._writer is not None or self.plan.dtype not in (None, CLASS):
+                kind = self._writer.dtype.kind if self._writer else np.dtype(self.plan.dtype).kind
+                raise self._mixed(None, _WORDS[kind], locate)
+            if self.plan.shape:
+                raise IngestError("bad_value", self._pointer, "text is taken one value a row only, not in tensors")
+            self._coder = ClassCoder(self._pointer, self._columns.limits, strict=self.plan.dtype is None)
+            self._open(np.dtype(np.int64))
+        assert self._writer is not None
+        self._writer.append(self._coder.encode(texts, locate))
+
+    def _cast(self, block: NDArray[Any], dtype: np.dtype[Any], locate: Locate) -> NDArray[Any]:
+        """`block` in `dtype`, if no value changes its meaning; floats round to nearest."""
+        if dtype.kind == "f" and block.dtype.kind != "b":
+            return self._cast_to_float(block, dtype, locate)
+        if block.dtype.kind == "f" and dtype.kind in "iu":
+            raise self._not_whole(block, dtype, locate)
+        if block.dtype.kind == dtype.kind == "b":
+            return block
+        taken = "iu" if self.plan.dtype is None else "iub"
+        if block.dtype.kind not in "iu" or dtype.kind not in taken:
+            raise self._mixed(block, _WORDS[dtype.kind], locate)
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        outside = (block < low) | (block > high)
+        if outside.any():
+            raise self._out_of_range(outside, dtype, locate)
+        return block.astype(dtype)
+
+    def _cast_to_float(self, block: NDArray[Any], dtype: np.dtype[Any], locate: Locate) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            cast = block.astype(np.float64, copy=False).astype(dtype)
+        outside = np.isinf(cast)
+        if outside.any():
+            raise self._out_of_range(outside, dtype, locate)
+        return cast
+
+    def _not_whole(self, block: NDArray[Any], dtype: np.dtype[Any], locate: Locate) -> IngestError:
+        missing = np.isnan(block)
+        if missing.any():
+            detail = f"{locate(int(missing.argmax()))}: a value is missing, which only float columns can hold"
+            return IngestError("missing_value", self._pointer, detail)
+        bounds = np.iinfo(dtype)
+        outside = (block < float(bounds.min)) | (block >= float(bounds.max) + 1)
+        if outside.any():
+            return self._out_of_range(outside, dtype, locate)
+        where = locate(int((block != np.floor(block)).argmax()))
+        return IngestError("bad_value", self._pointer, f"{where}: {dtype.name} takes whole numbers without a point")
+
+    def _out_of_range(self, outside: NDArray[Any], dtype: np.dtype[Any], locate: Locate) -> IngestError:
+        where = locate(int(outside.reshape(-1).argmax()))
+        detail = f"{where}: the number does not fit {dtype.name}; declare a wider dtype"
+        return IngestError("number_out_of_range", self._pointer, detail)
+
+    def _mixed(self, block: NDArray[Any] | None, expected: str, locate: Locate) -> IngestError:
+        found = "text" if block is None else _WORDS[block.dtype.kind]
+        detail = f"from {locate(0)} on: {found} in a column of {expected}; a column holds one kind of value"
+        return IngestError("mixed_types", self._pointer, detail)

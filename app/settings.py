@@ -1,0 +1,93 @@
+"""The server's settings. The environment is read here and nowhere else."""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+MIB = 1024**2
+GIB = 1024**3
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only processes of this machine can reach a server bound to `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""
+
+    model_config = SettingsConfigDict(env_prefix="ADJOINT_", frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address to bind; any but loopback needs a key.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to bind; 0 lets the system choose one.")
+    data_dir: Path = Field(default=Path("adjoint-data"), description="Folder for the database and the blobs.")
+    workers: int = Field(
+        default_factory=_usable_cores, ge=1, le=1024, description="Worker processes; by default one for each core."
+    )
+    api_key: SecretStr | None = Field(
+        default=None, description="Key that clients must send; none is needed on loopback."
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=("localhost", "127.0.0.1", "[::1]"),
+        description="Host names that requests may carry, separated by commas; ports do not matter.",
+    )
+    max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Largest JSON body, in bytes.")
+    max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Largest upload, in bytes.")
+    max_expanded_bytes: int = Field(default=4 * GIB, ge=1024, description="Largest upload once unpacked, in bytes.")
+    max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
+    max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
+    max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    metrics_flush_seconds: float = Field(
+        default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
+    )
+    event_heartbeat_seconds: float = Field(
+        default=15.0, gt=0, le=300, description="Silence after which a stream says so."
+    )
+    drain_seconds: float = Field(
+        default=5.0, ge=0, le=600, description="Time that running fits have to stop at shutdown."
+    )
+    attempts_max: int = Field(default=4, ge=1, le=1000, description="Processes a fit may lose before it fails.")
+    storage_min_free_bytes: int = Field(
+        default=64 * MIB, ge=0, description="Free disk space below which writes are refused."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe level logged."
+    )
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("api_key", mode="after")
+    @classmethod
+    def _key_fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
+        # Compose files pass an unset key on as an empty one.
+        if value is None or not value.get_secret_value():
+            return None
+        key = value.get_secret_value()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ValueError("ADJOINT_API_KEY must be printable ASCII without spaces, to fit into a header")
+        return value
+
+    @model_validator(mode="after")
+    def _strangers_need_a_key(self) -> Self:
+        if self.api_key is None and not is_loopback(self.host):
+            raise ValueError(
+                f"the server refuses another address without a key: host is {self.host!r}; set ADJOINT_API_KEY, "
+                "or bind 127.0.0.1"
+            )
+        return self

@@ -1,0 +1,69 @@
+"""Checkpoints in the database. A deleted one stays on record, so that asking for it tells "deleted" from "unknown"."""
+
+from sqlalchemy import Connection, bindparam, false, insert, select, update
+
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.errors import NotFound
+from app.store.pages import Page, PageRequest, fetch_page
+from app.store.rows import values_of
+from app.store.tables import checkpoints
+
+_GET = select(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id"))
+_KEPT = select(checkpoints).where(checkpoints.c.deleted == false())
+_KEPT_OF_FIT = _KEPT.where(checkpoints.c.fit_id == bindparam("fit"))
+_NEWEST_FIRST = (checkpoints.c.step.desc(), checkpoints.c.id.desc())
+_LATEST = _KEPT_OF_FIT.order_by(*_NEWEST_FIRST).limit(1)
+_BEST = _KEPT_OF_FIT.where(checkpoints.c.is_best).order_by(*_NEWEST_FIRST).limit(1)
+_NO_LONGER_BEST = (
+    update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
+)
+_DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
+
+
+class Checkpoints:
+    """The checkpoints, within one unit of work."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, checkpoint: CheckpointRecord) -> None:
+        """Store a new checkpoint, whose blob must be durable by now. A best one takes the fit's title from the last."""
+        if checkpoint.is_best and checkpoint.fit_id is not None:
+            self._connection.execute(_NO_LONGER_BEST, {"fit": checkpoint.fit_id})
+        self._connection.execute(insert(checkpoints), values_of(checkpoint))
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord:
+        """Return the checkpoint, also a deleted one; NotFound if there is none."""
+        row = self._connection.execute(_GET, {"checkpoint_id": checkpoint_id}).first()
+        if row is None:
+            raise NotFound(f"there is no checkpoint {checkpoint_id!r}")
+        return CheckpointRecord(*row)
+
+    def list(self, page: PageRequest) -> Page[CheckpointRecord]:
+        """Return a page of the checkpoints that are not deleted."""
+        return fetch_page(self._connection, _KEPT, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
+
+    def for_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
+        """Return a page of the fit's checkpoints that are not deleted."""
+        statement = _KEPT.where(checkpoints.c.fit_id == fit_id)
+        return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
+
+    def kept(self, fit_id: str) -> tuple[CheckpointRecord, ...]:
+        """Return all of the fit's checkpoints that are not deleted, the furthest first."""
+        found = self._connection.execute(_KEPT_OF_FIT.order_by(*_NEWEST_FIRST), {"fit": fit_id})
+        return tuple(CheckpointRecord(*row) for row in found)
+
+    def latest(self, fit_id: str) -> CheckpointRecord | None:
+        """Return the fit's furthest checkpoint that is not deleted."""
+        row = self._connection.execute(_LATEST, {"fit": fit_id}).first()
+        return None if row is None else CheckpointRecord(*row)
+
+    def best(self, fit_id: str) -> CheckpointRecord | None:
+        """Return the fit's best checkpoint unless it is deleted."""
+        row = self._connection.execute(_BEST, {"fit": fit_id}).first()
+        return None if row is None else CheckpointRecord(*row)
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Mark the checkpoint as deleted; NotFound if there is none. Its blob is free once nothing refers to it."""
+        if self._connection.execute(_DELETE, {"checkpoint_id": checkpoint_id}).rowcount == 0:
+            raise NotFound(f"there is no checkpoint {checkpoint_id!r}")

@@ -1,0 +1,67 @@
+"""How Python values become columns: JSON as text, moments as integers, numbers without loss."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Text
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Return the microseconds from 1970 in UTC to the aware `moment`."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+class JsonText(TypeDecorator[Any]):
+    """A JSON value as text, in Python's dialect: NaN and Infinity survive, so that a diverged fit can be stored.
+
+    Text, not the database's own JSON type, so that integers of any size and floats read back to the same bits.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, _dialect: Dialect) -> str | None:
+        """Spell `value` as JSON; None is NULL."""
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    def process_result_value(self, value: Any, _dialect: Dialect) -> Any:
+        """Read the JSON back."""
+        return None if value is None else json.loads(value)
+
+
+class Timestamp(TypeDecorator[datetime]):
+    """An aware moment as microseconds since 1970 in UTC: exact, small, and in order."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> int | None:
+        """Count the microseconds."""
+        return None if value is None else to_microseconds(value)
+
+    def process_result_value(self, value: Any, _dialect: Dialect) -> datetime | None:
+        """Return the moment in UTC."""
+        return None if value is None else EPOCH + timedelta(microseconds=value)
+
+
+class ExactNumber(TypeDecorator[float]):
+    """An int or a float as text, so that 2**64 - 1, infinity and every bit of a float read back as they were."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, _dialect: Dialect) -> str | None:
+        """Spell the number as Python does."""
+        return None if value is None else repr(value)
+
+    def process_result_value(self, value: Any, _dialect: Dialect) -> float | None:
+        """Return an int for a whole number's spelling, else a float."""
+        if value is None:
+            return None
+        return int(value) if value.lstrip("-").isdigit() else float(value)

@@ -1,0 +1,96 @@
+"""Datasets and their columns in the database."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select
+
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.errors import NotFound
+from app.domain.fit import TERMINAL
+from app.store.pages import Page, PageRequest, fetch_page
+from app.store.rows import values_of
+from app.store.tables import dataset_columns, datasets, fits
+
+_GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"))
+_COLUMNS = (
+    select(dataset_columns)
+    .where(dataset_columns.c.dataset_id.in_(bindparam("dataset_ids", expanding=True)))
+    .order_by(dataset_columns.c.dataset_id, dataset_columns.c.position)
+)
+_IN_USE = select(exists().where(fits.c.dataset_id == bindparam("dataset_id"), fits.c.state.not_in(TERMINAL)))
+
+
+class Datasets:
+    """The datasets, within one unit of work."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, dataset: DatasetRecord) -> None:
+        """Store a new dataset with its columns, whose blobs must be durable by now."""
+        values = values_of(dataset)
+        columns: tuple[Column, ...] = values.pop("columns")
+        self._connection.execute(insert(datasets), values)
+        if columns:
+            rows = [
+                {"dataset_id": dataset.id, "position": position, **values_of(column)}
+                for position, column in enumerate(columns)
+            ]
+            self._connection.execute(insert(dataset_columns), rows)
+
+    def get(self, dataset_id: str) -> DatasetRecord:
+        """Return the dataset; NotFound if there is none."""
+        row = self._connection.execute(_GET, {"dataset_id": dataset_id}).first()
+        if row is None:
+            raise NotFound(f"there is no dataset {dataset_id!r}")
+        return _dataset(row, self._columns([dataset_id])[dataset_id])
+
+    def list(self, page: PageRequest) -> Page[DatasetRecord]:
+        """Return a page of datasets."""
+        rows = fetch_page(self._connection, select(datasets), datasets.c.id, page, lambda row: row)
+        columns = self._columns(row.id for row in rows.items)
+        return Page(tuple(_dataset(row, columns[row.id]) for row in rows.items), rows.next_cursor)
+
+    def in_use(self, dataset_id: str) -> bool:
+        """Whether a fit that is not terminal uses the dataset."""
+        return bool(self._connection.execute(_IN_USE, {"dataset_id": dataset_id}).scalar_one())
+
+    def delete(self, dataset_id: str) -> None:
+        """Forget the dataset and its columns, not their blobs; NotFound if there is none. Ask `in_use` before."""
+        if self._connection.execute(delete(datasets).where(datasets.c.id == dataset_id)).rowcount == 0:
+            raise NotFound(f"there is no dataset {dataset_id!r}")
+
+    def _columns(self, dataset_ids: Iterable[str]) -> dict[str, tuple[Column, ...]]:
+        found: defaultdict[str, tuple[Column, ...]] = defaultdict(tuple)
+        for row in self._connection.execute(_COLUMNS, {"dataset_ids": [*dataset_ids]}):
+            found[row.dataset_id] += (_column(row),)
+        return found
+
+
+def _dataset(row: Any, columns: tuple[Column, ...]) -> DatasetRecord:
+    return DatasetRecord(
+        id=row.id,
+        name=row.name,
+        digest=row.digest,
+        size_bytes=row.size_bytes,
+        rows=row.rows,
+        columns=columns,
+        format=row.format,
+        created_at=row.created_at,
+    )
+
+
+def _column(row: Any) -> Column:
+    return Column(
+        name=row.name,
+        dtype=row.dtype,
+        shape=tuple(row.shape),
+        blob=row.blob,
+        minimum=row.minimum,
+        maximum=row.maximum,
+        mean=row.mean,
+        missing=row.missing,
+        classes=None if row.classes is None else tuple(row.classes),
+    )

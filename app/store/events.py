@@ -1,0 +1,104 @@
+"""A fit's journal in the database: events by `seq`, and among them the metric rows by `metric_seq`."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from itertools import islice
+
+from sqlalchemy import Connection, bindparam, func, insert, select
+
+from app.domain.errors import Conflict
+from app.domain.event import Event, EventKind
+from app.store.column_types import to_microseconds
+from app.store.rows import values_of
+from app.store.tables import events
+
+# SQLite's oldest limit of variables in a statement is 999.
+CHUNK = 900
+
+_OF_FIT = events.c.fit_id == bindparam("fit")
+_LAST_SEQ = select(func.max(events.c.seq)).where(_OF_FIT)
+_LAST_METRIC_SEQ = select(func.max(events.c.metric_seq)).where(_OF_FIT)
+_AFTER = (
+    select(events).where(_OF_FIT, events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("most"))
+)
+_METRICS_AFTER = (
+    select(events)
+    .where(_OF_FIT, events.c.metric_seq > bindparam("after"))
+    .order_by(events.c.metric_seq)
+    .limit(bindparam("most"))
+)
+_METRIC_ROWS = _METRICS_AFTER.with_only_columns(events.c.metric_seq, events.c.body)
+_METRIC_BODIES = select(events.c.metric_seq, events.c.body).where(
+    _OF_FIT, events.c.metric_seq.in_(bindparam("metric_seqs", expanding=True))
+)
+# In the driver's own words: put together row by row from an expression, an insert costs three times as much.
+_INSERT_METRIC = "INSERT INTO events (fit_id, seq, kind, body, metric_seq, created_at) VALUES (?, ?, 'metric', ?, ?, ?)"
+
+
+class Events:
+    """The journals, within one unit of work. `now` is the time it began."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self._connection = connection
+        self._now = now
+
+    def append(self, fit_id: str, kind: EventKind, body: str, metric_seq: int | None = None) -> Event:
+        """Store `body` (JSON text) as the fit's next event and return it with its `seq`."""
+        event = Event(fit_id, self.last_seq(fit_id) + 1, kind, body, metric_seq, self._now)
+        self._connection.execute(insert(events), values_of(event))
+        return event
+
+    def append_metrics(self, fit_id: str, rows: Sequence[tuple[int, str]]) -> int:
+        """Store `rows` (metric_seq, JSON text) as the fit's next events and return the `seq` of the last event.
+
+        Conflict (`metric_gap`) unless they go on where the stored rows end, without a gap: a row that is stored does
+        not change, so leave out those that a resumed fit has made again.
+        """
+        first = self.last_metric_seq(fit_id) + 1
+        if any(metric_seq != expected for expected, (metric_seq, _) in enumerate(rows, first)):
+            raise Conflict(
+                f"the metric rows of fit {fit_id} must go on at {first} without a gap; got {rows[0][0]} to "
+                f"{rows[-1][0]}",
+                code="metric_gap",
+            )
+        seq = self.last_seq(fit_id)
+        if not rows:
+            return seq
+        created_at = to_microseconds(self._now)
+        self._connection.exec_driver_sql(
+            _INSERT_METRIC,
+            [(fit_id, seq + offset, body, metric_seq, created_at) for offset, (metric_seq, body) in enumerate(rows, 1)],
+        )
+        return seq + len(rows)
+
+    def after(self, fit_id: str, seq: int, limit: int) -> list[Event]:
+        """Return at most `limit` events that follow `seq`, in order."""
+        found = self._connection.execute(_AFTER, {"fit": fit_id, "after": seq, "most": limit})
+        return [Event(*row) for row in found.all()]
+
+    def metrics(self, fit_id: str, after: int, limit: int) -> list[Event]:
+        """Return at most `limit` metric events whose `metric_seq` follows `after`, in order."""
+        found = self._connection.execute(_METRICS_AFTER, {"fit": fit_id, "after": after, "most": limit})
+        return [Event(*row) for row in found.all()]
+
+    def metric_rows(self, fit_id: str, after: int, limit: int) -> list[tuple[int, str]]:
+        """Return `metrics` as bare (metric_seq, JSON text): for whoever reads very many to keep a few."""
+        found = self._connection.execute(_METRIC_ROWS, {"fit": fit_id, "after": after, "most": limit})
+        return [(metric_seq, body) for metric_seq, body in found.all()]
+
+    def metric_bodies(self, fit_id: str, metric_seqs: Collection[int]) -> dict[int, str]:
+        """Return the stored JSON text of these metric rows, of as many as there are."""
+        bodies: dict[int, str] = {}
+        remaining = iter(metric_seqs)
+        while chunk := [*islice(remaining, CHUNK)]:
+            found = self._connection.execute(_METRIC_BODIES, {"fit": fit_id, "metric_seqs": chunk})
+            bodies.update((metric_seq, body) for metric_seq, body in found.all())
+        return bodies
+
+    def last_seq(self, fit_id: str) -> int:
+        """Return the `seq` of the fit's last event, 0 if there is none."""
+        return self._connection.execute(_LAST_SEQ, {"fit": fit_id}).scalar() or 0
+
+    def last_metric_seq(self, fit_id: str) -> int:
+        """Return the `metric_seq` of the fit's last metric row, 0 if there is none."""
+        return self._connection.execute(_LAST_METRIC_SEQ, {"fit": fit_id}).scalar() or 0

@@ -1,0 +1,107 @@
+"""Fits in the database: the record of each, and the queue that they form."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
+
+from app.domain.errors import Conflict, NotFound
+from app.domain.fit import CLAIMABLE, TERMINAL, FitRecord, FitState
+from app.store.pages import Page, PageRequest, fetch_page
+from app.store.rows import values_of
+from app.store.tables import fits
+
+_GET = select(fits).where(fits.c.id == bindparam("fit_id"))
+_UPDATE = (
+    update(fits)
+    .where(fits.c.id == bindparam("expected_id"), fits.c.version == bindparam("expected_version"))
+    .values({column: bindparam(column.name) for column in fits.c if column.name != "id"})
+)
+_UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
+# One state at a time: only so does the index of the queue hand out the first without sorting the rest.
+_FIRST_IN_STATE = (
+    select(fits).where(fits.c.state == bindparam("state")).order_by(fits.c.priority.desc(), fits.c.id).limit(1)
+)
+_COUNT = select(fits.c.state, func.count()).group_by(fits.c.state)
+
+
+class Fits:
+    """The fits, within one unit of work. `now` is the time it began."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self._connection = connection
+        self._now = now
+
+    def add(self, fit: FitRecord) -> None:
+        """Store a new fit."""
+        self._connection.execute(insert(fits), values_of(fit))
+
+    def get(self, fit_id: str) -> FitRecord:
+        """Return the fit; NotFound if there is none."""
+        row = self._connection.execute(_GET, {"fit_id": fit_id}).first()
+        if row is None:
+            raise NotFound(f"there is no fit {fit_id!r}")
+        return FitRecord(*row)
+
+    def list(
+        self, page: PageRequest, *, state: FitState | None = None, label: tuple[str, str] | None = None
+    ) -> Page[FitRecord]:
+        """Return a page of fits, of those in `state` and with the `label` (key, value) where these are given."""
+        statement = select(fits)
+        if state is not None:
+            statement = statement.where(fits.c.state == state)
+        if label is not None:
+            entry = func.json_each(fits.c.labels).table_valued("key", "value")
+            statement = statement.where(exists().where(entry.c.key == label[0], entry.c.value == label[1]))
+        return fetch_page(self._connection, statement, fits.c.id, page, lambda row: FitRecord(*row))
+
+    def unfinished(self) -> tuple[FitRecord, ...]:
+        """Return every fit that is not terminal, oldest first."""
+        return tuple(FitRecord(*row) for row in self._connection.execute(_UNFINISHED).all())
+
+    def count_by_state(self) -> dict[FitState, int]:
+        """Return how many fits are in each state; states without fits count 0."""
+        counts = dict.fromkeys(FitState, 0)
+        counts.update((state, count) for state, count in self._connection.execute(_COUNT))
+        return counts
+
+    def count(self, states: Collection[FitState]) -> int:
+        """Return how many fits are in one of `states`; its cost grows with that number only."""
+        statement = select(func.count()).select_from(fits).where(fits.c.state.in_(states))
+        return self._connection.execute(statement).scalar_one()
+
+    def update(self, fit: FitRecord) -> FitRecord:
+        """Store the changed fit and return it with its new version.
+
+        Conflict (`stale_version`) if it was changed since `fit` was read, NotFound if it was deleted.
+        """
+        stored = replace(fit, version=fit.version + 1)
+        values = {**values_of(stored), "expected_id": fit.id, "expected_version": fit.version}
+        values.pop("id")
+        if self._connection.execute(_UPDATE, values).rowcount == 0:
+            present = self.get(fit.id).version
+            raise Conflict(
+                f"fit {fit.id} was changed meanwhile: it is at version {present}, not {fit.version}; read it again",
+                code="stale_version",
+            )
+        return stored
+
+    def claim(self, *, skip: Collection[str] = ()) -> FitRecord | None:
+        """Take the fit whose turn it is and return it as `starting`, its attempts counted up; None if none waits.
+
+        First by priority, then by age. `skip` names fits to pass over, such as those that wait before a retry.
+        """
+        statement = _FIRST_IN_STATE.where(fits.c.id.not_in(skip)) if skip else _FIRST_IN_STATE
+        found = (self._connection.execute(statement, {"state": state}).first() for state in CLAIMABLE)
+        waiting = [FitRecord(*row) for row in found if row is not None]
+        if not waiting:
+            return None
+        fit = min(waiting, key=lambda fit: (-fit.priority, fit.id))
+        started_at = fit.started_at or self._now
+        return self.update(fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at))
+
+    def delete(self, fit_id: str) -> None:
+        """Forget the fit with its attempts, events and checkpoints; NotFound if there is none."""
+        if self._connection.execute(delete(fits).where(fits.c.id == fit_id)).rowcount == 0:
+            raise NotFound(f"there is no fit {fit_id!r}")

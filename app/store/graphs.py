@@ -1,0 +1,44 @@
+"""Graphs in the database."""
+
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select
+
+from app.domain.errors import NotFound
+from app.domain.fit import TERMINAL
+from app.domain.graph import GraphRecord
+from app.store.pages import Page, PageRequest, fetch_page
+from app.store.rows import values_of
+from app.store.tables import fits, graphs
+
+_GET = select(graphs).where(graphs.c.id == bindparam("graph_id"))
+_IN_USE = select(exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL)))
+
+
+class Graphs:
+    """The graphs, within one unit of work."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, graph: GraphRecord) -> None:
+        """Store a new graph."""
+        self._connection.execute(insert(graphs), values_of(graph))
+
+    def get(self, graph_id: str) -> GraphRecord:
+        """Return the graph; NotFound if there is none."""
+        row = self._connection.execute(_GET, {"graph_id": graph_id}).first()
+        if row is None:
+            raise NotFound(f"there is no graph {graph_id!r}")
+        return GraphRecord(*row)
+
+    def list(self, page: PageRequest) -> Page[GraphRecord]:
+        """Return a page of graphs."""
+        return fetch_page(self._connection, select(graphs), graphs.c.id, page, lambda row: GraphRecord(*row))
+
+    def in_use(self, graph_id: str) -> bool:
+        """Whether a fit that is not terminal uses the graph."""
+        return bool(self._connection.execute(_IN_USE, {"graph_id": graph_id}).scalar_one())
+
+    def delete(self, graph_id: str) -> None:
+        """Forget the graph; NotFound if there is none. Ask `in_use` before."""
+        if self._connection.execute(delete(graphs).where(graphs.c.id == graph_id)).rowcount == 0:
+            raise NotFound(f"there is no graph {graph_id!r}")

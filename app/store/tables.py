@@ -1,0 +1,158 @@
+"""The tables. Where a table keeps a record of the domain, its columns are the record's fields in the same order."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Enum,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from app.domain.fit import FitState
+from app.store.column_types import ExactNumber, JsonText, Timestamp
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_STATE = Enum(FitState, native_enum=False, create_constraint=False, length=16, values_callable=list)
+
+graphs = Table(
+    "graphs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("definition", JsonText, nullable=False),
+    Column("report", JsonText, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False, index=True),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+)
+
+dataset_columns = Table(
+    "dataset_columns",
+    metadata,
+    Column("dataset_id", Text, ForeignKey("datasets.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("dtype", Text, nullable=False),
+    Column("shape", JsonText, nullable=False),
+    Column("blob", Text, nullable=False, index=True),
+    Column("minimum", ExactNumber),
+    Column("maximum", ExactNumber),
+    Column("mean", ExactNumber),
+    Column("missing", BigInteger, nullable=False),
+    Column("classes", JsonText),
+    PrimaryKeyConstraint("dataset_id", "position"),
+)
+
+# A fit outlives its graph and its dataset: they may be deleted once it is terminal, so there is no foreign key.
+fits = Table(
+    "fits",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("state", _STATE, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("graph_id", Text, nullable=False, index=True),
+    Column("dataset_id", Text, nullable=False, index=True),
+    Column("request", JsonText, nullable=False),
+    Column("labels", JsonText, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("total_steps", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("latest", JsonText, nullable=False),
+    Column("best", JsonText),
+    Column("attempt", Integer, nullable=False),
+    Column("attempts_max", Integer, nullable=False),
+    Column("error", JsonText),
+    Column("created_at", Timestamp, nullable=False),
+    Column("started_at", Timestamp),
+    Column("finished_at", Timestamp),
+    Column("priority", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Index(None, "state", "id"),
+)
+# The queue: the fits of one state in the order of their turns.
+Index("ix_fits_turn", fits.c.state, fits.c.priority.desc(), fits.c.id)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("fit_id", Text, ForeignKey("fits.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("pid", Integer),
+    Column("started_at", Timestamp, nullable=False),
+    Column("ended_at", Timestamp),
+    Column("outcome", Text),
+    PrimaryKeyConstraint("fit_id", "number"),
+)
+
+# Without rowids the rows lie in the order in which they are read, and the fit's id is stored once less.
+events = Table(
+    "events",
+    metadata,
+    Column("fit_id", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("metric_seq", BigInteger),
+    Column("created_at", Timestamp, nullable=False),
+    PrimaryKeyConstraint("fit_id", "seq"),
+    UniqueConstraint("fit_id", "metric_seq"),
+    ForeignKeyConstraint(["fit_id"], ["fits.id"], ondelete="CASCADE"),
+    sqlite_with_rowid=False,
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("fit_id", Text, ForeignKey("fits.id", ondelete="CASCADE"), index=True),
+    Column("graph_id", Text, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False, index=True),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("metrics", JsonText, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("is_best", Boolean(create_constraint=False), nullable=False),
+    Column("deleted", Boolean(create_constraint=False), nullable=False),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("scope", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("body_digest", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("response_body", Text, nullable=False),
+    Column("resource_id", Text),
+    Column("created_at", Timestamp, nullable=False, index=True),
+    PrimaryKeyConstraint("scope", "key"),
+)

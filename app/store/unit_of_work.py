@@ -1,0 +1,113 @@
+"""The unit of work: what is done in it happens as a whole or not at all. The only place that commits."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from app.domain.clock import Clock, SystemClock
+from app.domain.errors import DatabaseBusy, StorageFull
+from app.store.attempts import Attempts
+from app.store.blob_references import BlobReferences
+from app.store.checkpoints import Checkpoints
+from app.store.database import Database
+from app.store.datasets import Datasets
+from app.store.events import Events
+from app.store.fits import Fits
+from app.store.graphs import Graphs
+from app.store.idempotency import Idempotency
+
+
+class UnitOfWork:
+    """The repositories over one transaction; everything it writes carries the time `now` at which it began."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self.now = now
+        self.graphs = Graphs(connection)
+        self.datasets = Datasets(connection)
+        self.fits = Fits(connection, now)
+        self.attempts = Attempts(connection, now)
+        self.events = Events(connection, now)
+        self.checkpoints = Checkpoints(connection)
+        self.idempotency = Idempotency(connection, now)
+        self.blob_references = BlobReferences(connection)
+        self._hooks: list[Callable[[], object]] = []
+
+    def after_commit(self, hook: Callable[[], object]) -> None:
+        """Call `hook` once this is committed, and never if it is not. It must not raise: there is no way back then."""
+        self._hooks.append(hook)
+
+    def committed(self) -> None:
+        """Call the hooks in the order they came."""
+        for hook in self._hooks:
+            hook()
+
+
+class Store:
+    """The database for the rest of the server. Threads take turns: a unit of work has it to itself."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._in_use = False
+
+    @classmethod
+    def open(cls, data_dir: Path, clock: Clock | None = None) -> Self:
+        """Open the database in `data_dir`, made or brought up to date if need be; DatabaseUnusable if it cannot be.
+
+        Hold `app.store.lock.data_directory_lock` before: two servers must not open one file.
+        """
+        return cls(Database.open(data_dir), clock or SystemClock())
+
+    @contextmanager
+    def begin(self) -> Iterator[UnitOfWork]:
+        """Open a unit of work: committed when the block ends, rolled back when it raises.
+
+        Its hooks run after the commit, outside the lock. Do nothing slow in the block, and do not begin a second
+        one in it: pass the first on. StorageFull if the disk is,
+        DatabaseBusy if another program holds the file for too long.
+        """
+        with self._database.lock:
+            if self._in_use:
+                raise RuntimeError("this thread has a unit of work already; pass it on, two cannot commit apart")
+            self._in_use = True
+            try:
+                with _transaction(self._database.connection):
+                    unit_of_work = UnitOfWork(self._database.connection, self._clock.now())
+                    yield unit_of_work
+            finally:
+                self._in_use = False
+        unit_of_work.committed()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[None]:
+    try:
+        with connection.begin():
+            yield
+    except (OperationalError, sqlite3.OperationalError) as error:
+        cause = error.orig if isinstance(error, OperationalError) else error
+        code = cause.sqlite_errorcode if isinstance(cause, sqlite3.OperationalError) else None
+        if code == sqlite3.SQLITE_FULL:
+            raise StorageFull("the database cannot grow: the disk is full; free some space, then try again") from error
+        if code == sqlite3.SQLITE_BUSY:
+            raise DatabaseBusy("another program keeps the database locked; nothing was changed, try again") from error
+        raise

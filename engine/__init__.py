@@ -1,0 +1,93 @@
+"""The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
+
+from engine import ops
+from engine.backward import backward
+from engine.catalogue import initializer_catalogue, metric_catalogue, op_catalogue, op_entry
+from engine.check import ColumnInfo, FitEstimate, check_fit
+from engine.checkpoint import Checkpoint, read_tensors, write_tensors
+from engine.compute import compute
+from engine.errors import (
+    AttributeValueError,
+    CheckpointError,
+    DataError,
+    DocumentError,
+    DTypeError,
+    EngineError,
+    Finding,
+    GradientError,
+    LimitError,
+    ShapeError,
+    UnknownName,
+)
+from engine.fingerprint import fingerprint
+from engine.fit import Fit, Point
+from engine.graph.codec import parse_graph, read_tensor_document
+from engine.graph.definition import Definition, tensor_to_json
+from engine.graph.printer import graph_dot, graph_nodes, graph_text
+from engine.layers import layer_catalogue, loss_catalogue
+from engine.modes import enable_grad, no_grad, training
+from engine.ops.random import seed
+from engine.optim import make_optimizer, optimizer_catalogue, schedule_catalogue
+from engine.plan import NumpyExecutor, Plan, make_plan
+from engine.predict import Predictor
+from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
+from engine.report import graph_report, plan_report
+from engine.value import Value, tensor
+
+__all__ = [
+    "AttributeValueError",
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointPolicy",
+    "ColumnInfo",
+    "DTypeError",
+    "DataError",
+    "Definition",
+    "DocumentError",
+    "EngineError",
+    "Finding",
+    "Fit",
+    "FitEstimate",
+    "GradientError",
+    "LimitError",
+    "NumpyExecutor",
+    "Plan",
+    "Point",
+    "Predictor",
+    "Recipe",
+    "Record",
+    "ShapeError",
+    "UnknownName",
+    "Value",
+    "backward",
+    "check_fit",
+    "compute",
+    "enable_grad",
+    "fingerprint",
+    "graph_dot",
+    "graph_nodes",
+    "graph_report",
+    "graph_text",
+    "initializer_catalogue",
+    "layer_catalogue",
+    "loss_catalogue",
+    "make_optimizer",
+    "make_plan",
+    "metric_catalogue",
+    "no_grad",
+    "op_catalogue",
+    "op_entry",
+    "ops",
+    "optimizer_catalogue",
+    "parse_graph",
+    "plan_report",
+    "read_recipe",
+    "read_tensor_document",
+    "read_tensors",
+    "schedule_catalogue",
+    "seed",
+    "tensor",
+    "tensor_to_json",
+    "training",
+    "write_tensors",
+]

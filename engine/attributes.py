@@ -1,0 +1,152 @@
+"""Typed attributes of ops and layers: read from a signature, checked, described for the catalogue.
+
+An annotation is built from `bool`, `int`, `float`, `str`, `Literal[...]`, `tuple[T, ...]`, `np.dtype` and unions of these.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from engine.dtypes import dtype_of
+from engine.errors import AttributeValueError, DTypeError, nearest
+
+Axes = int | tuple[int, ...] | None
+Ints = tuple[int, ...]
+Window = int | tuple[int, ...]
+
+MISSING = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One keyword of an op: its name, the type its values must have and its default (`MISSING` when required)."""
+
+    name: str
+    type: Any
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is MISSING
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe it for the catalogue."""
+        entry: dict[str, Any] = {"name": self.name, "type": describe(self.type), "required": self.required}
+        if not self.required:
+            entry["default"] = self.default.name if isinstance(self.default, np.dtype) else self.default
+        return entry
+
+
+def attributes_of(function: Callable[..., Any], leave_out: tuple[str, ...] = ("out",)) -> tuple[Attribute, ...]:
+    """Read the keyword-only parameters of `function` as attributes."""
+    hints = get_type_hints(function)
+    return tuple(
+        Attribute(name, hints[name], parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in leave_out
+    )
+
+
+def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check `given` against `attributes` and fill in the defaults; `owner` names the op in errors."""
+    for name in given:
+        if name not in attributes:
+            known = ", ".join(attributes) or "none"
+            raise AttributeValueError(
+                f"{owner} has no attribute {name[:64]!r} (it has: {known}){nearest(name, attributes)}"
+            )
+    bound = {}
+    for name, attribute in attributes.items():
+        if name in given:
+            bound[name] = check(f"{owner}.{name}", attribute.type, given[name])
+        elif attribute.required:
+            raise AttributeValueError(f"{owner} needs the attribute {name!r} ({describe(attribute.type)})")
+        else:
+            bound[name] = attribute.default
+    return bound
+
+
+def check(place: str, type_: Any, value: Any) -> Any:
+    """Return `value` as `type_` wants it (lists become tuples), or raise AttributeValueError naming `place`."""
+    accepted, result = _match(type_, value)
+    if not accepted:
+        raise AttributeValueError(f"{place} must be {describe(type_)}, not {_show(value)}")
+    return result
+
+
+def describe(type_: Any) -> str:
+    """Say in words what values `type_` takes."""
+    origin, args = get_origin(type_), get_args(type_)
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(option) for option in args)
+    if origin is Literal:
+        return "one of " + ", ".join(repr(option) for option in args)
+    if origin is tuple:
+        return (
+            f"a list of {describe(args[0])}" if args[-1] is Ellipsis else f"a list of {len(args)} ({describe(args[0])})"
+        )
+    words = {bool: "true or false", int: "an integer", float: "a number", str: "a string", type(None): "null"}
+    return "a dtype name" if type_ is np.dtype or origin is np.dtype else words[type_]
+
+
+def _match(type_: Any, value: Any) -> tuple[bool, Any]:
+    origin, args = get_origin(type_), get_args(type_)
+    if origin in (Union, types.UnionType):
+        return next((match for match in (_match(option, value) for option in args) if match[0]), (False, None))
+    if origin is Literal:
+        return (isinstance(value, str) and value in args), value
+    if origin is tuple:
+        return _match_tuple(args, value)
+    if type_ is np.dtype or origin is np.dtype:
+        return _match_dtype(value)
+    return _match_plain(type_, value)
+
+
+def _match_plain(type_: Any, value: Any) -> tuple[bool, Any]:
+    if type_ is type(None):
+        return value is None, None
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        value = value.item()
+    if type_ is bool or isinstance(value, bool):
+        return type_ is bool and isinstance(value, bool), value
+    if type_ is float:
+        good = (
+            (isinstance(value, int | float)
+            and not math.isnan(value)
+            and abs(value) <= 1e308)
+            or value in (math.inf, -math.inf)
+        )
+        return good, float(value) if good else None
+    if type_ is int:
+        return isinstance(value, int) and abs(value) < 2**63, value
+    return isinstance(value, str), value
+
+
+def _match_tuple(args: tuple[Any, ...], value: Any) -> tuple[bool, Any]:
+    if not isinstance(value, list | tuple):
+        return False, None
+    if args[-1] is Ellipsis:
+        args = (args[0],) * len(value)
+    if len(args) != len(value):
+        return False, None
+    matches = [_match(type_, item) for type_, item in zip(args, value, strict=True)]
+    return all(accepted for accepted, _ in matches), tuple(item for _, item in matches)
+
+
+def _match_dtype(value: Any) -> tuple[bool, Any]:
+    try:
+        return isinstance(value, str | np.dtype | type), dtype_of(value)
+    except DTypeError:
+        return False, None
+
+
+def _show(value: Any) -> str:
+    return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)[:64]

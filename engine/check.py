@@ -1,0 +1,176 @@
+"""Whether a recipe, a graph and rows fit together, before any work is accepted; and what the fit will take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.data import Batches, split_rows
+from engine.documents import Reader, escape
+from engine.errors import EngineError, nearest
+from engine.graph.definition import Definition, InputSpec
+from engine.graph.graph import bind_dims
+from engine.graph.limits import LIMITS
+from engine.graph.probe import probe
+from engine.model import Model, at_precision
+from engine.plan import Plan
+from engine.recipe import Recipe
+from engine.training import metric_operands, plan_training, trained_parameters
+
+LOGITS_LOSSES = ("cross_entropy", "nll_loss")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """What is known of a column without reading it: `shape` leaves out the rows; extremes are None when unknown."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    rows: int
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FitEstimate:
+    """Steps and bytes of a fit."""
+
+    total_steps: int
+    steps_per_epoch: int
+    memory: dict[str, int]
+
+
+def check_fit(
+    definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], validation: Mapping[str, ColumnInfo] | None = None
+) -> FitEstimate:
+    """Check feeds, shapes, dtypes, classes in range and batches, and plan the step.
+
+    Raises:
+        DocumentError: every fault found; pointers are those of a fit request.
+    """
+    reader = Reader()
+    if not definition.losses:
+        reader.fault("/graph", "no_loss", "the graph has no loss; name one in 'losses'")
+    if not definition.inputs:
+        reader.fault("/graph", "no_input", "the graph has no input to feed rows to")
+    for name in recipe.feeds:
+        if name not in definition.inputs:
+            hint = nearest(name, definition.inputs)
+            reader.fault(f"/feeds/{escape(name)}", "unknown_name", f"the graph has no input called {name[:64]!r}{hint}")
+    fed = _check_feeds(definition, recipe, columns, "/dataset", reader)
+    held = _check_feeds(definition, recipe, validation, "/validation/dataset", reader) if validation is not None else {}
+    reader.finish()
+    definition = at_precision(definition, recipe.precision)
+    batches = _batches(recipe, next(iter(fed.values())).rows, reader)
+    reader.finish()
+    _check_classes(definition, {**fed}, reader)
+    _check_classes(definition, {**held}, reader)
+    reader.finish()
+    plan = _plan(definition, recipe, fed, min(batches.batch_size, len(batches.rows)), reader)
+    total = recipe.steps or (recipe.epochs or 0) * batches.per_epoch
+    return FitEstimate(total, batches.per_epoch, _memory(plan, fed))
+
+
+def _check_feeds(
+    definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], pointer: str, reader: Reader
+) -> dict[str, ColumnInfo]:
+    fed = {}
+    for name, spec in definition.inputs.items():
+        source = recipe.feeds.get(name, name)
+        at = f"/feeds/{escape(name)}" if name in recipe.feeds else pointer
+        if not isinstance(source, str) or source not in columns:
+            hint = nearest(str(source), columns) or f"; its columns are {', '.join(columns)}"
+            detail = f"input {name!r} needs a column {str(source)[:64]!r}, which the dataset does not have{hint}"
+            reader.fault(at, "unknown_column", detail)
+            continue
+        column = columns[source]
+        problem = _misfit(spec, column)
+        if problem:
+            reader.fault(at, problem[0], f"input {name!r} {problem[1]} of column {source!r}")
+        else:
+            fed[name] = column
+    if fed and len(fed) == len(definition.inputs):
+        _bind(definition, fed, 1, pointer, reader)
+    return fed
+
+
+def _misfit(spec: InputSpec, column: ColumnInfo) -> tuple[str, str] | None:
+    if not spec.shape:
+        return "shape_mismatch", "has no axis for the rows; give it a leading extent such as \"batch\", instead of that"
+    wanted = spec.shape[1:]
+    if len(wanted) != len(column.shape) or any(isinstance(w, int) and w != c for w, c in zip(wanted, column.shape, strict=True)):
+        return "shape_mismatch", f"takes rows of shape {list(wanted)}, not {list(column.shape)}"
+    if np.dtype(column.dtype).kind == "f" and spec.dtype.kind != "f":
+        return "dtype_mismatch", f"takes {spec.dtype.name}, not {column.dtype}"
+    if spec.dtype.kind in "iu" and None not in (column.minimum, column.maximum):
+        limits = np.iinfo(spec.dtype)
+        if column.minimum < limits.min or column.maximum > limits.max:  # type: ignore[operator]
+            return "dtype_mismatch", f"takes {spec.dtype.name}, which does not hold the numbers"
+    return None
+
+
+def _bind(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, pointer: str, reader: Reader) -> dict[str, int]:
+    fixed = {spec.shape[0] for spec in definition.inputs.values() if spec.shape and isinstance(spec.shape[0], int)}
+    rows = next(iter(fixed)) if len(fixed) == 1 else rows  # type: ignore[assignment]
+    try:
+        return bind_dims(definition, {name: (rows, *column.shape) for name, column in fed.items()})
+    except EngineError as error:
+        reader.fault(pointer, error.code, str(error))
+        return {}
+
+
+def _batches(recipe: Recipe, rows: int, reader: Reader) -> Batches:
+    if recipe.validation_split and rows < 2:
+        reader.fault("/validation/split", "out_of_range", f"a split needs at least two rows; the dataset has {rows}")
+        return Batches(np.arange(rows), 1, False, False, 0)
+    train, _ = split_rows(rows, recipe.validation_split, recipe.seed)
+    batches = Batches(train, min(recipe.batch_size, len(train)), recipe.shuffle, recipe.drop_last, recipe.seed)
+    if not batches.per_epoch:
+        reader.fault("/batch_size", "out_of_range", "the dataset has no rows to train on")
+    return batches
+
+
+def _check_classes(definition: Definition, fed: dict[str, ColumnInfo], reader: Reader) -> None:
+    """Check that class indices fed straight to a classification loss lie in the range of its logits."""
+    operands = metric_operands(definition)
+    if operands is None or operands[1] not in fed:
+        return
+    node = next(n for n in definition.nodes if n.inputs[:2] == operands)
+    column = fed[operands[1]]
+    if node.op not in LOGITS_LOSSES or np.dtype(column.dtype).kind == "f" or column.minimum is None or column.maximum is None:
+        return
+    shape = probe(definition, LIMITS).graph.value(operands[0]).shape
+    classes = shape[1] if len(shape) > 1 else shape[0]
+    ignored = node.attrs.get("ignore_index", -100)
+    if column.maximum >= classes or (column.minimum < 0 and column.minimum != ignored):
+        detail = f"{operands[1]!r} holds classes {column.minimum:g} to {column.maximum:g}, but {operands[0]!r} has {classes}"
+        reader.fault("/dataset", "class_out_of_range", f"{detail}: classes are 0 to {classes - 1}")
+
+
+def _plan(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], rows: int, reader: Reader) -> Plan:
+    dims = _bind(definition, fed, rows, "/batch_size", reader)
+    reader.finish()
+    fixed = [spec.shape[0] for spec in definition.inputs.values() if isinstance(spec.shape[0], int)]
+    if fixed and fixed[0] != rows:
+        detail = f"the graph takes batches of exactly {fixed[0]} rows; set batch_size to that, and drop_last to true"
+        reader.fault("/batch_size", "shape_mismatch", detail)
+        reader.finish()
+    try:
+        trained = trained_parameters(definition, dims)
+        if not trained:
+            reader.fault("/graph", "nothing_to_train", "no loss depends on a trainable parameter")
+            reader.finish()
+        model = Model(definition, trained, recipe.optimizer, recipe.seed)
+        return plan_training(model, dims, recipe.optimizer, recipe.clip, recipe.metrics, norms=recipe.record.gradient_norms)
+    except EngineError as error:
+        reader.error("" if str(error).startswith("/metrics") else "/graph", error)
+        reader.finish()
+        raise
+
+
+def _memory(plan: Plan, fed: Mapping[str, ColumnInfo]) -> dict[str, int]:
+    state = sum(root.nbytes for root in plan.roots if root.kind == "state")
+    rows = sum(int(np.prod(c.shape, dtype=np.int64)) * c.rows * np.dtype(c.dtype).itemsize for c in fed.values())
+    return {"state_bytes": state, "plan_bytes": plan.peak_bytes - state, "data_bytes": rows, "checkpoint_bytes": 2 * state}

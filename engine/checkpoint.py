@@ -1,0 +1,139 @@
+"""Checkpoints as safetensors: named arrays and a JSON header, nothing that could run.
+
+The format is https://github.com/huggingface/safetensors: eight bytes of header length, a JSON header with dtype, shape
+and byte range of each tensor, then the bytes. Parameters stand under their own names, buffers under `buffer:`,
+optimizer state under `optimizer:`; the cursor and everything else is JSON under `__metadata__`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from engine.errors import CheckpointError
+from engine.value import Array
+
+DTYPES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    "F16": "float16", "F32": "float32", "F64": "float64",
+}  # fmt: skip
+CODES = {name: code for code, name in DTYPES.items()}
+HEADER_LIMIT = 100 * 2**20
+FORMAT = "adjoint-checkpoint/1"
+BUFFER, OPTIMIZER = "buffer:", "optimizer:"
+
+
+@dataclass
+class Checkpoint:
+    """Named arrays of a model at one step, and what is needed to go on from there.
+
+    `cursor` holds step, epoch, position and metric sequence; `meta` anything else (graph digest, fingerprint, ...).
+    """
+
+    parameters: dict[str, Array]
+    buffers: dict[str, Array] = field(default_factory=dict)
+    optimizer: dict[str, Array] = field(default_factory=dict)
+    cursor: dict[str, Any] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, path: Path) -> None:
+        """Write to `path` and wait until the bytes are on the disk; the caller renames it into place."""
+        tensors = dict(self.parameters)
+        tensors.update({BUFFER + name: array for name, array in self.buffers.items()})
+        tensors.update({OPTIMIZER + name: array for name, array in self.optimizer.items()})
+        header = {"format": FORMAT, "cursor": self.cursor, "meta": self.meta}
+        with path.open("wb") as file:
+            write_tensors(file, tensors, {"adjoint": json.dumps(header, sort_keys=True)})
+            file.flush()
+            os.fsync(file.fileno())
+
+    @classmethod
+    def load(cls, path: Path) -> Checkpoint:
+        """Read a checkpoint; arrays are mapped, not read, until they are used.
+
+        Raises:
+            CheckpointError: the file is damaged, or is no safetensors file.
+        """
+        tensors, metadata = read_tensors(path)
+        try:
+            header = json.loads(metadata.get("adjoint", "{}"))
+        except json.JSONDecodeError as error:
+            raise CheckpointError("the checkpoint's metadata is not JSON") from error
+        checkpoint = cls({}, cursor=header.get("cursor", {}), meta=header.get("meta", {}))
+        for name, array in tensors.items():
+            if name.startswith(BUFFER):
+                checkpoint.buffers[name.removeprefix(BUFFER)] = array
+            elif name.startswith(OPTIMIZER):
+                checkpoint.optimizer[name.removeprefix(OPTIMIZER)] = array
+            else:
+                checkpoint.parameters[name] = array
+        return checkpoint
+
+
+def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+    """Write arrays as safetensors, in the order given, row-major and little-endian."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name, array in tensors.items():
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": CODES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for array in tensors.values():
+        file.write(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+    """Read a safetensors file strictly; arrays are read-only maps of the file.
+
+    Raises:
+        CheckpointError: for any deviation from the format.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(size - 8, HEADER_LIMIT):
+            raise CheckpointError(f"header length {length} does not fit a file of {size} bytes")
+        text = file.read(length)
+    try:
+        header = json.loads(text, object_pairs_hook=_unique)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise CheckpointError("the header is not JSON") from error
+    if not isinstance(header, dict):
+        raise CheckpointError("the header is not a JSON object")
+    metadata = header.pop("__metadata__", {})
+    data = np.memmap(path, np.uint8, "r", offset=8 + length) if size > 8 + length else np.empty(0, np.uint8)
+    tensors = {name: _tensor(name, entry, data) for name, entry in header.items()}
+    covered = sorted(entry["data_offsets"] for entry in header.values())
+    ends = [0] + [end for _, end in covered]
+    if any(start != before for (start, _), before in zip(covered, ends, strict=False)) or ends[-1] != data.size:
+        raise CheckpointError("the tensors overlap, leave gaps, or do not fill the file")
+    return tensors, metadata
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) != len(pairs):
+        raise CheckpointError("the header names something twice")
+    return dict(pairs)
+
+
+def _tensor(name: str, entry: Any, data: Array) -> Array:
+    try:
+        dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+        start, end = entry["data_offsets"]
+        good = all(type(n) is int and n >= 0 for n in (*shape, start, end))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the entry of tensor {name[:64]!r} is malformed") from error
+    size = dtype.itemsize
+    for extent in shape:
+        size *= extent
+    if not good or end - start != size or end > data.size:
+        raise CheckpointError(f"the byte range of tensor {name[:64]!r} does not fit its shape or the file")
+    return np.frombuffer(data[start:end].tobytes() if start % dtype.itemsize else data[start:end], dtype).reshape(shape)

@@ -1,0 +1,115 @@
+"""One evaluation of a graph without a fit: outputs, losses and gradients for given inputs and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.documents import Reader, escape
+from engine.errors import DocumentError, Finding
+from engine.graph.codec import read_tensor
+from engine.graph.definition import Definition
+from engine.graph.graph import Graph, bind_dims, build
+from engine.initializers import initialize
+from engine.plan import NumpyExecutor, make_plan
+from engine.value import Array, Value
+
+WANTS = ("outputs", "gradients")
+FIELDS = ("inputs", "parameters", "buffers", "want", "seed", "training")
+GRADIENT = "gradient:"
+LOSS = "loss:"
+
+
+def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate a graph.
+
+    Args:
+        definition: the graph.
+        request: {"inputs": {name: tensor}, "parameters": {...}, "buffers": {...}, "want": [...], "seed": 0, "training": false};
+            parameters left out are initialised from the seed.
+
+    Returns:
+        {"outputs": {reference: array}, "losses": {reference: float}, "gradients": {parameter: array or None}}.
+
+    Raises:
+        DocumentError: with pointers into the request.
+    """
+    reader = Reader()
+    reader.fields(request, "", FIELDS)
+    wants = [want for want in reader.sequence(request.get("want", list(WANTS)), "/want") if _known_want(want, reader)]
+    seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
+    training = reader.typed(request.get("training", False), bool, "/training", "training", False)
+    inputs = _tensors(request, "inputs", {n: s.dtype for n, s in definition.inputs.items()}, reader)
+    for name in definition.inputs:
+        if name not in inputs:
+            reader.fault("/inputs", "missing_field", f"the input {name!r} is required")
+    state = {
+        table: _tensors(request, table, {n: s.dtype for n, s in getattr(definition, table).items()}, reader)
+        for table in ("parameters", "buffers")
+    }
+    reader.finish()
+    _fill(definition, state, seed)
+    dims = bind_dims(definition, {name: array.shape for name, array in inputs.items()})
+    graph = build(definition, dims, training=training)
+    return _run(graph, {**inputs, "key": np.array([seed, 0])}, {**state["buffers"], **state["parameters"]}, wants)
+
+
+def _known_want(want: Any, reader: Reader) -> bool:
+    if want in WANTS:
+        return True
+    reader.fault("/want", "unknown_name", f"'want' takes {' and '.join(WANTS)}")
+    return False
+
+
+def _tensors(request: Mapping[str, Any], table: str, dtypes: Mapping[str, Any], reader: Reader) -> dict[str, Array]:
+    arrays = {}
+    for name, value in reader.mapping(request.get(table, {}), f"/{table}").items():
+        pointer = f"/{table}/{escape(name)}"
+        if name not in dtypes:
+            reader.fault(pointer, "unknown_name", f"the graph's {table} are {', '.join(dtypes) or 'none'}")
+            continue
+        array = read_tensor(value, pointer, reader)
+        if array.dtype.kind == "f" and dtypes[name].kind in "iu" and not np.array_equal(array, np.trunc(array)):
+            reader.fault(pointer, "dtype_mismatch", f"fractions do not fit {dtypes[name].name}")
+        arrays[name] = array.astype(dtypes[name])
+    return arrays
+
+
+def _fill(definition: Definition, state: dict[str, dict[str, Array]], seed: int) -> None:
+    """Check the shapes of the parameters and buffers given, and initialise the others."""
+    findings = []
+    for table, arrays in state.items():
+        for name, spec in getattr(definition, table).items():
+            if name not in arrays:
+                arrays[name] = initialize(spec.init, name, spec.shape, spec.dtype, seed)
+            elif arrays[name].shape != spec.shape:
+                detail = f"{name!r} has shape {list(arrays[name].shape)}, the graph declares {list(spec.shape)}"
+                findings.append(Finding(f"/{table}/{escape(name)}", "shape_mismatch", detail))
+    if findings:
+        raise DocumentError(findings)
+
+
+def _run(graph: Graph, inputs: Mapping[str, Array], state: Mapping[str, Array], wants: list[str]) -> dict[str, Any]:
+    leaves: dict[str, Value] = {**graph.buffers, **graph.parameters}
+    wanted: dict[str, Value] = dict(graph.outputs) if "outputs" in wants else {}
+    wanted.update({LOSS + name: value for name, value in graph.losses.items()})
+    gradients: dict[str, Value | None] = {}
+    if "gradients" in wants:
+        if not graph.definition.losses:
+            raise DocumentError([Finding("/want", "no_loss", "the graph has no loss to take gradients of")])
+        gradients = graph.gradients(graph.total_loss(), graph.parameters)
+        wanted.update({GRADIENT + name: value for name, value in gradients.items() if value is not None})
+    plan = make_plan({**graph.inputs, "key": graph.key}, leaves, wanted, {})
+    executor = NumpyExecutor(plan, {name: np.ascontiguousarray(state[name]).reshape(state[name].shape) for name in leaves})
+    for name, array in inputs.items():
+        executor.inputs[name][...] = array
+    executor.run()
+    results = {name: array.copy() for name, array in executor.outputs.items()}
+    answer: dict[str, Any] = {"losses": {name: results[LOSS + name].item() for name in graph.definition.losses}}
+    if "outputs" in wants:
+        answer["outputs"] = {name: results[name] for name in graph.definition.outputs}
+    if "gradients" in wants:
+        answer["gradients"] = {name: results.get(GRADIENT + name) for name in gradients}
+    return answer

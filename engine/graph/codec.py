@@ -1,0 +1,302 @@
+"""From a document in any of the three spellings (nodes, layers, program) to the canonical Definition."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.documents import Reader, escape, type_name
+from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
+from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
+from engine.graph.graph import Graph, check_loss
+from engine.graph.limits import LIMITS, GraphLimits
+from engine.graph.probe import probe
+from engine.graph.program import parse_program
+from engine.graph.stack import expand_layers
+from engine.initializers import default_kind, resolve
+from engine.value import Array, Shape
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
+COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses")
+SPELLINGS = ("nodes", "layers", "program")
+
+
+def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
+    """Read a graph document and return its canonical form.
+
+    Args:
+        document: {"inputs", "parameters", ...} with exactly one of "nodes", "layers" and "program".
+        limits: sizes that are refused.
+
+    Raises:
+        DocumentError: every fault found, each with a JSON pointer.
+    """
+    reader = Reader()
+    document = reader.mapping(document, "")
+    spellings = [field for field in SPELLINGS if field in document]
+    if len(spellings) != 1:
+        reader.fault("", "spelling", "give exactly one of 'nodes', 'layers' and 'program'")
+        reader.finish()
+    spelling = spellings[0]
+    extra = ("loss",) if spelling == "layers" else ()
+    reader.fields(document, "", (*COMMON, spelling, *extra), required=("inputs",) if spelling == "layers" else ())
+    draft = _read_leaves(document, reader, limits)
+    if spelling == "nodes":
+        draft = replace(draft, nodes=_read_nodes(document["nodes"], draft, reader, limits))
+        reader.finish()
+    elif spelling == "program":
+        reader.finish()
+        draft = parse_program(document["program"], draft, limits)
+    else:
+        reader.finish()
+        draft = expand_layers(document["layers"], document.get("loss"), draft)
+    return _complete(draft, document, limits)
+
+
+def _read_leaves(document: Mapping[str, Any], reader: Reader, limits: GraphLimits) -> Definition:
+    name = reader.typed(document.get("name", "graph"), str, "/name", "name", "graph")
+    if not 0 < len(name.encode(errors="replace")) <= 200:
+        reader.fault("/name", "name_invalid", "a graph's name has 1 to 200 bytes")
+    taken: dict[str, str] = {}
+    inputs = {}
+    for key, spec in _entries(document, "inputs", reader, taken, limits):
+        inputs[key] = _read_input(spec, f"/inputs/{escape(key)}", reader)
+    states: dict[str, dict[str, StateSpec]] = {"parameters": {}, "buffers": {}}
+    for table, found in states.items():
+        for key, spec in _entries(document, table, reader, taken, limits):
+            found[key] = _read_state(spec, f"/{table}/{escape(key)}", reader, trainable=table == "parameters")
+    constants = {}
+    for key, value in _entries(document, "constants", reader, taken, limits):
+        constants[key] = read_tensor(value, f"/constants/{escape(key)}", reader)
+    total = sum(math.prod(spec.shape) for spec in states["parameters"].values())
+    if total > limits.parameter_elements:
+        reader.fault("/parameters", "limit_exceeded", f"{total} parameters are more than {limits.parameter_elements}")
+    return Definition(name, inputs, states["parameters"], states["buffers"], constants, (), (), ())
+
+
+def _entries(
+    document: Mapping[str, Any], table: str, reader: Reader, taken: dict[str, str], limits: GraphLimits
+) -> list[tuple[str, Any]]:
+    entries = list(reader.mapping(document.get(table, {}), f"/{table}").items())
+    for key, _ in entries:
+        _check_name(str(key), f"/{table}/{escape(key)}", reader, taken, limits)
+    return entries
+
+
+def _check_name(name: str, pointer: str, reader: Reader, taken: dict[str, str], limits: GraphLimits) -> None:
+    if len(name.encode(errors="replace")) > limits.name_bytes:
+        reader.fault(pointer, "name_invalid", f"a name has at most {limits.name_bytes} bytes")
+    elif not NAME.match(name):
+        reader.fault(pointer, "name_invalid", "a name is a letter or _, then letters, digits and _ . - /")
+    elif name in taken:
+        reader.fault(pointer, "name_taken", f"the name {name!r} is taken by {taken[name]}")
+    else:
+        taken[name] = pointer
+
+
+def _read_input(spec: Any, pointer: str, reader: Reader) -> InputSpec:
+    if isinstance(spec, list | tuple):
+        spec = {"shape": spec}
+    spec = reader.mapping(spec, pointer)
+    reader.fields(spec, pointer, ("shape", "dtype"))
+    extents = reader.sequence(spec.get("shape", []), f"{pointer}/shape")
+    shape: list[int | str] = []
+    for index, extent in enumerate(extents):
+        if isinstance(extent, str) and NAME.match(extent) and len(extent) <= 63:
+            shape.append(extent)
+        elif isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40:
+            shape.append(extent)
+        else:
+            reader.fault(f"{pointer}/shape/{index}", "shape_invalid", "an extent is a number >= 0 or a name")
+    return InputSpec(tuple(shape), _read_dtype(spec, pointer, reader))
+
+
+def _read_state(spec: Any, pointer: str, reader: Reader, *, trainable: bool) -> StateSpec:
+    if isinstance(spec, list | tuple):
+        spec = {"shape": spec}
+    spec = reader.mapping(spec, pointer)
+    reader.fields(spec, pointer, ("shape", "dtype", "init", *(("frozen",) if trainable else ())))
+    shape = _read_shape(spec.get("shape", []), f"{pointer}/shape", reader)
+    dtype = _read_dtype(spec, pointer, reader)
+    if trainable and not is_float(dtype):
+        reader.fault(f"{pointer}/dtype", "dtype_mismatch", f"only floating parameters can be trained, not {dtype.name}")
+    frozen = reader.typed(spec.get("frozen", False), bool, f"{pointer}/frozen", "frozen", False)
+    init = spec.get("init")
+    if init is None:
+        init = default_kind(shape) if trainable else {"kind": "zeros"}
+    if isinstance(init, str):
+        init = {"kind": init}
+    init = reader.mapping(init, f"{pointer}/init")
+    if init:
+        _check_init(init, shape, f"{pointer}/init", reader)
+    return StateSpec(shape, dtype, dict(init), frozen)
+
+
+def _check_init(init: Mapping[str, Any], shape: Shape, pointer: str, reader: Reader) -> None:
+    try:
+        draw, options = resolve(init)
+        draw(np.random.default_rng(0), tuple(min(extent, 2) for extent in shape), **options)
+    except EngineError as error:
+        reader.error(pointer, error)
+
+
+def _read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
+    shape = []
+    for index, extent in enumerate(reader.sequence(extents, pointer)):
+        if isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40:
+            shape.append(extent)
+        else:
+            detail = "a parameter's extent is a number >= 0: it must be known before data arrives"
+            reader.fault(f"{pointer}/{index}", "shape_invalid", detail)
+    if len(shape) > LIMITS.rank:
+        reader.fault(pointer, "limit_exceeded", f"{len(shape)} axes are more than {LIMITS.rank}")
+    return tuple(shape)
+
+
+def _read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:
+    try:
+        return dtype_of(reader.typed(spec.get("dtype", DEFAULT_FLOAT.name), str, f"{pointer}/dtype", "dtype", "float32"))
+    except EngineError as error:
+        reader.error(f"{pointer}/dtype", error)
+        return DEFAULT_FLOAT
+
+
+def read_tensor(value: Any, pointer: str, reader: Reader) -> Array:
+    """Read a number, nested lists or {"dtype", "shape", "data"} as an array; faults go to the reader."""
+    dtype: DType | None = None
+    shape: tuple[int, ...] | None = None
+    if isinstance(value, Mapping):
+        reader.fields(value, pointer, ("dtype", "shape", "data"), required=("data",))
+        dtype = _read_dtype(value, pointer, reader) if "dtype" in value else None
+        shape = _read_shape(value["shape"], f"{pointer}/shape", reader) if "shape" in value else None
+        value = value.get("data", [])
+    try:
+        array = np.array(value)
+    except (ValueError, OverflowError):
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        reader.fault(pointer, "tensor_invalid", f"a tensor is a number or nested lists of one length each, not {_what(value)}")
+        return np.zeros((), DEFAULT_FLOAT)
+    if dtype is None:
+        dtype = DEFAULT_FLOAT if array.dtype.kind == "f" or not array.size else array.dtype
+    if array.dtype.kind == "f" and not is_float(dtype) and not np.array_equal(array, np.trunc(array)):
+        reader.fault(pointer, "tensor_invalid", f"fractions do not fit dtype {dtype.name}")
+    if dtype.kind in "iu" and array.size and not _fits(array, dtype):
+        reader.fault(pointer, "tensor_invalid", f"a number lies outside {dtype.name}")
+        return np.zeros(array.shape, dtype)
+    array = array.astype(dtype)
+    if shape is not None and shape != array.shape:
+        if math.prod(shape) != array.size:
+            reader.fault(pointer, "shape_mismatch", f"shape {list(shape)} needs {math.prod(shape)} numbers, got {array.size}")
+            return np.zeros((), dtype)
+        array = array.reshape(shape)
+    return array
+
+
+def read_tensor_document(value: Any, pointer: str = "") -> Array:
+    """Read one tensor of a request (see `read_tensor`); a DocumentError holds every fault."""
+    reader = Reader()
+    array = read_tensor(value, pointer, reader)
+    reader.finish()
+    return array
+
+
+def _fits(array: Array, dtype: DType) -> bool:
+    info = np.iinfo(dtype)
+    return bool(info.min <= array.min() and array.max() <= info.max)
+
+
+def _what(value: Any) -> str:
+    return "ragged or mixed lists" if isinstance(value, list) else type_name(value)
+
+
+def _read_nodes(nodes: Any, draft: Definition, reader: Reader, limits: GraphLimits) -> tuple[NodeSpec, ...]:
+    entries = reader.sequence(nodes, "/nodes")
+    if len(entries) > limits.nodes:
+        reader.fault("/nodes", "limit_exceeded", f"{len(entries)} nodes are more than the limit of {limits.nodes}")
+        return ()
+    taken = {
+        name: f"/{table}"
+        for table in ("inputs", "parameters", "buffers", "constants")
+        for name in getattr(draft, table)
+    }
+    return tuple(_read_node(entry, index, taken, reader, limits) for index, entry in enumerate(entries))
+
+
+def _read_node(entry: Any, index: int, taken: dict[str, str], reader: Reader, limits: GraphLimits) -> NodeSpec:
+    pointer = f"/nodes/{index}"
+    entry = reader.mapping(entry, pointer)
+    reader.fields(entry, pointer, ("name", "op", "inputs", "attrs"), required=("op",) if entry else ())
+    name = reader.typed(entry.get("name", f"node_{index}"), str, f"{pointer}/name", "name", f"node_{index}")
+    _check_name(name, f"{pointer}/name", reader, taken, limits)
+    op = reader.typed(entry.get("op", ""), str, f"{pointer}/op", "op", "")
+    operands = reader.sequence(entry.get("inputs", []), f"{pointer}/inputs")
+    if len(operands) > limits.inputs_per_node:
+        reader.fault(f"{pointer}/inputs", "limit_exceeded", f"a node has at most {limits.inputs_per_node} inputs")
+        operands = ()
+    for position, operand in enumerate(operands):
+        if not isinstance(operand, str | int | float | bool) or (isinstance(operand, int) and abs(operand) >= 2**63):
+            reader.fault(f"{pointer}/inputs/{position}", "type_mismatch", "an input is the name of a value or a number")
+    good = tuple(o for o in operands if isinstance(o, str | int | float | bool))
+    attrs = reader.mapping(entry.get("attrs", {}), f"{pointer}/attrs")
+    return NodeSpec(name, op, good, dict(attrs), pointer)
+
+
+def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimits) -> Definition:
+    """Trace the draft, resolve outputs and losses, and return the finished definition."""
+    limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
+    graph = probe(draft, limits).graph
+    reader = Reader()
+    losses = _references(document, "losses", graph, reader) or draft.losses
+    outputs = _references(document, "outputs", graph, reader) or draft.outputs
+    for index, reference in enumerate(losses):
+        reason = _known(graph, reference) and check_loss(graph.value(reference))
+        if reason:
+            reader.fault(f"/losses/{index}", "loss_invalid", f"{reference!r}: {reason}")
+    reader.finish()
+    if not outputs:
+        outputs = losses or unused_values(draft)
+    implicit = not losses
+    if implicit:
+        scalars = [r for r in outputs if check_loss(graph.value(r)) is None]
+        losses = tuple(scalars) if len(scalars) == 1 else ()
+    finished = replace(draft, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit and bool(losses))
+    if not finished.nodes and not finished.outputs:
+        raise DocumentError([Finding("", "empty", "a graph needs at least one node")])
+    return finished
+
+
+def _references(document: Mapping[str, Any], field: str, graph: Graph, reader: Reader) -> tuple[str, ...]:
+    references = []
+    for index, reference in enumerate(reader.sequence(document.get(field, []), f"/{field}")):
+        pointer = f"/{field}/{index}"
+        if not isinstance(reference, str) or not _known(graph, reference):
+            reader.fault(pointer, "unknown_name", "names no value of the graph" + _nearest(reference, graph))
+        elif reference in references:
+            reader.fault(pointer, "name_taken", f"{reference!r} is listed twice")
+        else:
+            references.append(reference)
+    return tuple(references)
+
+
+def _nearest(reference: Any, graph: Graph) -> str:
+    return nearest(str(reference), [*graph.inputs, *graph.parameters, *graph.values])
+
+
+def _known(graph: Graph, reference: str) -> bool:
+    name, colon, index = reference.partition(":")
+    if name in graph.values:
+        return not colon or (index.isdecimal() and len(index) < 6 and int(index) < len(graph.values[name]))
+    return not colon and any(name in table for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants))
+
+
+def unused_values(definition: Definition) -> tuple[str, ...]:
+    """Return the nodes that no other node takes as an input, in order."""
+    used = {operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)}
+    return tuple(node.name for node in definition.nodes if node.name not in used)

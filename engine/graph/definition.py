@@ -1,0 +1,116 @@
+"""Definition: a graph as data, in its one canonical form, before any shape is bound."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.dtypes import DType
+from engine.value import Array, Shape
+
+Extent = int | str
+"""An extent of an input's shape: a number, or a name that is bound when data arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """What a graph is fed: extents that may be names, and a dtype."""
+
+    shape: tuple[Extent, ...]
+    dtype: DType
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as in a request."""
+        return {"shape": list(self.shape), "dtype": self.dtype.name}
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpec:
+    """A parameter or buffer: its shape, dtype, how it starts, and whether it is kept from training."""
+
+    shape: Shape
+    dtype: DType
+    init: Mapping[str, Any]
+    frozen: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as in a request."""
+        document: dict[str, Any] = {"shape": list(self.shape), "dtype": self.dtype.name, "init": dict(self.init)}
+        return {**document, "frozen": True} if self.frozen else document
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One op application by names; `pointer` is where in the request it was written, `place` says it in words."""
+
+    name: str
+    op: str
+    inputs: tuple[str | float | int | bool, ...]
+    attrs: Mapping[str, Any]
+    pointer: str = field(default="", compare=False)
+    place: str = field(default="", compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as in a request."""
+        document: dict[str, Any] = {"name": self.name, "op": self.op, "inputs": list(self.inputs)}
+        return {**document, "attrs": _plain(self.attrs)} if self.attrs else document
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A whole graph by names: inputs, parameters, buffers, constants, nodes in order, outputs and losses."""
+
+    name: str
+    inputs: Mapping[str, InputSpec]
+    parameters: Mapping[str, StateSpec]
+    buffers: Mapping[str, StateSpec]
+    constants: Mapping[str, Array]
+    nodes: tuple[NodeSpec, ...]
+    outputs: tuple[str, ...]
+    losses: tuple[str, ...]
+    implicit_loss: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Write the canonical form; parsing it again gives an equal definition."""
+        document: dict[str, Any] = {
+            "name": self.name,
+            "inputs": {name: spec.to_json() for name, spec in self.inputs.items()},
+            "parameters": {name: spec.to_json() for name, spec in self.parameters.items()},
+            "nodes": [node.to_json() for node in self.nodes],
+            "outputs": list(self.outputs),
+            "losses": list(self.losses),
+        }
+        if self.buffers:
+            document["buffers"] = {name: spec.to_json() for name, spec in self.buffers.items()}
+        if self.constants:
+            document["constants"] = {name: tensor_to_json(array) for name, array in self.constants.items()}
+        return document
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form without its name: equal for equal graphs."""
+        document = {key: value for key, value in self.to_json().items() if key != "name"}
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """The names used as extents, in order of appearance."""
+        names = (extent for spec in self.inputs.values() for extent in spec.shape if isinstance(extent, str))
+        return tuple(dict.fromkeys(names))
+
+
+def tensor_to_json(array: Array) -> dict[str, Any]:
+    """Write an array as {"dtype", "shape", "data"}, row-major."""
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": array.reshape(-1).tolist()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

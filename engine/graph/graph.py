@@ -1,0 +1,213 @@
+"""Graph: a definition traced into Values at bound extents; the same Values the tape is made of, without data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.backward import pull_back
+from engine.dtypes import INT64, is_float
+from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.graph.definition import Definition, NodeSpec
+from engine.graph.limits import LIMITS, GraphLimits
+from engine.modes import tracing
+from engine.ops.random import fold_in
+from engine.ops.shape import reshape
+from engine.registry import lookup
+from engine.value import Shape, Value
+
+
+@dataclass
+class Graph:
+    """A traced definition.
+
+    `values` holds the outputs of each node by name; `buffer_updates` what running statistics become in training;
+    `key` is the random key (int64[2]) that feeds every random op.
+    """
+
+    definition: Definition
+    dims: Mapping[str, int]
+    training: bool
+    key: Value
+    inputs: dict[str, Value] = field(default_factory=dict)
+    parameters: dict[str, Value] = field(default_factory=dict)
+    buffers: dict[str, Value] = field(default_factory=dict)
+    constants: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    buffer_updates: dict[str, Value] = field(default_factory=dict)
+
+    def value(self, reference: str) -> Value:
+        """Return the Value a reference (`name` or `name:k`) stands for."""
+        name, _, index = reference.partition(":")
+        for table in (self.inputs, self.parameters, self.buffers, self.constants):
+            if name in table and not index:
+                return table[name]
+        outputs = self.values[name]
+        return outputs[int(index or 0)]
+
+    @property
+    def outputs(self) -> dict[str, Value]:
+        """The declared outputs by reference."""
+        return {reference: self.value(reference) for reference in self.definition.outputs}
+
+    @property
+    def losses(self) -> dict[str, Value]:
+        """The declared losses by reference, each a scalar."""
+        with self.trace():
+            return {reference: _scalar(self.value(reference)) for reference in self.definition.losses}
+
+    def total_loss(self) -> Value:
+        """The sum of the losses."""
+        with self.trace():
+            losses = list(self.losses.values())
+            total = losses[0]
+            for loss in losses[1:]:
+                total = total + loss
+            return total
+
+    def gradients(self, loss: Value, wrt: Mapping[str, Value]) -> dict[str, Value | None]:
+        """Append the backward graph of `loss`; None where no path leads from a value to the loss."""
+        with self.trace():
+            seed = Value((), loss.dtype, np.ones((), loss.dtype))
+            return dict(zip(wrt, pull_back([loss], [seed], list(wrt.values())), strict=True))
+
+    def trace(self) -> Any:
+        """Return a context in which operations join this graph."""
+        return tracing(lambda: fold_in(self.key, len(self.values)))
+
+
+def _scalar(value: Value) -> Value:
+    return reshape(value, shape=()) if value.shape else value
+
+
+def build(
+    definition: Definition,
+    dims: Mapping[str, int],
+    *,
+    training: bool,
+    parameters: Mapping[str, Value] | None = None,
+    buffers: Mapping[str, Value] | None = None,
+    limits: GraphLimits = LIMITS,
+) -> Graph:
+    """Trace `definition` with its named extents bound to `dims`.
+
+    Args:
+        definition: the graph as data.
+        dims: a number for every named extent.
+        training: whether dropout drops and batch norm uses and updates batch statistics.
+        parameters: Values to use in the place of fresh leaves, for parameters that live in one flat vector.
+        buffers: likewise for buffers.
+        limits: sizes that are refused.
+
+    Raises:
+        DocumentError: with the first fault, its pointer and what to change.
+    """
+    graph = Graph(definition, dict(dims), training, Value((2,), INT64, None, name="key"))
+    for name, spec in definition.inputs.items():
+        shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
+        limits.check_shape(f"/inputs/{name}/shape", f"input {name!r}", shape)
+        graph.inputs[name] = Value(shape, spec.dtype, None, name=name)
+    for name, spec in definition.parameters.items():
+        leaf = Value(spec.shape, spec.dtype, None, name=name, requires_grad=not spec.frozen)
+        graph.parameters[name] = (parameters or {}).get(name, leaf)
+    for name, spec in definition.buffers.items():
+        graph.buffers[name] = (buffers or {}).get(name, Value(spec.shape, spec.dtype, None, name=name))
+    for name, array in definition.constants.items():
+        graph.constants[name] = Value(array.shape, array.dtype, array, name=name)
+    with graph.trace():
+        for node in definition.nodes:
+            graph.values[node.name] = apply_node(graph, node, limits)
+    return graph
+
+
+def apply_node(graph: Graph, node: NodeSpec, limits: GraphLimits = LIMITS) -> tuple[Value, ...]:
+    """Apply one node to the values already in `graph` and return its outputs; called while tracing."""
+    try:
+        op = lookup(node.op)
+    except EngineError as error:
+        raise _fault(node, "/op", error) from error
+    operands = [_operand(graph, node, index) for index in range(len(node.inputs))]
+    attrs = dict(node.attrs)
+    if "training" in op.attributes and attrs.get("training") is None:
+        attrs["training"] = graph.training
+    try:
+        made = op(*operands, **attrs)
+    except EngineError as error:
+        raise _fault(node, "", error) from error
+    except (ArithmeticError, ValueError, IndexError, TypeError) as error:
+        raise _fault(node, "", EngineError(f"{op.name} does not accept these inputs ({type(error).__name__})")) from error
+    outputs = made if isinstance(made, tuple) else (made,)
+    for output in outputs:
+        limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
+    if graph.training:
+        for input_index, output_index in op.updates.items():
+            reference = node.inputs[input_index] if input_index < len(node.inputs) else None
+            if isinstance(reference, str) and reference in graph.buffers:
+                graph.buffer_updates[reference] = outputs[output_index]
+    return outputs
+
+
+def _operand(graph: Graph, node: NodeSpec, index: int) -> Value | float:
+    reference = node.inputs[index]
+    if not isinstance(reference, str):
+        return reference
+    name, _, output = reference.partition(":")
+    outputs = graph.values.get(name)
+    if outputs is None:
+        leaf = next((t[name] for t in (graph.inputs, graph.parameters, graph.buffers, graph.constants) if name in t), None)
+        if leaf is None:
+            known = [*graph.inputs, *graph.parameters, *graph.buffers, *graph.constants, *graph.values]
+            detail = f"nothing before this node is called {name[:64]!r}{nearest(name, known)}"
+            raise DocumentError([Finding(_input_pointer(node, index), "unknown_name", node.place + detail)])
+        outputs = (leaf,)
+    position = int(output) if output.isdecimal() and len(output) < 6 else -1
+    if output and not 0 <= position < len(outputs):
+        detail = f"{reference[:80]!r}: {name!r} has outputs 0 to {len(outputs) - 1}"
+        raise DocumentError([Finding(_input_pointer(node, index), "unknown_output", node.place + detail)])
+    return outputs[position if output else 0]
+
+
+def _input_pointer(node: NodeSpec, index: int) -> str:
+    return f"{node.pointer}/inputs/{index}" if node.pointer.startswith("/nodes/") else node.pointer
+
+
+def _fault(node: NodeSpec, suffix: str, error: EngineError) -> DocumentError:
+    pointer = node.pointer + suffix if node.pointer.startswith("/nodes/") else node.pointer
+    return DocumentError([Finding(pointer, error.code, f"{node.place}{error}")])
+
+
+def check_loss(value: Value) -> str | None:
+    """Return why `value` cannot be a loss, or None."""
+    if not is_float(value.dtype):
+        return f"a loss must be floating, this is {value.dtype.name}"
+    if value.size != 1:
+        return f"a loss must have exactly one element, this has shape {list(value.shape)}: take its mean or sum"
+    return None
+
+
+def bind_dims(definition: Definition, shapes: Mapping[str, Shape]) -> dict[str, int]:
+    """Match the shapes of actual inputs with the declared ones and return the named extents.
+
+    Raises:
+        DocumentError: a rank or extent that does not fit, with a pointer to the input.
+    """
+    dims: dict[str, int] = {}
+    findings = []
+    for name, shape in shapes.items():
+        declared = definition.inputs[name].shape
+        if len(shape) != len(declared):
+            detail = f"input {name!r} has shape {list(shape)}, but {list(declared)} is declared"
+            findings.append(Finding(f"/inputs/{name}", "shape_mismatch", detail))
+            continue
+        for extent, actual in zip(declared, shape, strict=True):
+            wanted = dims.setdefault(extent, actual) if isinstance(extent, str) else extent
+            if wanted != actual:
+                detail = f"input {name!r} has shape {list(shape)}, but {list(declared)} needs {extent} = {wanted}"
+                findings.append(Finding(f"/inputs/{name}", "shape_mismatch", detail))
+                break
+    if findings:
+        raise DocumentError(findings)
+    return dims

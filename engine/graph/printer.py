@@ -1,0 +1,134 @@
+"""Graphs for people: text, DOT, and the list of nodes; forward alone or with the backward graph behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.graph.definition import Definition
+from engine.graph.graph import Graph
+from engine.graph.limits import LIMITS
+from engine.graph.probe import probe
+from engine.graph.simplify import reachable
+from engine.value import Value
+
+COLOURS = {"input": "white", "parameter": "yellow", "buffer": "pink", "constant": "pink", "forward": "white", "backward": "lightblue"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One value as it is printed."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    attrs: Mapping[str, Any]
+    shape: tuple[int, ...]
+    dtype: str
+    kind: str
+    needs_grad: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it for a client."""
+        return {
+            "name": self.name, "op": self.op, "inputs": list(self.inputs),
+            "attrs": {key: _plain(value) for key, value in self.attrs.items()},
+            "shape": list(self.shape), "dtype": self.dtype, "kind": self.kind, "requires_grad": self.needs_grad,
+        }  # fmt: skip
+
+
+def graph_nodes(definition: Definition, *, backward: bool = False) -> list[dict[str, Any]]:
+    """List the primitive nodes in the order of execution: forward, then (on request) backward."""
+    return [line.to_json() for line in _lines(definition, backward=backward) if line.op]
+
+
+def graph_text(definition: Definition, *, backward: bool = False) -> str:
+    """Print one line a value: `name: dtype[shape] = op(inputs, attrs)`."""
+    lines = [f"graph {definition.name}"]
+    for line in _lines(definition, backward=backward):
+        target = f"{line.name}: {line.dtype}[{','.join(map(str, line.shape))}]"
+        if not line.op:
+            lines.append(f"  {line.kind} {target}")
+            continue
+        attrs = "".join(f", {key}={_plain(value)}" for key, value in line.attrs.items())
+        lines.append(f"  {target} = {line.op}({', '.join(line.inputs)}{attrs})")
+    lines.append(f"  return {', '.join(definition.outputs)}" + (f"; loss {' + '.join(definition.losses)}" if definition.losses else ""))
+    return "\n".join(lines) + "\n"
+
+
+def graph_dot(definition: Definition, *, backward: bool = False) -> str:
+    """Draw the graph in the DOT language: parameters yellow, forward values that carry a gradient green, backward blue."""
+    lines = ["digraph graph_ {", "  rankdir = TB;", '  node [shape = record, style = filled, fontname = "monospace"];']
+    identifiers: dict[str, str] = {}
+    for number, line in enumerate(_lines(definition, backward=backward)):
+        identifiers[line.name] = f"n{number}"
+        colour = "green" if line.kind == "forward" and line.needs_grad else COLOURS[line.kind]
+        label = f"{line.name} | {line.op or line.kind} | {line.dtype}[{','.join(map(str, line.shape))}]"
+        lines.append(f'  n{number} [label = "{label}", fillcolor = {colour}];')
+        for index, operand in enumerate(line.inputs):
+            if operand in identifiers:
+                lines.append(f'  {identifiers[operand]} -> n{number} [label = "src {index}"];')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _lines(definition: Definition, *, backward: bool) -> Iterator[Line]:
+    """Yield leaves, forward values and backward values, each after what it depends on."""
+    graph = probe(definition, LIMITS).graph
+    names = _Names(graph)
+    for kind in ("input", "parameter", "buffer", "constant"):
+        for name, value in getattr(graph, kind + "s").items():
+            yield Line(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
+    forward = [value for outputs in graph.values.values() for value in outputs]
+    shown: set[object] = set()
+    yield from _computed(forward, "forward", names, shown)
+    if backward and definition.losses:
+        gradients = {n: g for n, g in graph.gradients(graph.total_loss(), graph.parameters).items() if g is not None}
+        for name, value in gradients.items():
+            names.known.setdefault(value.key, f"grad for {name}")
+        yield from _computed(list(gradients.values()), "backward", names, shown)
+
+
+def _computed(values: list[Value], kind: str, names: _Names, shown: set[object]) -> Iterator[Line]:
+    for node in reachable(values):
+        if node in shown:
+            continue
+        shown.add(node)
+        inputs = tuple(names.of(value) for value in node.inputs or ())
+        for index, spec in enumerate(node.outputs):
+            value = node.output(index)
+            yield Line(names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad)
+
+
+class _Names:
+    """Names for values: those of the definition, numbers as they read, and %0, %1, ... for the rest."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.known: dict[object, str] = {graph.key.key: "key"}
+        self.keep: list[Value] = [graph.key]
+        self.count = 0
+        for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants):
+            for name, value in table.items():
+                self.known[value.key] = name
+        for name, outputs in graph.values.items():
+            for index, value in enumerate(outputs):
+                self.known.setdefault(value.key, name if len(outputs) == 1 else f"{name}:{index}")
+
+    def of(self, value: Value) -> str:
+        if value.key not in self.known:
+            self.keep.append(value)  # a key is valid while its value lives
+            if value.node is None and value.data is not None and value.size == 1:
+                self.known[value.key] = f"{value.data.item():g}"
+            else:
+                self.known[value.key] = f"%{self.count}"
+                self.count += 1
+        return self.known[value.key]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, int | float | str | bool | None) else str(value)

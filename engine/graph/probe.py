@@ -1,0 +1,106 @@
+"""Tracing a definition whose extents are names: at trial numbers, to check it and to learn its shapes symbolically."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.documents import Reader
+from engine.errors import DocumentError, Finding
+from engine.graph.definition import Definition
+from engine.graph.graph import Graph, apply_node, build
+from engine.graph.limits import GraphLimits
+
+TRIALS = ((24, 16), (48, 32), (2, 1), (96, 64), (7, 5), (384, 128))
+"""Trial numbers: the first name gets the first of a pair, each further one the second of it more."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A graph traced at trial extents, and again at others when that works too."""
+
+    graph: Graph
+    second: Graph | None
+
+    def shape(self, reference: str) -> list[int | str]:
+        """Return the shape of a value, with names (or multiples and products of names) where it depends on them."""
+        first = self.graph.value(reference).shape
+        other = self.second.value(reference).shape if self.second else first
+        dims, dims2 = self.graph.dims, self.second.dims if self.second else self.graph.dims
+        if len(first) != len(other):
+            return list(first)
+        return [_express(a, b, dims, dims2) for a, b in zip(first, other, strict=True)]
+
+
+def probe(definition: Definition, limits: GraphLimits) -> Probe:
+    """Trace `definition` at trial extents.
+
+    Raises:
+        DocumentError: the faults at the first trial, when no trial succeeds.
+    """
+    fault: DocumentError | None = None
+    traced: list[Graph] = []
+    for dims in trial_dims(definition):
+        try:
+            traced.append(build(definition, dims, training=True, limits=limits))
+        except DocumentError as error:
+            fault = fault or error
+        if len(traced) == 2:
+            break
+    if not traced:
+        assert fault is not None
+        raise DocumentError(_all_faults(definition, next(trial_dims(definition)), limits) or fault.findings)
+    return Probe(traced[0], traced[1] if len(traced) > 1 else None)
+
+
+def trial_dims(definition: Definition) -> Iterator[dict[str, int]]:
+    """Yield trial numbers for the named extents, a different set each time; one empty set when there are none."""
+    names = definition.dimension_names
+    for first, step in TRIALS if names else TRIALS[:1]:
+        yield {name: first + step * index for index, name in enumerate(names)}
+
+
+def _all_faults(definition: Definition, dims: Mapping[str, int], limits: GraphLimits) -> Sequence[Finding]:
+    """Apply every node that can be applied, and report each fault once."""
+    reader = Reader()
+    try:
+        graph = build(replace(definition, nodes=()), dims, training=True, limits=limits)
+    except DocumentError as error:
+        return error.findings
+    broken: set[str] = set()
+    with graph.trace():
+        for node in definition.nodes:
+            if any(isinstance(o, str) and o.partition(":")[0] in broken for o in node.inputs):
+                broken.add(node.name)
+                continue
+            try:
+                graph.values[node.name] = apply_node(graph, node, limits)
+            except DocumentError as error:
+                reader.error("", error)
+                broken.add(node.name)
+    return [Finding(f.pointer, f.code, f.detail + _at(dims)) for f in reader.findings]
+
+
+def _at(dims: Mapping[str, int]) -> str:
+    if not dims:
+        return ""
+    return f" (tried with {', '.join(f'{name} = {number}' for name, number in dims.items())})"
+
+
+def _express(a: int, b: int, first: Mapping[str, int], second: Mapping[str, int]) -> int | str:
+    """Name an extent that was `a` at the first trial and `b` at the second."""
+    if a == b:
+        return a
+    for name in first:
+        if (a, b) == (first[name], second[name]):
+            return name
+    for name in first:
+        if a * second[name] == b * first[name] and a % first[name] == 0:
+            return f"{a // first[name]}*{name}"
+        if a - first[name] == b - second[name]:
+            return f"{name}{a - first[name]:+d}"
+    for name in first:
+        for other in first:
+            if name < other and (a, b) == (first[name] * first[other], second[name] * second[other]):
+                return f"{name}*{other}"
+    return "?"

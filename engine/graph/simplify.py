@@ -1,0 +1,155 @@
+"""From Values to a listing: reachable operations in order, equal ones merged, constants folded, no-ops removed.
+
+Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal to the bit is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.registry import Op
+from engine.value import Array, Node, Spec, Value
+
+FOLD_ELEMENTS = 4096
+"""Constants larger than this are computed when the plan runs, not when it is made."""
+
+SHAPE_ONLY = ("reshape", "broadcast_to", "sum_to")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One op on numbered values."""
+
+    op: Op[Any]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: Mapping[str, Any]
+
+
+@dataclass
+class Listing:
+    """A computation as numbered values and the instructions that make them, in order.
+
+    `inputs` and `state` name leaf numbers, `constants` hold arrays, `outputs` name what is wanted, and `updates` say
+    which number becomes the new value of which state.
+    """
+
+    specs: list[Spec] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list)
+    inputs: dict[str, int] = field(default_factory=dict)
+    state: dict[str, int] = field(default_factory=dict)
+    constants: dict[int, Array] = field(default_factory=dict)
+    outputs: dict[str, int] = field(default_factory=dict)
+    updates: dict[str, int] = field(default_factory=dict)
+
+    def new(self, spec: Spec) -> int:
+        """Number a new value."""
+        self.specs.append(spec)
+        return len(self.specs) - 1
+
+
+def simplify(
+    inputs: Mapping[str, Value], state: Mapping[str, Value], outputs: Mapping[str, Value], updates: Mapping[str, Value]
+) -> Listing:
+    """List what `outputs` and `updates` need of the graph over the leaves `inputs` and `state`."""
+    lister = _Lister()
+    for name, value in inputs.items():
+        lister.listing.inputs[name] = lister.leaf(value)
+    for name, value in state.items():
+        lister.listing.state[name] = lister.leaf(value)
+    for node in reachable([*outputs.values(), *updates.values()]):
+        lister.add(node)
+    lister.listing.outputs = {name: lister.number(value) for name, value in outputs.items()}
+    lister.listing.updates = {name: lister.number(value) for name, value in updates.items()}
+    return _without_dead(lister.listing)
+
+
+def reachable(values: Sequence[Value]) -> list[Node]:
+    """Return the nodes that `values` depend on, in order of creation."""
+    found: set[Node] = set()
+    waiting = [value.node for value in values if value.node is not None]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(value.node for value in node.inputs or () if value.node is not None)
+    return sorted(found, key=lambda node: node.seq)
+
+
+class _Lister:
+    def __init__(self) -> None:
+        self.listing = Listing()
+        self.numbers: dict[object, int] = {}
+        self.known: dict[object, tuple[int, ...]] = {}
+        self.keep: list[Value] = []
+
+    def leaf(self, value: Value) -> int:
+        number = self.listing.new(value.spec)
+        self.numbers[value.key] = number
+        self.keep.append(value)
+        return number
+
+    def number(self, value: Value) -> int:
+        number = self.numbers.get(value.key)
+        if number is not None:
+            return number
+        assert value.data is not None, f"leaf {value.name!r} is neither an input nor state nor a constant"
+        self.keep.append(value)
+        self.numbers[value.key] = self.constant(value.data)
+        return self.numbers[value.key]
+
+    def constant(self, data: Array) -> int:
+        small = data.nbytes <= 64
+        key = ("constant", data.dtype.name, data.shape, data.tobytes()) if small else ("constant", id(data))
+        if key not in self.known:
+            number = self.listing.new(Spec(data.shape, data.dtype))
+            self.listing.constants[number] = np.ascontiguousarray(data).reshape(data.shape)
+            self.known[key] = (number,)
+        return self.known[key][0]
+
+    def add(self, node: Node) -> None:
+        assert node.inputs is not None
+        inputs = tuple(self.number(value) for value in node.inputs)
+        key = (node.op.name, inputs, _frozen(node.attrs))
+        outputs = self.known.get(key) or self._alias(node, inputs) or self._folded(node, inputs)
+        if outputs is None:
+            outputs = tuple(self.listing.new(spec) for spec in node.outputs)
+            self.listing.instructions.append(Instruction(node.op, inputs, outputs, node.attrs))
+        self.known[key] = outputs
+        for index, number in enumerate(outputs):
+            self.numbers[(node, index)] = number
+
+    def _alias(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
+        if node.op.name in SHAPE_ONLY and self.listing.specs[inputs[0]] == node.outputs[0]:
+            return inputs
+        return None
+
+    def _folded(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
+        constants = self.listing.constants
+        size = sum(int(np.prod(spec.shape, dtype=np.int64)) for spec in node.outputs)
+        if size > FOLD_ELEMENTS or node.op.random or not all(number in constants for number in inputs):
+            return None
+        with np.errstate(all="ignore"):
+            made = node.op.body(*(constants[number] for number in inputs), **node.attrs)
+        results = made if node.op.several else (made,)
+        return tuple(self.constant(np.array(result, dtype=spec.dtype)) for result, spec in zip(results, node.outputs, strict=True))
+
+
+def _frozen(attrs: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple((name, type(value).__name__, repr(value)) for name, value in sorted(attrs.items()))
+
+
+def _without_dead(listing: Listing) -> Listing:
+    """Drop instructions that merging has left without a reader."""
+    live = {*listing.outputs.values(), *listing.updates.values()}
+    kept = []
+    for instruction in reversed(listing.instructions):
+        if live.intersection(instruction.outputs):
+            live.update(instruction.inputs)
+            kept.append(instruction)
+    listing.instructions = kept[::-1]
+    return listing

@@ -1,0 +1,183 @@
+"""The layers spelling: a list of layers through which the first input flows, turned into nodes and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.attributes import attributes_of, bind
+from engine.documents import Reader
+from engine.dtypes import dtype_of
+from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, ShapeError
+from engine.graph.definition import Definition, NodeSpec, StateSpec
+from engine.graph.graph import Graph, apply_node, build
+from engine.graph.probe import trial_dims
+from engine.initializers import resolve
+from engine.layers import find_layer
+from engine.layers.losses import LOSSES
+from engine.registry import lookup
+from engine.value import Shape, Value
+
+
+def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
+    """Return `draft` with the nodes, parameters and buffers of the layers, and the loss if one is given.
+
+    Raises:
+        DocumentError: with the pointer of the layer at fault.
+    """
+    reader = Reader()
+    entries = [_read_layer(entry, index, reader) for index, entry in enumerate(reader.sequence(layers, "/layers"))]
+    if not entries:
+        reader.fault("/layers", "empty", "give at least one layer")
+    if not draft.inputs:
+        reader.fault("/inputs", "empty", "give at least one input: the first flows through the layers")
+    reader.finish()
+    fault: DocumentError | None = None
+    expanded: list[Definition] = []
+    for dims in trial_dims(draft):
+        try:
+            expanded.append(_expand(entries, loss, draft, dims))
+        except DocumentError as error:
+            fault = fault or error
+        if len(expanded) == 2:
+            break
+    if not expanded:
+        assert fault is not None
+        raise fault
+    if len(expanded) == 2 and expanded[0] != expanded[1]:
+        raise DocumentError([_dependent(*expanded)])
+    return expanded[0]
+
+
+def _dependent(first: Definition, second: Definition) -> Finding:
+    name = next((n for n, s in first.parameters.items() if s != second.parameters.get(n)), "?")
+    return Finding(
+        "/inputs", "shape_invalid",
+        f"the shape of the parameter {name!r} would depend on an extent that is only a name; give that extent a number",
+    )
+
+
+def _read_layer(entry: Any, index: int, reader: Reader) -> tuple[str, str, dict[str, Any]]:
+    pointer = f"/layers/{index}"
+    entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
+    kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
+    name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
+    attrs: dict[str, Any] = {}
+    if kind:
+        try:
+            build_layer = find_layer(kind)
+            given = {key: value for key, value in entry.items() if key not in ("layer", "name")}
+            attrs = bind(kind, {a.name: a for a in attributes_of(build_layer)}, given)
+        except EngineError as error:
+            reader.error(f"{pointer}/layer" if error.code == "unknown_name" else pointer, error)
+    return kind, name, attrs
+
+
+class _StackScope:
+    """The Scope of one layer: collects nodes and states, and traces them at trial extents."""
+
+    def __init__(self, name: str, pointer: str, graph: Graph, draft: _Draft) -> None:
+        self.name = name
+        self.pointer = pointer
+        self.graph = graph
+        self.draft = draft
+
+    def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
+        resolve(init)
+        return self._state(self.draft.parameters, self.graph.parameters, name, StateSpec(shape, dtype_of("float32"), init))
+
+    def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
+        spec = StateSpec(shape, dtype_of(dtype), {"kind": kind})
+        return self._state(self.draft.buffers, self.graph.buffers, name, spec)
+
+    def _state(self, specs: dict[str, StateSpec], values: dict[str, Value], name: str, spec: StateSpec) -> Value:
+        full = f"{self.name}.{name}"
+        self.draft.take(full, self.pointer)
+        specs[full] = spec
+        values[full] = Value(spec.shape, spec.dtype, None, name=full, requires_grad=specs is self.draft.parameters)
+        self.draft.references[values[full].key] = full
+        self.draft.keep.append(values[full])
+        return values[full]
+
+    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
+        full = f"{self.name}.{name}" if name else self.name
+        self.draft.take(full, self.pointer)
+        defaults = {a.name: a.default for a in lookup(op).attributes.values()}
+        given = {key: value for key, value in attrs.items() if value != defaults.get(key)}
+        references = tuple(self.draft.references[value.key] for value in inputs)
+        node = NodeSpec(full, lookup(op).name, references, given, self.pointer, f"layer {self.name!r}: ")
+        outputs = apply_node(self.graph, node)
+        self.draft.nodes.append(node)
+        self.graph.values[full] = outputs
+        self.draft.references[outputs[0].key] = full
+        self.draft.keep.extend(outputs)
+        return outputs[0]
+
+
+class _Draft:
+    """What the layers have declared so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.parameters: dict[str, StateSpec] = dict(graph.definition.parameters)
+        self.buffers: dict[str, StateSpec] = dict(graph.definition.buffers)
+        self.nodes: list[NodeSpec] = []
+        self.keep: list[Value] = []  # keys hold while their values live
+        self.references: dict[object, str] = {}
+        self.taken: set[str] = set()
+        for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants):
+            for name, value in table.items():
+                self.references[value.key] = name
+                self.taken.add(name)
+
+    def take(self, name: str, pointer: str) -> None:
+        if name in self.taken:
+            raise DocumentError([Finding(f"{pointer}/name", "name_taken", f"the name {name!r} is already taken")])
+        self.taken.add(name)
+
+
+def _expand(
+    entries: list[tuple[str, str, dict[str, Any]]], loss: Any, draft: Definition, dims: Mapping[str, int]
+) -> Definition:
+    graph = build(draft, dims, training=True)
+    parts = _Draft(graph)
+    x = next(iter(graph.inputs.values()))
+    counts: dict[str, int] = {}
+    with graph.trace():
+        for index, (kind, given_name, attrs) in enumerate(entries):
+            number = counts.get(kind, 0)
+            counts[kind] = number + 1
+            scope = _StackScope(given_name or f"{kind}_{number}", f"/layers/{index}", graph, parts)
+            try:
+                x = find_layer(kind)(scope, x, **attrs)
+            except (ShapeError, AttributeValueError) as error:
+                raise DocumentError([Finding(f"/layers/{index}", error.code, str(error))]) from error
+        output = parts.references[x.key]
+        losses: tuple[str, ...] = ()
+        if loss is not None:
+            losses = (_add_loss(loss, x, graph, parts),)
+    return replace(
+        draft, parameters=parts.parameters, buffers=parts.buffers, nodes=tuple(parts.nodes), outputs=(output,), losses=losses
+    )
+
+
+def _add_loss(loss: Any, x: Value, graph: Graph, parts: _Draft) -> str:
+    reader = Reader()
+    loss = {"kind": loss} if isinstance(loss, str) else reader.mapping(loss, "/loss")
+    kind = reader.typed(loss.get("kind"), str, "/loss/kind", "kind", "")
+    reader.finish()
+    others = list(graph.inputs)[1:]
+    target = loss.get("target", others[0] if len(others) == 1 else None)
+    if target not in graph.inputs:
+        detail = f"name the input that holds the target: one of {', '.join(others) or '(there is no second input)'}"
+        raise DocumentError([Finding("/loss/target", "unknown_name", detail)])
+    try:
+        op = lookup(kind)
+        if op.name not in LOSSES:
+            raise AttributeValueError(f"{kind[:64]!r} is not a loss; losses are {', '.join(LOSSES)}")
+    except EngineError as error:
+        raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
+    attrs = {key: value for key, value in loss.items() if key not in ("kind", "target")}
+    scope = _StackScope("loss", "/loss", graph, parts)
+    scope.apply(op.name, x, graph.inputs[target], **attrs)
+    return "loss"

@@ -1,0 +1,168 @@
+"""How parameters and buffers start: a table of initialisers with the semantics of torch.nn.init.
+
+Every draw comes from a Philox stream keyed by the seed and the parameter's name, so it depends on nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+from zlib import crc32
+
+import numpy as np
+
+from engine.attributes import Attribute, attributes_of, bind
+from engine.dtypes import DType
+from engine.errors import AttributeValueError, UnknownName, nearest
+from engine.value import Array, Shape
+
+Fan = Literal["fan_in", "fan_out"]
+Nonlinearity = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
+Draw = Callable[..., Array]
+
+INITIALIZERS: dict[str, Draw] = {}
+"""Every initialiser by its kind."""
+
+
+def initializer(draw: Draw) -> Draw:
+    """Enter an initialiser into the table under its function's name."""
+    INITIALIZERS[draw.__name__] = draw
+    return draw
+
+
+def initialize(kind: Mapping[str, Any], name: str, shape: Shape, dtype: DType, seed: int) -> Array:
+    """Make the first value of the parameter `name` as `kind` ({"kind": ..., options}) says."""
+    draw, options = resolve(kind)
+    generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, crc32(name.encode())]))
+    return np.asarray(draw(generator, shape, **options)).astype(dtype)
+
+
+def resolve(kind: Mapping[str, Any]) -> tuple[Draw, dict[str, Any]]:
+    """Look up {"kind": ..., options} and check the options."""
+    name = kind.get("kind")
+    if not isinstance(name, str) or name not in INITIALIZERS:
+        shown = str(name)[:64]
+        raise UnknownName(f"there is no initializer called {shown!r}{nearest(shown, INITIALIZERS)}")
+    given = {key: value for key, value in kind.items() if key != "kind"}
+    return INITIALIZERS[name], bind(name, options_of(name), given)
+
+
+def options_of(name: str) -> dict[str, Attribute]:
+    """Return the options of the initialiser `name`."""
+    return {attribute.name: attribute for attribute in attributes_of(INITIALIZERS[name])}
+
+
+def default_kind(shape: Shape) -> dict[str, Any]:
+    """Return the initialiser of a parameter that names none: Kaiming-uniform for matrices, zeros for the rest."""
+    return {"kind": "kaiming_uniform"} if len(shape) >= 2 else {"kind": "zeros"}
+
+
+def fans(shape: Shape) -> tuple[int, int]:
+    """Return (fan in, fan out) of a weight of shape [out, in, window...]."""
+    if len(shape) < 2:
+        raise AttributeValueError(f"this initializer needs a shape with at least two axes, got {list(shape)}")
+    window = math.prod(shape[2:])
+    return shape[1] * window, shape[0] * window
+
+
+def gain(nonlinearity: Nonlinearity, a: float) -> float:
+    """Return the recommended scale before a nonlinearity (He et al. 2015; values as torch.nn.init.calculate_gain)."""
+    scales = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75}
+    return math.sqrt(2 / (1 + a * a)) if nonlinearity == "leaky_relu" else scales[nonlinearity]
+
+
+@initializer
+def zeros(generator: np.random.Generator, shape: Shape) -> Array:
+    """All 0."""
+    return np.zeros(shape)
+
+
+@initializer
+def ones(generator: np.random.Generator, shape: Shape) -> Array:
+    """All 1."""
+    return np.ones(shape)
+
+
+@initializer
+def constant(generator: np.random.Generator, shape: Shape, *, value: float) -> Array:
+    """All `value`."""
+    return np.full(shape, value)
+
+
+@initializer
+def uniform(generator: np.random.Generator, shape: Shape, *, low: float = 0.0, high: float = 1.0) -> Array:
+    """Uniform between `low` and `high`."""
+    return generator.uniform(low, high, shape)
+
+
+@initializer
+def normal(generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, std: float = 1.0) -> Array:
+    """Normal with `mean` and standard deviation `std`."""
+    return generator.standard_normal(shape) * std + mean
+
+
+@initializer
+def truncated_normal(
+    generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, std: float = 1.0, low: float = -2.0, high: float = 2.0
+) -> Array:
+    """Normal, drawn again until it lies between `low` and `high`."""
+    if not low < high:
+        raise AttributeValueError(f"truncated_normal needs low < high, got {low} and {high}")
+    if high < mean - 6 * std or low > mean + 6 * std:
+        raise AttributeValueError("truncated_normal: low..high lies more than six deviations from the mean")
+    draw = generator.standard_normal(shape) * std + mean
+    outside = (draw < low) | (draw > high)
+    while outside.any():
+        draw[outside] = generator.standard_normal(int(outside.sum())) * std + mean
+        outside = (draw < low) | (draw > high)
+    return draw
+
+
+@initializer
+def xavier_uniform(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
+    """Uniform within scale * sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+    bound = scale * math.sqrt(6 / max(sum(fans(shape)), 1))
+    return generator.uniform(-bound, bound, shape)
+
+
+@initializer
+def xavier_normal(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
+    """Normal with deviation scale * sqrt(2 / (fan in + fan out)) (Glorot and Bengio 2010)."""
+    return generator.standard_normal(shape) * (scale * math.sqrt(2 / max(sum(fans(shape)), 1)))
+
+
+@initializer
+def kaiming_uniform(
+    generator: np.random.Generator, shape: Shape, *, a: float = 0.0, mode: Fan = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
+) -> Array:
+    """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
+    bound = gain(nonlinearity, a) * math.sqrt(3 / max(fans(shape)[mode == "fan_out"], 1))
+    return generator.uniform(-bound, bound, shape)
+
+
+@initializer
+def kaiming_normal(
+    generator: np.random.Generator, shape: Shape, *, a: float = 0.0, mode: Fan = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
+) -> Array:
+    """Normal with deviation gain / sqrt(fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
+    return generator.standard_normal(shape) * (gain(nonlinearity, a) / math.sqrt(max(fans(shape)[mode == "fan_out"], 1)))
+
+
+@initializer
+def eye(generator: np.random.Generator, shape: Shape) -> Array:
+    """The identity matrix."""
+    if len(shape) != 2:
+        raise AttributeValueError(f"eye needs a shape with two axes, got {list(shape)}")
+    return np.eye(*shape)
+
+
+@initializer
+def orthogonal(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
+    """Rows or columns of a random orthogonal matrix, times `scale` (Saxe et al. 2014)."""
+    if len(shape) < 2:
+        raise AttributeValueError(f"orthogonal needs a shape with at least two axes, got {list(shape)}")
+    rows, columns = shape[0], math.prod(shape[1:])
+    q, r = np.linalg.qr(generator.standard_normal((max(rows, columns), min(rows, columns))))
+    q *= np.sign(np.diag(r))
+    return scale * (q if rows >= columns else q.T).reshape(shape)

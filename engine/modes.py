@@ -1,0 +1,63 @@
+"""Thread-local modes: whether operations are recorded, run, or in training, and where random keys come from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from engine.keys import KeySource
+from engine.value import Value
+
+
+class Modes(threading.local):
+    """The modes of one thread."""
+
+    def __init__(self) -> None:
+        """Start as a new thread does: recording, eager, in training mode."""
+        self.recording = True
+        self.tracing = False
+        self.training = True
+        self.keys = KeySource()
+        self.next_key: Callable[[], Value] | None = self.keys.next_key
+
+
+MODES = Modes()
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Record no operations inside: results require no gradient."""
+    with _set(recording=False):
+        yield
+
+
+@contextmanager
+def enable_grad() -> Iterator[None]:
+    """Record operations inside, whatever surrounds."""
+    with _set(recording=True):
+        yield
+
+
+@contextmanager
+def training(flag: bool) -> Iterator[None]:
+    """Run dropout and batch norm in training (True) or evaluation (False) mode inside."""
+    with _set(training=flag):
+        yield
+
+
+@contextmanager
+def tracing(next_key: Callable[[], Value]) -> Iterator[None]:
+    """Run no kernel inside: every operation only infers shapes and joins the graph; `next_key` feeds random ops."""
+    with _set(tracing=True, recording=True, next_key=next_key):
+        yield
+
+
+@contextmanager
+def _set(**changes: object) -> Iterator[None]:
+    before = {name: getattr(MODES, name) for name in changes}
+    MODES.__dict__.update(changes)
+    try:
+        yield
+    finally:
+        MODES.__dict__.update(before)

@@ -1,0 +1,180 @@
+"""Activations of one number: rectifiers, sigmoids and their kin. The gradients at the kinks are PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.dtypes import is_float
+from engine.errors import AttributeValueError
+from engine.infer import broadcast, same
+from engine.ops.blocks import blockwise
+from engine.ops.compare import where
+from engine.ops.elementwise import abs, exp
+from engine.registry import composite, primitive
+from engine.samples import away_from, sample
+from engine.value import Array, Spec, Value
+
+SHAPES = [sample((2, 3)), sample(())]
+KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+def _rectify(y: Array, x: Array, zeros: Array) -> None:
+    zeros.fill(0)
+    np.maximum(x, zeros, out=y)  # against an array: NumPy's maximum with a scalar is not vectorised
+
+
+@primitive(infer=same, promotion="common", samples=KINKED)
+def relu(x: Array, *, out: Array | None = None) -> Array:
+    """max(x, 0); the gradient at 0 is 0."""
+    if not is_float(x.dtype):
+        return np.maximum(x, 0, out=out)
+    return blockwise(_rectify, (x,), out, scratch=1)
+
+
+@relu.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return relu_backward(g, y)
+
+
+def _keep_where_positive(out: Array, g: Array, y: Array) -> None:
+    # The bits of g under an integer mask (-1 or 0): as fast as a product, and right when g is infinite or NaN.
+    bits = np.dtype(f"i{g.itemsize}")
+    mask = np.less_equal(y, 0).view(np.int8)
+    mask -= np.int8(1)
+    np.bitwise_and(g.view(bits), mask, out=out.view(bits))
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), away_from((0.0,), 2, 3))])
+def relu_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
+    """g where y > 0 (or is NaN), else 0: the gradient of relu, given its output y."""
+    return blockwise(_keep_where_positive, (g, y), out)
+
+
+@relu_backward.vjp
+def _(u: Value, gx: Value, g: Value, y: Value) -> object:
+    return relu_backward(u, y), None
+
+
+@primitive(infer=same, promotion="float", samples=SHAPES)
+def sigmoid(x: Array, *, out: Array | None = None) -> Array:
+    """Logistic function 1 / (1 + exp(-x))."""
+    return blockwise(_logistic, (x,), out)
+
+
+def _logistic(y: Array, x: Array) -> None:
+    np.negative(x, out=y)
+    np.exp(y, out=y)
+    y += 1
+    np.divide(1, y, out=y)
+
+
+@sigmoid.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * (y * (1.0 - y))
+
+
+@primitive(infer=same, promotion="float", samples=SHAPES)
+def logsigmoid(x: Array, *, out: Array | None = None) -> Array:
+    """log(sigmoid(x)), finite for any finite x."""
+    tail = np.log1p(np.exp(-np.abs(x)))
+    return np.subtract(np.minimum(x, 0), tail, out=out)
+
+
+@logsigmoid.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * sigmoid(-x)
+
+
+def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
+    if beta <= 0:
+        raise AttributeValueError(f"softplus: beta {beta} must be greater than 0")
+    return x.spec
+
+
+@primitive(infer=_softplus, promotion="float", samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)])
+def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
+    """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
+    scaled = x * x.dtype.type(beta)
+    smooth = np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta)
+    return _select(scaled > threshold, x, smooth, out)
+
+
+def _select(condition: Array, a: Array, b: Array, out: Array | None) -> Array:
+    result: Array = np.where(condition, a, b)
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+@softplus.vjp
+def _(g: Value, y: Value, x: Value, *, beta: float, threshold: float) -> Value:
+    scaled = x * beta
+    return g * where(scaled > threshold, 1.0, sigmoid(scaled))
+
+
+@primitive(infer=same, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), slope=0.3)])
+def leaky_relu(x: Array, *, slope: float = 0.01, out: Array | None = None) -> Array:
+    """x where x > 0, else slope x; the gradient at 0 is the slope."""
+    if not 0 <= slope <= 1:
+        return _select(x > 0, x, x * x.dtype.type(slope), out)
+    result: Array = np.maximum(x, x * x.dtype.type(slope), out=out)
+    return result
+
+
+@leaky_relu.vjp
+def _(g: Value, y: Value, x: Value, *, slope: float) -> Value:
+    return g * where(x > 0, 1.0, slope)
+
+
+@primitive(infer=same, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
+def elu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
+    """x where x > 0, else alpha (exp(x) - 1); the gradient at 0 is alpha."""
+    return _select(x > 0, x, np.expm1(np.minimum(x, 0)) * x.dtype.type(alpha), out)
+
+
+@elu.vjp
+def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
+    return g * where(x > 0, 1.0, exp(x) * alpha)
+
+
+@composite(samples=KINKED)
+def selu(x: Value) -> Value:
+    """Scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
+    return elu(x, alpha=SELU_ALPHA) * SELU_SCALE
+
+
+def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
+    if min > max:
+        raise AttributeValueError(f"hardtanh: min {min} must not be greater than max {max}")
+    return x.spec
+
+
+@primitive(infer=_hardtanh, promotion="common", samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)])
+def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
+    """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
+    return np.asarray(np.clip(x, min, max, out=out), dtype=x.dtype)
+
+
+@hardtanh.vjp
+def _(g: Value, y: Value, x: Value, *, min: float, max: float) -> Value:
+    return where((x > min) & (x < max), g, 0.0)
+
+
+@composite(samples=[sample(away_from((0.0, 6.0), 2, 3))])
+def relu6(x: Value) -> Value:
+    """min(max(x, 0), 6); the gradient at 0 and at 6 is 0."""
+    return hardtanh(x, min=0.0, max=6.0)
+
+
+@composite(samples=[sample(away_from((-3.0, 3.0), 2, 3))])
+def hardsigmoid(x: Value) -> Value:
+    """relu6(x + 3) / 6, a sigmoid of straight lines."""
+    return relu6(x + 3.0) / 6.0
+
+
+@composite(samples=[sample(away_from((0.0,), 2, 3))])
+def softsign(x: Value) -> Value:
+    """x / (1 + |x|)."""
+    return x / (abs(x) + 1.0)

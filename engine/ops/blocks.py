@@ -1,0 +1,54 @@
+"""Elementwise kernels of many passes, run block by block so that what lies between the passes stays in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.dtypes import FLOAT16, FLOAT32
+from engine.value import Array
+
+BLOCK = 16384
+"""Elements in a block: a handful of float32 blocks fit in a second-level cache."""
+
+
+def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array | None, *, scratch: int = 0) -> Array:
+    """Run `kernel(y, *inputs, *scratch)` over blocks of arrays of one dtype, broadcast together; return the whole y.
+
+    The kernel may write to y only after its last read of the inputs, since `out` may be one of them.
+    float16 is computed in float32.
+    """
+    first, shape = inputs[0], inputs[0].shape
+    if any(x.shape != shape for x in inputs):
+        shape = np.broadcast_shapes(*(x.shape for x in inputs))
+        inputs = tuple(np.broadcast_to(x, shape) for x in inputs)
+        first = inputs[0]
+    if first.dtype == FLOAT16:
+        wide = blockwise(kernel, tuple(x.astype(FLOAT32) for x in inputs), None, scratch=scratch)
+        return _copied(wide.astype(FLOAT16), out)
+    direct = out is not None and out.flags.c_contiguous
+    result = out if out is not None and direct else np.empty(shape, first.dtype)
+    target = result.reshape(-1)
+    flats = [np.ascontiguousarray(x).reshape(-1) for x in inputs]
+    spaces = [np.empty(min(BLOCK, first.size), first.dtype) for _ in range(scratch)]
+    for start in range(0, first.size, BLOCK):
+        piece = slice(start, start + BLOCK)
+        y = target[piece]
+        kernel(y, *(flat[piece] for flat in flats), *(space[: y.size] for space in spaces))
+    return result if direct else _copied(result, out)
+
+
+def _copied(result: Array, out: Array | None) -> Array:
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def polynomial(y: Array, x: Array, coefficients: tuple[float, ...]) -> None:
+    """Write c[0] + c[1] x + c[2] x**2 + ... into y by Horner's scheme; y is not x."""
+    y.fill(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        y *= x
+        y += coefficient

@@ -1,0 +1,106 @@
+"""Comparisons, logic and choice. Comparisons give bool and carry no gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import DTypeError
+from engine.infer import broadcast_bool, broadcast_shapes, same_bool
+from engine.registry import primitive
+from engine.samples import booleans, sample
+from engine.value import Array, Spec, Value
+
+PAIRS = [sample((2, 3), (3,)), sample((), (4,))]
+LOGICAL = [sample(booleans(2, 3), booleans(3))]
+
+
+@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+def eq(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a == b."""
+    return np.equal(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+def ne(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a != b."""
+    return np.not_equal(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+def lt(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a < b."""
+    return np.less(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+def le(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a <= b."""
+    return np.less_equal(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+def gt(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a > b."""
+    return np.greater(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+def ge(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a >= b."""
+    return np.greater_equal(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, differentiable=False, samples=LOGICAL)
+def logical_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a and b, elementwise (numbers count as true unless 0)."""
+    return np.logical_and(a, b, out=out)
+
+
+@primitive(infer=broadcast_bool, differentiable=False, samples=LOGICAL)
+def logical_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a or b, elementwise (numbers count as true unless 0)."""
+    return np.logical_or(a, b, out=out)
+
+
+@primitive(infer=same_bool, differentiable=False, samples=[sample(booleans(2, 3))])
+def logical_not(x: Array, *, out: Array | None = None) -> Array:
+    """not x, elementwise (numbers count as true unless 0)."""
+    return np.logical_not(x, out=out)
+
+
+@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+def isnan(x: Array, *, out: Array | None = None) -> Array:
+    """Whether x is NaN."""
+    return np.isnan(x, out=out)
+
+
+@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+def isfinite(x: Array, *, out: Array | None = None) -> Array:
+    """Whether x is neither NaN nor infinite."""
+    return np.isfinite(x, out=out)
+
+
+def _choice(condition: Value, a: Value, b: Value) -> Spec:
+    if condition.dtype != np.bool_:
+        raise DTypeError(f"where needs a bool condition, got {condition.dtype.name}; compare it with something first")
+    return Spec(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
+
+
+@primitive(
+    infer=_choice,
+    promotion="common",
+    promote_from=1,
+    samples=[sample(booleans(2, 3), (3,), (2, 3)), sample(booleans(3), (), (2, 3))],
+)
+def where(condition: Array, a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a where the condition holds, else b; the branch not taken gets gradient 0."""
+    if out is None:
+        return np.where(condition, a, b)
+    np.copyto(out, b)
+    np.copyto(out, a, where=condition)
+    return out
+
+
+@where.vjp
+def _(g: Value, y: Value, condition: Value, a: Value, b: Value) -> object:
+    return None, lambda: where(condition, g, 0.0), lambda: where(condition, 0.0, g)

@@ -1,0 +1,215 @@
+"""Self-gated activations, x times a gate of x: silu, gelu, hardswish, mish."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from engine.dtypes import FLOAT64
+from engine.infer import broadcast, same
+from engine.ops.activation import relu6, sigmoid, softplus
+from engine.ops.blocks import blockwise, polynomial
+from engine.ops.elementwise import exp, square, tanh
+from engine.ops.error_function import erf_array
+from engine.registry import composite, primitive
+from engine.samples import away_from, sample
+from engine.value import Array, Value
+
+Approximation = Literal["none", "tanh", "quick"]
+
+SHAPES = [sample((2, 3)), sample(())]
+GELU_SAMPLES = [sample((2, 3)), sample((4,), approximate="tanh"), sample((3,), approximate="quick"), sample(())]
+QUICK = 1.702
+CUBIC = 0.044715
+TWICE_ROOT = 2 * math.sqrt(2 / math.pi)
+"""The tanh form 0.5 x (1 + tanh(u)) is x sigmoid(2u) with 2u = TWICE_ROOT (x + CUBIC x^3)."""
+ROOT_HALF = math.sqrt(0.5)
+DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
+
+# The normal distribution's tail: P(X > a) = exp(-a^2/2) t (c[0] + c[1] t + ...), t = 1/(1 + TAIL_SCALE a).
+# Weighted least squares on the exact values for 0 <= a <= 15; relative error 3.2e-8, so for float32 only.
+TAIL_SCALE = 0.35
+TAIL = (0.139621258, 0.139864335, 0.119815505, 0.105574779, -0.0232637888, 0.159392853, -0.255901819, 0.144060783,
+        -0.0291639224)  # fmt: skip
+
+
+@primitive(infer=same, promotion="float", samples=SHAPES, aliases=("swish",))
+def silu(x: Array, *, out: Array | None = None) -> Array:
+    """x sigmoid(x)."""
+    return blockwise(partial(_gated, gate=_silu_gate), (x,), out, scratch=2)
+
+
+@silu.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    s = sigmoid(x)
+    return g * (s + y * (1.0 - s))
+
+
+@composite(samples=[sample(away_from((-3.0, 3.0), 2, 3))])
+def hardswish(x: Value) -> Value:
+    """x relu6(x + 3) / 6; the gradient is 0 at -3 and 1 at 3."""
+    return x * (relu6(x + 3.0) / 6.0)
+
+
+@composite(samples=SHAPES)
+def mish(x: Value) -> Value:
+    """x tanh(softplus(x))."""
+    return x * tanh(softplus(x))
+
+
+@primitive(infer=same, promotion="float", samples=GELU_SAMPLES)
+def gelu(x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:
+    """x times the normal distribution function of x (Hendrycks & Gimpel 2016).
+
+    `approximate` "tanh" takes the paper's form with tanh, "quick" x sigmoid(1.702 x).
+    """
+    if approximate != "none":
+        gate = _tanh_gate if approximate == "tanh" else _quick_gate
+        return blockwise(partial(_gated, gate=gate), (x,), out, scratch=2)
+    if x.dtype == FLOAT64:
+        return blockwise(_gelu_exact, (x,), out)
+    return blockwise(_gelu, (x,), out, scratch=3)
+
+
+@gelu.vjp
+def _(g: Value, y: Value, x: Value, *, approximate: Approximation) -> Value:
+    return gelu_backward(g, x, approximate=approximate)
+
+
+@primitive(
+    infer=broadcast,
+    promotion="float",
+    samples=[sample(shape, shape, approximate=a) for a in ("none", "tanh", "quick") for shape in ((2, 3), ())],
+)
+def gelu_backward(g: Array, x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:
+    """g times the derivative of gelu at x."""
+    if approximate != "none":
+        gate = _tanh_gate if approximate == "tanh" else _quick_gate
+        return blockwise(partial(_gated_backward, gate=gate), (g, x), out, scratch=3)
+    if x.dtype == FLOAT64:
+        return blockwise(_gelu_exact_backward, (g, x), out)
+    return blockwise(_gelu_backward, (g, x), out, scratch=4)
+
+
+@gelu_backward.vjp
+def _(u: Value, gx: Value, g: Value, x: Value, *, approximate: Approximation) -> object:
+    return (
+        lambda: gelu_backward(u, x, approximate=approximate),
+        lambda: u * g * _second_derivative(x, approximate),
+    )
+
+
+def _second_derivative(x: Value, approximate: Approximation) -> Value:
+    if approximate == "none":
+        return exp(square(x) * -0.5) * ((2.0 - square(x)) * DENSITY_AT_0)
+    # (x s(p))'' = s (1 - s) (2 p' + x p'' + x p'^2 (1 - 2 s))
+    if approximate == "quick":
+        s = sigmoid(x * QUICK)
+        return s * (1.0 - s) * (2 * QUICK + (x * QUICK**2) * (1.0 - 2.0 * s))
+    squared = square(x)
+    s = sigmoid(TWICE_ROOT * (x + CUBIC * (squared * x)))
+    slope = TWICE_ROOT * (1.0 + 3 * CUBIC * squared)
+    return s * (1.0 - s) * (2.0 * slope + (TWICE_ROOT * 6 * CUBIC) * squared + x * square(slope) * (1.0 - 2.0 * s))
+
+
+# -- kernels: a gate writes p(x) into `exponent` and p'(x) into `slope` (when it is not None) -------------------------
+
+Gate = Callable[[Array, Array, "Array | None"], None]
+
+
+def _silu_gate(x: Array, exponent: Array, slope: Array | None) -> None:
+    np.copyto(exponent, x)
+
+
+def _quick_gate(x: Array, exponent: Array, slope: Array | None) -> None:
+    np.multiply(x, QUICK, out=exponent)
+    if slope is not None:
+        slope.fill(QUICK)
+
+
+def _tanh_gate(x: Array, exponent: Array, slope: Array | None) -> None:
+    np.multiply(x, x, out=exponent)
+    if slope is not None:
+        np.multiply(exponent, 3 * CUBIC * TWICE_ROOT, out=slope)
+        slope += TWICE_ROOT
+    exponent *= CUBIC * TWICE_ROOT
+    exponent += TWICE_ROOT
+    exponent *= x
+
+
+def _gated(y: Array, x: Array, s: Array, _: Array, *, gate: Gate) -> None:
+    gate(x, s, None)
+    np.negative(s, out=s)
+    np.exp(s, out=s)
+    s += 1
+    np.divide(x, s, out=y)
+
+
+def _gated_backward(out: Array, g: Array, x: Array, s: Array, slope: Array, rest: Array, *, gate: Gate) -> None:
+    """g (s + x p' s (1 - s)), s = sigmoid(p(x))."""
+    gate(x, s, slope)
+    np.negative(s, out=s)
+    np.exp(s, out=s)
+    s += 1
+    np.divide(1, s, out=s)
+    np.subtract(1, s, out=rest)
+    rest *= slope
+    rest *= x
+    rest += 1
+    rest *= s
+    np.multiply(rest, g, out=out)
+
+
+def _normal_tail(x: Array, size: Array, tail: Array, spare: Array) -> None:
+    """Write |x| (at most 40, where the tail is 0) into `size`, exp(-x^2/2) into `spare`, P(X > |x|) into `tail`."""
+    np.absolute(x, out=size)
+    np.minimum(size, 40, out=size)
+    np.multiply(size, TAIL_SCALE, out=spare)
+    spare += 1
+    np.divide(1, spare, out=spare)
+    polynomial(tail, spare, TAIL)
+    tail *= spare
+    np.multiply(size, size, out=spare)
+    spare *= -0.5
+    np.exp(spare, out=spare)
+    tail *= spare
+
+
+def _gelu(y: Array, x: Array, size: Array, tail: Array, spare: Array) -> None:
+    """max(x, 0) - |x| P(X > |x|)."""
+    _normal_tail(x, size, tail, spare)
+    tail *= size
+    spare.fill(0)
+    np.maximum(x, spare, out=spare)
+    np.subtract(spare, tail, out=y)
+
+
+def _gelu_backward(out: Array, g: Array, x: Array, size: Array, tail: Array, spare: Array, step: Array) -> None:
+    """With h = P(X > |x|) - |x| density(x), the derivative is h for x < 0 and 1 - h otherwise."""
+    _normal_tail(x, size, tail, spare)
+    spare *= DENSITY_AT_0
+    spare *= size
+    tail -= spare
+    np.greater_equal(x, 0, out=step, casting="unsafe")
+    np.multiply(step, -2, out=spare)
+    spare += 1
+    tail *= spare
+    tail += step
+    np.multiply(tail, g, out=out)
+
+
+def _gelu_exact(y: Array, x: Array) -> None:
+    distribution = erf_array(x * -ROOT_HALF, complement=True)
+    distribution *= 0.5
+    np.multiply(distribution, x, out=y)
+
+
+def _gelu_exact_backward(out: Array, g: Array, x: Array) -> None:
+    derivative = erf_array(x * -ROOT_HALF, complement=True)
+    derivative *= 0.5
+    derivative += np.exp(x * x * -0.5) * (x * DENSITY_AT_0)
+    np.multiply(derivative, g, out=out)

@@ -1,0 +1,177 @@
+"""Picking and placing elements by integer indices. Duplicate indices add up in the backward rules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.dtypes import FLOAT32, DType
+from engine.errors import ShapeError
+from engine.infer import normalize_axis, require_integer
+from engine.ops.compare import eq, where
+from engine.ops.shape import permute, reshape
+from engine.registry import composite, primitive
+from engine.samples import integers, sample
+from engine.value import Array, Shape, Spec, Value
+
+
+def check_range(op: str, index: Array, extent: int) -> None:
+    """Refuse indices outside -extent..extent-1, naming the first offender."""
+    if index.size and (int(index.max()) >= extent or int(index.min()) < -extent):
+        bad = index[(index >= extent) | (index < -extent)].flat[0]
+        raise ShapeError(f"{op}: index {int(bad)} is out of range for an axis of extent {extent}")
+
+
+def _gather(x: Value, index: Value, *, axis: int) -> Spec:
+    require_integer("gather", "indices", index)
+    place = normalize_axis(axis, x.ndim)
+    if index.ndim != x.ndim or any(
+        i > e for a, (i, e) in enumerate(zip(index.shape, x.shape, strict=True)) if a != place
+    ):
+        raise ShapeError(
+            f"gather: indices of shape {list(index.shape)} must fit in {list(x.shape)} on every axis but {axis}"
+        )
+    return Spec(index.shape, x.dtype)
+
+
+def _crop(x: Array, index: Array, place: int) -> Array:
+    """Cut the other axes of x to the extents of the index."""
+    return x[tuple(slice(None) if a == place else slice(e) for a, e in enumerate(index.shape))]
+
+
+@primitive(
+    infer=_gather,
+    aliases=("take_along_axis",),
+    samples=[
+        sample((3, 4), integers(0, 4, 3, 2), axis=1),
+        sample((3, 4), integers(0, 3, 5, 4), axis=0),
+        sample((4,), integers(-4, 4, 3), axis=0),
+    ],
+)
+def gather(x: Array, index: Array, *, axis: int) -> Array:
+    """The elements of x at `index` along `axis`: y[i, j] = x[i, index[i, j]] for axis 1."""
+    check_range("gather", index, x.shape[axis])
+    return np.take_along_axis(_crop(x, index, axis % x.ndim), index, axis)
+
+
+@gather.vjp
+def _(g: Value, y: Value, x: Value, index: Value, *, axis: int) -> object:
+    return scatter_add(g, index, axis=axis, shape=x.shape), None
+
+
+def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -> Spec:
+    require_integer("scatter_add", "indices", index)
+    if index.shape != x.shape:
+        raise ShapeError(f"scatter_add: values {list(x.shape)} and indices {list(index.shape)} must have one shape")
+    return Spec(shape, x.dtype)
+
+
+@primitive(infer=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
+def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
+    """Zeros of `shape` with the elements of x added at `index` along `axis`: the transpose of gather."""
+    out = np.zeros(shape, x.dtype)
+    place = axis % len(shape)
+    check_range("scatter_add", index, shape[place])
+    grid = list(np.ogrid[tuple(slice(e) for e in index.shape)])
+    grid[place] = index
+    np.add.at(out, tuple(grid), x)
+    return out
+
+
+@scatter_add.vjp
+def _(g: Value, y: Value, x: Value, index: Value, *, axis: int) -> object:
+    return gather(g, index, axis=axis), None
+
+
+def _embedding(weight: Value, index: Value, *, padding_idx: int | None) -> Spec:
+    require_integer("embedding", "indices", index)
+    if not weight.ndim:
+        raise ShapeError("embedding needs a table with at least one axis")
+    return Spec((*index.shape, *weight.shape[1:]), weight.dtype)
+
+
+@primitive(
+    infer=_embedding,
+    aliases=("get_rows",),
+    samples=[
+        sample((5, 3), integers(0, 5, 4)),
+        sample((5, 3), integers(0, 5, 2, 2)),
+        sample((5, 2), integers(0, 5, 6), padding_idx=1),
+    ],
+)
+def embedding(weight: Array, index: Array, *, padding_idx: int | None = None, out: Array | None = None) -> Array:
+    """Rows of the table `weight` [rows, ...] by index; the row `padding_idx` gets no gradient."""
+    check_range("embedding", index, weight.shape[0])
+    return np.take(weight, index, axis=0, out=out, mode="wrap")
+
+
+@embedding.vjp
+def _(g: Value, y: Value, weight: Value, index: Value, *, padding_idx: int | None) -> object:
+    return add_rows(g, index, rows=weight.shape[0], padding_idx=padding_idx), None
+
+
+def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> Spec:
+    return Spec((rows, *x.shape[index.ndim :]), x.dtype)
+
+
+@primitive(
+    infer=_add_rows,
+    samples=[sample((4, 3), integers(0, 5, 4), rows=5), sample((4, 2), integers(0, 5, 4), rows=5, padding_idx=2)],
+)
+def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = None, out: Array | None = None) -> Array:
+    """A table of `rows` zeros to which the rows of x are added at `index`: the transpose of embedding.
+
+    Rows of one index are summed in their order in x, after a stable sort, so the bits are always the same.
+    """
+    width: Shape = x.shape[index.ndim :]
+    if out is None:
+        out = np.empty((rows, *width), x.dtype)
+    out.fill(0)
+    flat = index.reshape(-1) % rows
+    order = np.argsort(flat, kind="stable")
+    if order.size:
+        ordered = flat[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        out[ordered[starts]] = np.add.reduceat(x.reshape(-1, *width)[order], starts, axis=0)
+    if padding_idx is not None:
+        out[padding_idx] = 0
+    return out
+
+
+@add_rows.vjp
+def _(g: Value, y: Value, x: Value, index: Value, *, padding_idx: int | None) -> object:
+    rows = embedding(g, index)
+    if padding_idx is None:
+        return rows, None
+    mask = reshape(eq(index, padding_idx % g.shape[0]), shape=(*index.shape, *(1,) * (g.ndim - 1)))
+    return where(mask, 0.0, rows), None
+
+
+@composite(samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)], aliases=("take",))
+def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
+    """The slices of x at the positions `index` (a vector) of `axis`."""
+    if index.ndim != 1:
+        raise ShapeError(f"index_select needs a vector of indices, got shape {list(index.shape)}")
+    place = normalize_axis(axis, x.ndim)
+    if place == 0:
+        return embedding(x, index)
+    to_front = (place, *(a for a in range(x.ndim) if a != place))
+    back = tuple(int(a) for a in np.argsort(to_front))
+    return permute(embedding(permute(x, axes=to_front), index), axes=back)
+
+
+def _one_hot(index: Value, *, classes: int, dtype: DType) -> Spec:
+    require_integer("one_hot", "indices", index)
+    if classes < 1:
+        raise ShapeError(f"one_hot needs at least one class, got {classes}")
+    return Spec((*index.shape, classes), dtype)
+
+
+@primitive(infer=_one_hot, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3)])
+def one_hot(index: Array, *, classes: int, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
+    """1 at the place of the index and 0 elsewhere, along a new last axis of extent `classes`."""
+    check_range("one_hot", index, classes)
+    if out is None:
+        out = np.empty((*index.shape, classes), dtype)
+    out.fill(0)
+    np.put_along_axis(out, index[..., None] % classes, 1, axis=-1)
+    return out

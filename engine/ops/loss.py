@@ -1,0 +1,187 @@
+"""Losses of numbers against numbers: regression, binary classification, divergence. Shapes must be equal."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from engine.errors import AttributeValueError, ShapeError
+from engine.infer import broadcast_shapes, require_float
+from engine.ops.activation import logsigmoid
+from engine.ops.compare import eq, where
+from engine.ops.elementwise import abs, clamp, exp, log, log1p, maximum, square
+from engine.ops.reduce import mean, sum
+from engine.registry import composite, primitive
+from engine.samples import Sample, booleans, normal, positive, sample, uniform
+from engine.value import Array, Spec, Value
+
+Reduction = Literal["mean", "sum", "none"]
+
+LOG_FLOOR = -100.0
+"""Logarithms in bce_loss are cut off here, as in PyTorch, so that a probability of 0 costs 100 and not infinity."""
+
+
+def reduced(losses: Value, reduction: str) -> Value:
+    """Return the mean, the sum or the losses themselves."""
+    if reduction == "none":
+        return losses
+    return mean(losses) if reduction == "mean" else sum(losses)
+
+
+def _require_equal(op: str, x: Value, target: Value) -> None:
+    if x.shape != target.shape:
+        raise ShapeError(
+            f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
+            "reshape one of them"
+        )
+
+
+def _pairs(*extra: dict[str, object]) -> list[Sample]:
+    """Samples whose differences lie away from 0, 0.5 and 1, where the losses have kinks."""
+    shapes: list[tuple[int, ...]] = [(2, 3), (4,), ()]
+    options: list[dict[str, object]] = [{}, {"reduction": "sum"}, {"reduction": "none"}, *extra]
+    return [
+        sample(uniform(1.1, 1.4, *shapes[k % 3]), uniform(-2.0, 0.0, *shapes[k % 3]), **attrs)
+        for k, attrs in enumerate(options)
+    ]
+
+
+@composite(aliases=("mse",), samples=_pairs())
+def mse_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
+    """Squared error (x - target)²."""
+    _require_equal("mse_loss", x, target)
+    return reduced(square(x - target), reduction)
+
+
+@composite(aliases=("l1", "mae"), samples=_pairs())
+def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
+    """Absolute error |x - target|; the gradient at 0 is 0."""
+    _require_equal("l1_loss", x, target)
+    return reduced(abs(x - target), reduction)
+
+
+@composite(aliases=("huber",), samples=_pairs({"delta": 0.5}, {"delta": 5.0}))
+def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
+    """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
+    _require_equal("huber_loss", x, target)
+    if not delta > 0:
+        raise AttributeValueError(f"huber_loss: delta {delta} must be greater than 0")
+    return reduced(_huber(x - target, delta), reduction)
+
+
+def _huber(error: Value, delta: float) -> Value:
+    # With c the error limited to ±delta: c (e - c/2) is e²/2 inside and delta (|e| - delta/2) outside.
+    limited = clamp(error, min=-delta, max=delta)
+    return limited * (error - limited * 0.5)
+
+
+@composite(samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}))
+def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
+    """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
+    _require_equal("smooth_l1_loss", x, target)
+    if beta < 0:
+        raise AttributeValueError(f"smooth_l1_loss: beta {beta} must be at least 0")
+    error = x - target
+    return reduced(_huber(error, beta) / beta if beta > 0 else abs(error), reduction)
+
+
+def _bce_terms(p: Value, target: Value) -> Spec:
+    require_float("bce_loss", p, target)
+    _require_equal("bce_loss", p, target)
+    return p.spec
+
+
+@primitive(infer=_bce_terms, promotion="float", samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))])
+def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
+    """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms cut off at -100."""
+    yes = np.maximum(np.log(p), LOG_FLOOR)
+    no = np.maximum(np.log1p(-p), LOG_FLOOR)
+    yes -= no
+    yes *= target
+    yes += no
+    return np.negative(yes, out=out)
+
+
+@bce_terms.vjp
+def _(g: Value, y: Value, p: Value, target: Value) -> object:
+    def probability() -> Value:
+        return g * ((p - target) / maximum(p * (1.0 - p), 1e-12))
+
+    def label() -> Value:
+        return g * (maximum(log1p(-p), LOG_FLOOR) - maximum(log(p), LOG_FLOOR))
+
+    return probability, label
+
+
+@composite(
+    aliases=("bce",),
+    samples=[
+        sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
+        sample(uniform(0.1, 0.9, 4), booleans(4), reduction="none"),
+    ],
+)
+def bce_loss(p: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
+    """Binary cross entropy of probabilities p against targets 0..1; the logarithms are cut off at -100.
+
+    A p outside 0..1 gives NaN. From logits, bce_with_logits_loss is exact where this one is cut off.
+    """
+    return reduced(bce_terms(p, target), reduction)
+
+
+@composite(
+    aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
+    samples=[
+        sample((2, 3), uniform(0.0, 1.0, 2, 3)),
+        sample((4,), booleans(4), reduction="sum"),
+        sample((2, 3), uniform(0.0, 1.0, 2, 3), positive(3), reduction="none"),
+    ],
+)
+def bce_with_logits_loss(
+    logits: Value, target: Value, pos_weight: Value | None = None, *, reduction: Reduction = "mean"
+) -> Value:
+    """Binary cross entropy of sigmoid(logits) against targets 0..1, finite for any finite logits.
+
+    `pos_weight` multiplies the share of the positive targets; it broadcasts to the logits.
+    """
+    _require_equal("bce_with_logits_loss", logits, target)
+    rest = (1.0 - target) * logits
+    log_yes = logsigmoid(logits)
+    if pos_weight is None:
+        return reduced(rest - log_yes, reduction)
+    if broadcast_shapes(logits.shape, pos_weight.shape) != logits.shape:
+        raise ShapeError(
+            f"bce_with_logits_loss: pos_weight {list(pos_weight.shape)} does not broadcast to {list(logits.shape)}"
+        )
+    return reduced(rest - (1.0 + (pos_weight - 1.0) * target) * log_yes, reduction)
+
+
+@composite(
+    samples=[
+        sample((2, 3), uniform(0.1, 0.9, 2, 3)),
+        sample((2, 3), uniform(0.1, 0.9, 2, 3), reduction="batchmean"),
+        sample((4,), normal(4), log_target=True, reduction="sum"),
+    ]
+)
+def kl_div(
+    x: Value,
+    target: Value,
+    *,
+    log_target: bool = False,
+    reduction: Literal["mean", "sum", "none", "batchmean"] = "mean",
+) -> Value:
+    """Kullback-Leibler divergence target (log target - x), x being log-probabilities; 0 log 0 counts as 0.
+
+    `log_target` says that the target holds log-probabilities too; "batchmean" divides the sum by the first extent.
+    """
+    _require_equal("kl_div", x, target)
+    if log_target:
+        losses = exp(target) * (target - x)
+    else:
+        zero = eq(target, 0.0)
+        losses = where(zero, 0.0, target * log(where(zero, 1.0, target))) - target * x
+    if reduction != "batchmean":
+        return reduced(losses, reduction)
+    if not x.shape:
+        raise ShapeError("kl_div: batchmean needs at least one axis")
+    return sum(losses) / float(x.shape[0])

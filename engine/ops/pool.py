@@ -1,0 +1,180 @@
+"""Poolings with the arguments of PyTorch, written in the pooling primitives."""
+
+from __future__ import annotations
+
+from engine.attributes import Window
+from engine.errors import ShapeError
+from engine.ops.pooling import avg_pool, max_pool
+from engine.ops.reduce import mean
+from engine.ops.shape import concat, slice, squeeze, unsqueeze
+from engine.ops.windows import per_axis
+from engine.registry import composite
+from engine.samples import distinct, sample
+from engine.value import Value
+
+
+def _batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
+    """Add the axis of images when the input is a single one; says whether it did."""
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ShapeError(
+            f"{op} needs an input [N, C, *spatial] or [C, *spatial] with {rank} spatial axes, got {list(x.shape)}"
+        )
+    alone = x.ndim == rank + 1
+    return (unsqueeze(x, axis=0) if alone else x), alone
+
+
+def _max(
+    rank: int, x: Value, kernel: Window, stride: Window | None, padding: Window, dilation: Window, ceil_mode: bool
+) -> Value:
+    op = f"max_pool{rank}d"
+    x, alone = _batched(op, rank, x)
+    values, _ = max_pool(
+        x,
+        kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
+        stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
+        padding=per_axis(f"{op}.padding", padding, rank, 0),
+        dilation=per_axis(f"{op}.dilation", dilation, rank, 1),
+        ceil_mode=ceil_mode,
+    )
+    return squeeze(values, axis=0) if alone else values
+
+
+@composite(samples=[sample(distinct(1, 2, 5), kernel=2), sample(distinct(2, 6), kernel=3, stride=2, padding=1)])
+def max_pool1d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    dilation: Window = 1,
+    ceil_mode: bool = False,
+) -> Value:
+    """Largest element of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given."""
+    return _max(1, x, kernel, stride, padding, dilation, ceil_mode)
+
+
+@composite(
+    samples=[
+        sample(distinct(1, 2, 4, 4), kernel=2),
+        sample(distinct(1, 1, 4, 5), kernel=(3, 2), stride=2, padding=1, ceil_mode=True),
+    ]
+)
+def max_pool2d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    dilation: Window = 1,
+    ceil_mode: bool = False,
+) -> Value:
+    """Largest element of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits.
+    """
+    return _max(2, x, kernel, stride, padding, dilation, ceil_mode)
+
+
+@composite(samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)])
+def max_pool3d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    dilation: Window = 1,
+    ceil_mode: bool = False,
+) -> Value:
+    """Largest element of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given."""
+    return _max(3, x, kernel, stride, padding, dilation, ceil_mode)
+
+
+def _avg(
+    rank: int,
+    x: Value,
+    kernel: Window,
+    stride: Window | None,
+    padding: Window,
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Value:
+    op = f"avg_pool{rank}d"
+    x, alone = _batched(op, rank, x)
+    y = avg_pool(
+        x,
+        kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
+        stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
+        padding=per_axis(f"{op}.padding", padding, rank, 0),
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+    )
+    return squeeze(y, axis=0) if alone else y
+
+
+@composite(samples=[sample((1, 2, 5), kernel=2), sample((2, 6), kernel=3, stride=2, padding=1)])
+def avg_pool1d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Value:
+    """Mean of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given."""
+    return _avg(1, x, kernel, stride, padding, ceil_mode, count_include_pad)
+
+
+@composite(samples=[sample((1, 2, 4, 4), kernel=2), sample((1, 1, 3, 4), kernel=2, padding=1, count_include_pad=False)])
+def avg_pool2d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Value:
+    """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given."""
+    return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad)
+
+
+@composite(samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True)])
+def avg_pool3d(
+    x: Value,
+    *,
+    kernel: Window,
+    stride: Window | None = None,
+    padding: Window = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Value:
+    """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given."""
+    return _avg(3, x, kernel, stride, padding, ceil_mode, count_include_pad)
+
+
+@composite(samples=[sample((2, 3, 4)), sample((1, 2, 2, 3), keepdims=True)])
+def global_avg_pool(x: Value, *, keepdims: bool = False) -> Value:
+    """Mean over every spatial axis of x [N, C, *spatial]: [N, C], or with axes of extent 1 kept."""
+    if x.ndim < 3:
+        raise ShapeError(f"global_avg_pool needs an input [N, C, *spatial], got {list(x.shape)}")
+    return mean(x, axis=tuple(range(2, x.ndim)), keepdims=keepdims)
+
+
+@composite(samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))])
+def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
+    """Means of windows of x [N, C, H, W] chosen so that the result has extents `output_size`, as PyTorch's.
+
+    Window i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n).
+    """
+    x, alone = _batched("adaptive_avg_pool2d", 2, x)
+    for axis, parts in enumerate(per_axis("adaptive_avg_pool2d.output_size", output_size, 2, 1), start=2):
+        extent = x.shape[axis]
+        if extent % parts == 0 and extent:
+            kernel = tuple(extent // parts if a == axis else 1 for a in (2, 3))
+            x = avg_pool(x, kernel=kernel, stride=kernel, padding=(0, 0))
+        else:
+            bounds = [(i * extent // parts, -(-(i + 1) * extent // parts)) for i in range(parts)]
+            pieces = [slice(x, axis=axis, start=start, stop=stop) for start, stop in bounds]
+            x = concat(*(mean(piece, axis=axis, keepdims=True) for piece in pieces), axis=axis)
+    return squeeze(x, axis=0) if alone else x

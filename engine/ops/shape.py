@@ -1,0 +1,337 @@
+"""Rearranging axes and elements: views where NumPy allows, mutual transposes as backward rules."""
+
+from __future__ import annotations
+
+import builtins
+import math
+
+import numpy as np
+
+from engine.attributes import Axes
+from engine.errors import ShapeError
+from engine.infer import broadcast_shapes, normalize_axes, normalize_axis
+from engine.registry import OPS, composite, primitive
+from engine.samples import sample
+from engine.value import Array, Shape, Spec, Value
+
+Ints = tuple[int, ...]
+
+
+def _resolve(shape: Shape, x: Value) -> Shape:
+    """Fill in the one extent given as -1."""
+    if shape.count(-1) > 1 or any(extent < -1 for extent in shape):
+        raise ShapeError(f"shape {list(shape)} may hold one -1 and no other negative extent")
+    if -1 in shape:
+        known = -math.prod(shape)
+        if known == 0 or x.size % known:
+            raise ShapeError(f"cannot reshape {list(x.shape)} ({x.size} elements) to {list(shape)}")
+        shape = tuple(x.size // known if extent == -1 else extent for extent in shape)
+    if math.prod(shape) != x.size:
+        raise ShapeError(f"cannot reshape {list(x.shape)} ({x.size} elements) to {list(shape)} ({math.prod(shape)})")
+    return shape
+
+
+def _reshape(x: Value, *, shape: Ints) -> Spec:
+    return Spec(_resolve(shape, x), x.dtype)
+
+
+@primitive(
+    infer=_reshape, view=True, aliases=("view",), samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,))]
+)
+def reshape(x: Array, *, shape: Ints) -> Array:
+    """The same elements in row-major order under another shape; one extent may be -1."""
+    return x.reshape(shape)
+
+
+@reshape.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return reshape(g, shape=x.shape)
+
+
+@composite(samples=[sample((2, 3, 4)), sample((2, 3, 4), start=1), sample((2, 3, 4), start=0, end=1)])
+def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
+    """Join the axes from `start` to `end` (both included) into one."""
+    if not x.ndim:
+        return reshape(x, shape=(1,))
+    first, last = normalize_axis(start, x.ndim), normalize_axis(end, x.ndim)
+    if first > last:
+        raise ShapeError(f"flatten: start {start} lies after end {end}")
+    joined = math.prod(x.shape[first : last + 1])
+    return reshape(x, shape=(*x.shape[:first], joined, *x.shape[last + 1 :]))
+
+
+def _permute(x: Value, *, axes: Ints) -> Spec:
+    order = [normalize_axis(axis, x.ndim) for axis in axes]
+    if sorted(order) != list(range(x.ndim)):
+        raise ShapeError(f"axes {list(axes)} must name each of the {x.ndim} axes once")
+    return Spec(tuple(x.shape[axis] for axis in order), x.dtype)
+
+
+@primitive(infer=_permute, view=True, samples=[sample((2, 3, 4), axes=(2, 0, 1)), sample((2, 3), axes=(-1, 0))])
+def permute(x: Array, *, axes: Ints) -> Array:
+    """x with its axes in another order."""
+    return x.transpose(axes)
+
+
+@permute.vjp
+def _(g: Value, y: Value, x: Value, *, axes: Ints) -> Value:
+    return permute(g, axes=tuple(int(axis) for axis in np.argsort([axis % x.ndim for axis in axes])))
+
+
+@composite(aliases=("swapaxes",), samples=[sample((2, 3)), sample((2, 3, 4), axis0=0, axis1=2)])
+def transpose(x: Value, *, axis0: int = -2, axis1: int = -1) -> Value:
+    """x with two axes exchanged; by default the last two."""
+    if x.ndim < 2 and (axis0, axis1) == (-2, -1):
+        raise ShapeError(f"transpose needs at least two axes, got shape {list(x.shape)}")
+    order = list(range(x.ndim))
+    a, b = normalize_axis(axis0, x.ndim), normalize_axis(axis1, x.ndim)
+    order[a], order[b] = order[b], order[a]
+    return permute(x, axes=tuple(order))
+
+
+@composite(samples=[sample((1, 3, 1)), sample((1, 3, 1), axis=0), sample((1, 3, 1), axis=(0, 2))])
+def squeeze(x: Value, *, axis: Axes = None) -> Value:
+    """x without its axes of extent 1, or without the given ones; naming an axis of another extent is an error."""
+    axes = normalize_axes(axis, x.ndim)
+    if axis is None:
+        axes = tuple(a for a in axes if x.shape[a] == 1)
+    for a in axes:
+        if x.shape and x.shape[a] != 1:
+            raise ShapeError(f"cannot squeeze axis {a} of extent {x.shape[a]}: only axes of extent 1 can go")
+    return reshape(x, shape=tuple(extent for a, extent in enumerate(x.shape) if a not in axes))
+
+
+@composite(aliases=("expand_dims",), samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1)])
+def unsqueeze(x: Value, *, axis: int) -> Value:
+    """x with a new axis of extent 1 at `axis`."""
+    place = normalize_axis(axis, x.ndim + 1)
+    return reshape(x, shape=(*x.shape[:place], 1, *x.shape[place:]))
+
+
+def _broadcast_to(x: Value, *, shape: Ints) -> Spec:
+    extra = len(shape) - x.ndim
+    wanted = tuple(
+        (x.shape[axis - extra] if axis >= extra else -1) if extent == -1 else extent
+        for axis, extent in enumerate(shape)
+    )
+    if extra < 0 or min(wanted, default=0) < 0 or broadcast_shapes(x.shape, wanted) != wanted:
+        raise ShapeError(f"shape {list(x.shape)} does not broadcast to {list(shape)}")
+    return Spec(wanted, x.dtype)
+
+
+@primitive(
+    infer=_broadcast_to,
+    view=True,
+    aliases=("expand",),
+    samples=[sample((3,), shape=(2, 3)), sample((2, 1), shape=(4, -1, 3))],
+)
+def broadcast_to(x: Array, *, shape: Ints) -> Array:
+    """x stretched to `shape` by NumPy's rule, without a copy; an extent of -1 keeps that of x."""
+    extra = len(shape) - x.ndim
+    return np.broadcast_to(x, [x.shape[a - extra] if extent == -1 else extent for a, extent in enumerate(shape)])
+
+
+@broadcast_to.vjp
+def _(g: Value, y: Value, x: Value) -> object:
+    return OPS["sum_to"](g, shape=x.shape)
+
+
+def _concat(*xs: Value, axis: int) -> Spec:
+    if not xs:
+        raise ShapeError("concat needs at least one input")
+    first = xs[0]
+    if not first.ndim:
+        raise ShapeError("concat needs inputs with at least one axis; use stack for scalars")
+    place = normalize_axis(axis, first.ndim)
+    for x in xs[1:]:
+        if x.ndim != first.ndim or any(
+            a != b for i, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if i != place
+        ):
+            raise ShapeError(f"concat: shapes {list(first.shape)} and {list(x.shape)} must agree except on axis {axis}")
+    total = sum(x.shape[place] for x in xs)
+    return Spec((*first.shape[:place], total, *first.shape[place + 1 :]), first.dtype)
+
+
+@primitive(
+    infer=_concat,
+    promotion="common",
+    aliases=("cat",),
+    samples=[
+        sample((2, 3), (1, 3)),
+        sample((2, 3), (2, 1), (2, 2), axis=1),
+        sample((2,), axis=-1),
+    ],
+)
+def concat(*xs: Array, axis: int = 0, out: Array | None = None) -> Array:
+    """The inputs one after another along `axis`; their other extents must agree."""
+    return np.concatenate(xs, axis=axis, out=out)
+
+
+@concat.vjp
+def _(g: Value, y: Value, *xs: Value, axis: int) -> tuple[object, ...]:
+    place = normalize_axis(axis, y.ndim)
+    ends = np.cumsum([x.shape[place] for x in xs]).tolist()
+    return tuple(
+        (lambda low=end - x.shape[place], high=end: slice(g, axis=place, start=low, stop=high))
+        for x, end in zip(xs, ends, strict=True)
+    )
+
+
+@composite(samples=[sample((2, 3), (2, 3)), sample((2,), (2,), axis=-1)])
+def stack(*xs: Value, axis: int = 0) -> Value:
+    """The inputs, all of one shape, side by side along a new axis."""
+    if not xs or any(x.shape != xs[0].shape for x in xs):
+        raise ShapeError(f"stack needs inputs of one shape, got {', '.join(str(list(x.shape)) for x in xs) or 'none'}")
+    return concat(*(unsqueeze(x, axis=axis) for x in xs), axis=normalize_axis(axis, xs[0].ndim + 1))
+
+
+def bounds(extent: int, start: int | None, stop: int | None, step: int) -> range:
+    """Return the indices that start:stop:step picks, by Python's rule."""
+    if step < 1:
+        raise ShapeError(f"slice step {step} must be at least 1; use flip to reverse")
+    return range(*builtins.slice(start, stop, step).indices(extent))
+
+
+def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: int) -> Spec:
+    place = normalize_axis(axis, x.ndim)
+    if not x.ndim:
+        raise ShapeError("slice needs at least one axis")
+    picked = len(bounds(x.shape[place], start, stop, step))
+    return Spec((*x.shape[:place], picked, *x.shape[place + 1 :]), x.dtype)
+
+
+@primitive(
+    infer=_slice,
+    view=True,
+    aliases=("narrow",),
+    samples=[
+        sample((4, 3), start=1, stop=3),
+        sample((2, 5), axis=1, start=0, stop=5, step=2),
+        sample((4,), start=-2),
+    ],
+)
+def slice(x: Array, *, axis: int = 0, start: int | None = None, stop: int | None = None, step: int = 1) -> Array:
+    """The part start:stop:step of one axis, by Python's rule (negative bounds count from the end; step >= 1)."""
+    return x[(builtins.slice(None),) * (axis % x.ndim) + (builtins.slice(start, stop, step),)]
+
+
+@slice.vjp
+def _(g: Value, y: Value, x: Value, *, axis: int, start: int | None, stop: int | None, step: int) -> Value:
+    place = normalize_axis(axis, x.ndim)
+    picked = bounds(x.shape[place], start, stop, step)
+    return slice_scatter(g, axis=place, extent=x.shape[place], start=picked.start, step=step)
+
+
+def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -> Spec:
+    place = normalize_axis(axis, x.ndim)
+    return Spec((*x.shape[:place], extent, *x.shape[place + 1 :]), x.dtype)
+
+
+@primitive(
+    infer=_slice_scatter,
+    samples=[sample((2, 3), axis=0, extent=5, start=1), sample((3,), axis=0, extent=6, start=1, step=2)],
+)
+def slice_scatter(
+    x: Array, *, axis: int, extent: int, start: int = 0, step: int = 1, out: Array | None = None
+) -> Array:
+    """Zeros of `extent` along `axis`, with x written at start, start + step, ...: the transpose of slice."""
+    place = axis % x.ndim
+    if out is None:
+        out = np.empty((*x.shape[:place], extent, *x.shape[place + 1 :]), x.dtype)
+    out.fill(0)
+    out[(builtins.slice(None),) * place + (builtins.slice(start, start + x.shape[place] * step, step),)] = x
+    return out
+
+
+@slice_scatter.vjp
+def _(g: Value, y: Value, x: Value, *, axis: int, start: int, step: int) -> Value:
+    return slice(g, axis=axis, start=start, stop=start + x.shape[axis % x.ndim] * step, step=step)
+
+
+@composite(samples=[sample((4, 3), sizes=(1, 3)), sample((2, 4), sizes=(2, 2), axis=1)])
+def split(x: Value, *, sizes: Ints, axis: int = 0) -> tuple[Value, ...]:
+    """x cut along `axis` into pieces of the given sizes, which must add up to its extent."""
+    place = normalize_axis(axis, x.ndim)
+    if not sizes or min(sizes) < 0 or sum(sizes) != x.shape[place]:
+        raise ShapeError(f"split sizes {list(sizes)} must add up to the extent {x.shape[place]} of axis {axis}")
+    ends = np.cumsum(sizes).tolist()
+    return tuple(slice(x, axis=place, start=end - size, stop=end) for size, end in zip(sizes, ends, strict=True))
+
+
+@composite(samples=[sample((4, 3), chunks=2), sample((2, 5), chunks=3, axis=1)])
+def chunk(x: Value, *, chunks: int, axis: int = 0) -> tuple[Value, ...]:
+    """x cut along `axis` into `chunks` equal pieces, the last one smaller when they do not divide it."""
+    extent = x.shape[normalize_axis(axis, x.ndim)]
+    if chunks < 1:
+        raise ShapeError(f"chunks {chunks} must be at least 1")
+    size = max(-(-extent // chunks), 1)
+    sizes = [min(size, extent - start) for start in range(0, extent, size)]
+    return split(x, sizes=tuple(sizes), axis=axis)
+
+
+def _flip(x: Value, *, axis: Axes) -> Spec:
+    normalize_axes(axis, x.ndim)
+    return x.spec
+
+
+@primitive(infer=_flip, view=True, samples=[sample((2, 3), axis=0), sample((2, 3))])
+def flip(x: Array, *, axis: Axes = None) -> Array:
+    """x with the order of its elements along `axis` reversed."""
+    return np.flip(x, axis=normalize_axes(axis, x.ndim))
+
+
+@flip.vjp
+def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
+    return flip(g, axis=axis)
+
+
+def _pad(x: Value, *, widths: tuple[tuple[int, int], ...], value: float) -> Spec:
+    if len(widths) != x.ndim or any(width < 0 for pair in widths for width in pair):
+        raise ShapeError(f"pad needs one [before, after] pair of numbers >= 0 for each of the {x.ndim} axes")
+    return Spec(tuple(e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)), x.dtype)
+
+
+@primitive(infer=_pad, samples=[sample((2, 3), widths=((0, 1), (2, 0))), sample((2,), widths=((1, 1),), value=7.0)])
+def pad(x: Array, *, widths: tuple[tuple[int, int], ...], value: float = 0.0, out: Array | None = None) -> Array:
+    """x surrounded by `value`: `widths` holds [before, after] for each axis."""
+    if out is None:
+        out = np.empty([e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)], x.dtype)
+    out.fill(value)
+    out[tuple(builtins.slice(before, before + e) for e, (before, _) in zip(x.shape, widths, strict=True))] = x
+    return out
+
+
+@pad.vjp
+def _(g: Value, y: Value, x: Value, *, widths: tuple[tuple[int, int], ...]) -> Value:
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            g = slice(g, axis=axis, start=before, stop=before + x.shape[axis])
+    return g
+
+
+def _pack(*xs: Value, offsets: Ints, size: int) -> Spec:
+    return Spec((size,), xs[0].dtype)
+
+
+@primitive(infer=_pack, samples=[sample((2, 3), (4,), offsets=(0, 16), size=32)])
+def pack(*xs: Array, offsets: Ints, size: int, out: Array | None = None) -> Array:
+    """The inputs, flattened, at `offsets` of one vector of `size` elements; zeros in the gaps between."""
+    if out is None:
+        out = np.zeros(size, xs[0].dtype)
+    end = 0
+    for x, offset in zip(xs, offsets, strict=True):
+        out[end:offset] = 0
+        end = offset + x.size
+        place = out[offset:end].reshape(x.shape)
+        if not (place.ctypes.data == x.ctypes.data and place.strides == x.strides):
+            np.copyto(place, x)
+    out[end:] = 0
+    return out
+
+
+@pack.vjp
+def _(g: Value, y: Value, *xs: Value, offsets: Ints) -> tuple[object, ...]:
+    return tuple(
+        (lambda x=x, offset=offset: reshape(slice(g, start=offset, stop=offset + x.size), shape=x.shape))
+        for x, offset in zip(xs, offsets, strict=True)
+    )

@@ -1,0 +1,79 @@
+"""Which values are views of which, and how: shape, byte offset and strides inside the value that owns the memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.graph.simplify import Instruction, Listing
+from engine.value import Array, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A value as a strided window on the memory of the value `base`."""
+
+    base: int
+    offset: int
+    strides: tuple[int, ...]
+
+
+def contiguous_strides(spec: Spec) -> tuple[int, ...]:
+    """Return the byte strides of a row-major array."""
+    strides, step = [], spec.dtype.itemsize
+    for extent in reversed(spec.shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def nbytes(spec: Spec) -> int:
+    """Return the bytes of a row-major array."""
+    size = spec.dtype.itemsize
+    for extent in spec.shape:
+        size *= extent
+    return size
+
+
+def layouts(listing: Listing) -> tuple[list[Layout], set[int]]:
+    """Lay out every value; also return the indices of view instructions that need no step at run time."""
+    result = [Layout(number, 0, contiguous_strides(spec)) for number, spec in enumerate(listing.specs)]
+    free: set[int] = set()
+    for index, instruction in enumerate(listing.instructions):
+        if instruction.op.view:
+            layout = _view(listing, instruction, result[instruction.inputs[0]])
+            if layout is not None:
+                result[instruction.outputs[0]] = layout
+                free.add(index)
+    return result, free
+
+
+def _view(listing: Listing, instruction: Instruction, source: Layout) -> Layout | None:
+    """Run the view op on an array that has the source's strides but whose elements are never touched."""
+    spec = listing.specs[instruction.inputs[0]]
+    if not nbytes(spec):
+        return None
+    stand_in = np.lib.stride_tricks.as_strided(np.empty(1, spec.dtype), spec.shape, source.strides)
+    if instruction.op.name == "reshape":
+        view = _reshaped(stand_in, listing.specs[instruction.outputs[0]].shape)
+    else:
+        view = instruction.op.body(stand_in, **instruction.attrs)
+    if view is None:
+        return None
+    return Layout(source.base, source.offset + _address(view) - _address(stand_in), view.strides)
+
+
+def _reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
+    """Reshape without copying, or return None when that is impossible."""
+    view = array.view()
+    try:
+        view.shape = shape
+    except AttributeError:
+        return None
+    return view
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

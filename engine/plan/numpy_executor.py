@@ -1,0 +1,115 @@
+"""The NumPy executor: every step of a plan as one prepared call on arrays that never move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine.plan.memory import ALIGNMENT
+from engine.plan.plan import Buffer, Plan, Step
+from engine.value import Array
+
+Call = Callable[[], Any]
+
+
+class NumpyExecutor:
+    """A plan bound to memory.
+
+    Write the inputs into `inputs[name]`, call `run()`, read `outputs[name]`. State arrays are shared with the caller:
+    several executors (other batch sizes, evaluation) may work on the same ones, one at a time.
+    """
+
+    def __init__(self, plan: Plan, state: Mapping[str, Array]) -> None:
+        """Bind `plan` to memory.
+
+        Args:
+            plan: what to run.
+            state: for each state of the plan a row-major array of its shape and dtype, which is read and updated.
+        """
+        self.plan = plan
+        self._memory = _allocate(plan, state)
+        arrays = {number: self._view(buffer) for number, buffer in plan.buffers.items()}
+        self.inputs = {name: arrays[number] for name, number in plan.inputs.items()}
+        self.outputs = {name: arrays[number] for name, number in plan.outputs.items()}
+        self._calls = [call for step in plan.steps if (call := _prepare(step, arrays)) is not None]
+        self._calls += [partial(np.copyto, arrays[target], arrays[source]) for target, source in plan.copies]
+
+    def run(self) -> None:
+        """Run every step once. IEEE results (inf, NaN) are results, not warnings."""
+        with np.errstate(all="ignore"):
+            for call in self._calls:
+                call()
+
+    def _view(self, buffer: Buffer) -> Array:
+        shape, dtype = buffer.spec
+        memory = self._memory[buffer.root]
+        if not memory.size:
+            return np.empty(shape, dtype)
+        return np.ndarray(shape, dtype, buffer=memory.data, offset=buffer.offset, strides=buffer.strides)
+
+
+def _allocate(plan: Plan, state: Mapping[str, Array]) -> list[Array]:
+    """Return the bytes of every root."""
+    arena = _aligned(plan.arena_bytes)
+    named = {name: state[name] for name in plan.state}
+    constants = {f"%{number}": array for number, array in plan.constants.items()}
+    memory = []
+    for root in plan.roots:
+        if root.kind == "arena":
+            memory.append(arena[root.offset : root.offset + root.nbytes])
+        elif root.kind in ("input", "pinned"):
+            memory.append(_aligned(root.nbytes))
+        else:
+            array = named[root.name] if root.kind == "state" else constants.get(root.name, np.empty(0))
+            assert array.flags.c_contiguous
+            memory.append(array.reshape(-1).view(np.uint8))
+    return memory
+
+
+def _aligned(nbytes: int) -> Array:
+    """Return zeroed bytes that start at a cache line."""
+    block = np.zeros(nbytes + ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % ALIGNMENT
+    return block[start : start + nbytes]
+
+
+def _prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
+    """Bind one step to its arrays; None when there is nothing to do at run time."""
+    inputs = [arrays[number] for number in step.inputs]
+    outputs = [arrays[number] for number in step.outputs]
+    if step.op.name == "pack":
+        return _prepare_pack(step, inputs, outputs[0])
+    if step.op.takes_out:
+        return partial(step.op.body, *inputs, **step.attrs, out=tuple(outputs) if step.op.several else outputs[0])
+    if step.op.several:
+        return partial(_store_all, partial(step.op.body, *inputs, **step.attrs), outputs)
+    if step.op.view:  # a reshape that cannot be a view
+        return partial(np.copyto, outputs[0].reshape(inputs[0].shape), inputs[0])
+    return partial(_store, partial(step.op.body, *inputs, **step.attrs), outputs[0])
+
+
+def _prepare_pack(step: Step, inputs: list[Array], vector: Array) -> Call | None:
+    """Copy only what was not computed in its place; the gaps between are zero from the start."""
+    pairs = []
+    for array, offset in zip(inputs, step.attrs["offsets"], strict=True):
+        place = vector[offset : offset + array.size].reshape(array.shape)
+        if not (array.size and np.shares_memory(place, array)):
+            pairs.append((place, array))
+    return partial(_copy_pairs, pairs) if pairs else None
+
+
+def _copy_pairs(pairs: list[tuple[Array, Array]]) -> None:
+    for target, source in pairs:
+        np.copyto(target, source)
+
+
+def _store(call: Call, out: Array) -> None:
+    np.copyto(out, call())
+
+
+def _store_all(call: Call, outs: list[Array]) -> None:
+    for out, result in zip(outs, call(), strict=True):
+        np.copyto(out, result)

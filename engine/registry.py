@@ -1,0 +1,234 @@
+"""The op table: what an op is, how one is declared, and the single point every operation goes through."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
+
+from engine.attributes import Attribute, attributes_of, bind
+from engine.dtypes import DType, Strength, is_float, result_type, to_float
+from engine.errors import AttributeValueError, EngineError, ShapeError, UnknownName, nearest
+from engine.modes import MODES
+from engine.samples import Sample
+from engine.value import Node, Operand, Spec, Value, as_value
+
+Kernel = Callable[..., Any]
+Infer = Callable[..., Spec | tuple[Spec, ...]]
+Rule = Callable[..., Any]
+Promotion = Literal["common", "float", "none"]
+
+R = TypeVar("R")
+
+OPS: dict[str, Op[Any]] = {}
+"""Every op by name, in order of declaration."""
+
+
+class Op(Generic[R]):
+    """One op: its documentation, attributes, shape rule, kernel, backward rule and samples.
+
+    Calling it makes Values. When every input has data and no graph is being traced, the kernel runs at once.
+    """
+
+    def __init__(
+        self,
+        body: Kernel,
+        *,
+        infer: Infer | None,
+        samples: Sequence[Sample] = (),
+        several: bool = False,
+        promotion: Promotion = "none",
+        promote_from: int = 0,
+        view: bool = False,
+        random: bool = False,
+        differentiable: bool = True,
+        updates: Mapping[int, int] | None = None,
+        aliases: Sequence[str] = (),
+    ) -> None:
+        """Read name, documentation, inputs and attributes off `body`.
+
+        Args:
+            body: the kernel (arrays in, arrays out), or the composition of other ops when there is no `infer`.
+            infer: shape rule, called with the input Values and the attributes.
+            samples: example calls for tests and the catalogue.
+            several: the op has a tuple of outputs.
+            promotion: bring the inputs to their common dtype ("common"), to a floating one ("float"), or not ("none").
+            promote_from: index of the first input that takes part in promotion.
+            view: the kernel returns a view of its first input.
+            random: the last input is a random key, supplied when left out.
+            differentiable: False for ops whose results carry no gradient.
+            updates: which output holds the new value of which input, for running statistics.
+            aliases: other names the op is known by.
+        """
+        self.name = body.__name__.rstrip("_")
+        self.doc = inspect.getdoc(body) or ""
+        self.body = body
+        self.infer = infer
+        self.samples = tuple(samples)
+        self.several = several
+        self.promotion = promotion
+        self.promote_from = promote_from
+        self.view = view
+        self.random = random
+        self.differentiable = differentiable
+        self.updates = dict(updates or {})
+        self.aliases = tuple(aliases)
+        self.rule: Rule | None = None
+        self._rule_attrs: tuple[str, ...] = ()
+        parameters = inspect.signature(body).parameters.values()
+        self.takes_out = any(p.name == "out" for p in parameters)
+        self.inputs = tuple(
+            p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
+        )
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.inputs)
+        self.required_inputs = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in self.inputs)
+        self.attributes: dict[str, Attribute] = {a.name: a for a in attributes_of(body)}
+        self._has_training = "training" in self.attributes
+        self._defaults = (
+            {} if any(a.required for a in self.attributes.values()) else bind(self.name, self.attributes, {})
+        )
+        self.__doc__ = self.doc
+        self.__name__ = self.name
+
+    @property
+    def composite(self) -> bool:
+        """Whether it is written in other ops and has no rules of its own."""
+        return self.infer is None
+
+    def vjp(self, rule: Rule) -> Rule:
+        """Declare the backward rule: `rule(g, y, *inputs, **attrs)` gives one cotangent per input.
+
+        `g` is the cotangent of the output `y`, both tuples when there are several outputs (entries of `g` may be None).
+        An entry of the answer is a Value, None, or a function of no arguments called only when that input needs it.
+        The rule names the attributes it wants as keyword-only parameters.
+        """
+        self.rule = rule
+        self._rule_attrs = tuple(
+            p.name for p in inspect.signature(rule).parameters.values() if p.kind is p.KEYWORD_ONLY
+        )
+        return rule
+
+    def pull(self, node: Node, cotangents: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> tuple[Any, ...]:
+        """Run the backward rule of `node`, an application of this op."""
+        assert self.rule is not None
+        assert node.inputs is not None
+        attrs = {name: node.attrs[name] for name in self._rule_attrs}
+        if len(outputs) == 1:
+            result = self.rule(cotangents[0], outputs[0], *node.inputs, **attrs)
+        else:
+            result = self.rule(cotangents, outputs, *node.inputs, **attrs)
+        return result if isinstance(result, tuple) else (result,)
+
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the attributes of a call and fill in the defaults."""
+        if not given and self._defaults is not None and (self._defaults or not self.attributes):
+            return self._defaults
+        return bind(self.name, self.attributes, given)
+
+    def __call__(self, *operands: Operand | None, **given: Any) -> R:
+        """Apply the op to Values, arrays or numbers; returns a Value, or a tuple when it has several outputs."""
+        attrs = self.bind(given)
+        if self._has_training and attrs["training"] is None:
+            attrs = {**attrs, "training": MODES.training}
+        inputs = self._operands(operands)
+        if self.infer is None:
+            return self.body(*inputs, **attrs)  # type: ignore[no-any-return]
+        if self.promotion != "none":
+            inputs = self._promote(inputs)
+        specs = self.infer(*inputs, **attrs)
+        return self._apply(inputs, attrs, specs if self.several else (specs,))  # type: ignore[arg-type, no-any-return]
+
+    def _operands(self, operands: tuple[Operand | None, ...]) -> tuple[Value, ...]:
+        while operands and operands[-1] is None:
+            operands = operands[:-1]
+        if any(operand is None for operand in operands):
+            raise ShapeError(f"{self.name}: an optional input can only be left out together with the ones after it")
+        inputs = tuple(operand if isinstance(operand, Value) else as_value(operand) for operand in operands)  # type: ignore[arg-type]
+        if self.random and len(inputs) == len(self.inputs) - 1:
+            if MODES.next_key is None:
+                raise EngineError(f"{self.name} needs a random key as its last input, or a seed set by engine.seed()")
+            inputs = (*inputs, MODES.next_key())
+        if len(inputs) < self.required_inputs or (not self.variadic and len(inputs) > len(self.inputs)):
+            names = ", ".join(("*" if p.kind is p.VAR_POSITIONAL else "") + p.name for p in self.inputs)
+            raise ShapeError(f"{self.name} takes ({names}), got {len(inputs)} input{'s' * (len(inputs) != 1)}")
+        return inputs
+
+    def _promote(self, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+        rest = inputs[self.promote_from :]
+        dtype = rest[0].dtype
+        if self.promotion == "common" and all(v.dtype is dtype and not v.weak for v in rest):
+            return inputs
+        dtype = result_type((v.dtype, _strength(v)) for v in rest)
+        if self.promotion == "float":
+            dtype = to_float(dtype)
+        return inputs[: self.promote_from] + tuple(_as_dtype(v, dtype) for v in rest)
+
+    def _apply(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
+        results: tuple[Any, ...] | None = None
+        if not MODES.tracing and all(v.data is not None for v in inputs):
+            with np.errstate(all="ignore"):
+                made = self.body(*[v.data for v in inputs], **attrs)
+            results = made if self.several else (np.asarray(made),)
+        needs_grad = MODES.recording and self.differentiable and any(v.requires_grad for v in inputs)
+        node = None
+        if results is None or needs_grad:
+            node = Node(self, inputs, attrs, specs, results, needs_grad)
+        datas = (None,) * len(specs) if results is None else results
+        values = tuple(
+            Value(
+                spec.shape, spec.dtype, data, node=node, index=index, requires_grad=needs_grad and is_float(spec.dtype)
+            )
+            for index, (spec, data) in enumerate(zip(specs, datas, strict=True))
+        )
+        return values if self.several else values[0]
+
+
+@overload
+def primitive(*, infer: Infer, several: Literal[False] = False, **options: Any) -> Callable[[Kernel], Op[Value]]: ...
+@overload
+def primitive(*, infer: Infer, several: Literal[True], **options: Any) -> Callable[[Kernel], Op[tuple[Value, ...]]]: ...
+def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callable[[Kernel], Op[Any]]:
+    """Declare an op from its kernel; the function's name and docstring are the op's.
+
+    Args:
+        infer: shape rule, called with the input Values and the attributes; gives a tuple when there are `several` outputs.
+        several: the op has a tuple of outputs.
+        options: samples, promotion, promote_from, view, random, differentiable, updates, aliases: see `Op`.
+    """
+    return lambda body: _register(Op(body, infer=infer, several=several, **options))
+
+
+def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
+    """Declare an op written in other ops: the body gets Values and returns Values (options: samples, random, aliases)."""
+    return lambda body: _register(Op(body, infer=None, **options))
+
+
+def lookup(name: str) -> Op[Any]:
+    """Return the op called `name` (or known by that alias)."""
+    op = OPS.get(name) or next((op for op in OPS.values() if name in op.aliases), None)
+    if op is None:
+        known = [*OPS, *(alias for op in OPS.values() for alias in op.aliases)]
+        raise UnknownName(f"there is no op called {name[:64]!r}{nearest(name, known)}")
+    return op
+
+
+def _register(op: Op[R]) -> Op[R]:
+    if op.name in OPS:
+        raise AttributeValueError(f"op {op.name!r} is declared twice")
+    OPS[op.name] = op
+    return op
+
+
+def _strength(value: Value) -> Strength:
+    if value.weak:
+        return Strength.NUMBER
+    return Strength.ARRAY if value.shape else Strength.SCALAR
+
+
+def _as_dtype(value: Value, dtype: DType) -> Value:
+    if value.weak:
+        assert value.data is not None
+        return Value((), dtype, value.data.astype(dtype))
+    return value if value.dtype == dtype else OPS["cast"](value, dtype=dtype)  # type: ignore[no-any-return]

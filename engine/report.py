@@ -1,0 +1,108 @@
+"""What a client wants to know of a graph before it runs: shapes, counts, memory, findings; and its plan."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from engine.errors import DocumentError, Finding
+from engine.graph.codec import unused_values
+from engine.graph.definition import Definition
+from engine.graph.limits import LIMITS
+from engine.graph.probe import Probe, probe
+from engine.model import Model
+from engine.optim import make_optimizer
+from engine.plan import Plan
+from engine.recipe import Clip
+from engine.training import plan_evaluation, plan_training, trained_parameters
+
+STANDARD_BATCH = 32
+
+
+def graph_report(definition: Definition) -> dict[str, Any]:
+    """Report parameter and node counts, inferred shapes, an estimate of memory, and findings."""
+    probed = probe(definition, LIMITS)
+    references = {
+        name: [name] if len(outputs) == 1 else [f"{name}:{index}" for index in range(len(outputs))]
+        for name, outputs in probed.graph.values.items()
+    }
+    return {
+        "parameter_count": sum(math.prod(spec.shape) for spec in definition.parameters.values()),
+        "node_counts": dict(Counter(node.op for node in definition.nodes)),
+        "shapes": {
+            reference: {"shape": probed.shape(reference), "dtype": probed.graph.value(reference).dtype.name}
+            for group in references.values()
+            for reference in group
+        },
+        "implicit_loss": definition.implicit_loss,
+        "memory": _memory(definition, probed),
+        "findings": [
+            {"pointer": finding.pointer, "code": finding.code, "detail": finding.detail}
+            for finding in graph_findings(definition, probed)
+        ],
+    }
+
+
+def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
+    """Return what is allowed but probably not meant: unused leaves and values, parameters that nothing trains."""
+    used = {operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)}
+    wanted = {reference.partition(":")[0] for reference in (*definition.outputs, *definition.losses)}
+    findings = [
+        Finding(f"/{table}/{name}", f"unused_{table[:-1]}", f"nothing uses {name!r}")
+        for table in ("inputs", "parameters", "buffers", "constants")
+        for name in getattr(definition, table)
+        if name not in used | wanted
+    ]
+    findings += [
+        Finding("/nodes", "unused_node", f"nothing uses {name!r}, and it is no output")
+        for name in unused_values(definition)
+        if name not in wanted
+    ]
+    if not definition.losses:
+        findings.append(Finding("/losses", "no_loss", "without a loss the graph can be computed but not fitted"))
+        return findings
+    trained = trained_parameters(definition, probed.graph.dims)
+    findings += [
+        Finding(f"/parameters/{name}", "untrained_parameter", f"no gradient of a loss reaches {name!r}")
+        for name, spec in definition.parameters.items()
+        if name in used and name not in trained and not spec.frozen
+    ]
+    if not trained:
+        findings.append(Finding("/losses", "nothing_to_train", "no loss depends on a trainable parameter"))
+    return findings
+
+
+def plan_report(
+    definition: Definition, batch: int = STANDARD_BATCH, optimizer: Mapping[str, Any] | None = None
+) -> tuple[Plan, dict[str, Any]]:
+    """Plan a training step (with an optimizer) or an evaluation (without) at `batch` rows; return it and its JSON.
+
+    Raises:
+        DocumentError: the batch or the optimizer does not fit the graph.
+    """
+    dims = dict.fromkeys(definition.dimension_names, batch)
+    leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
+    sizes = probe(definition, LIMITS).graph.dims
+    dims = {name: batch if name in leading else sizes[name] for name in dims}
+    if optimizer is None:
+        plan = plan_evaluation(Model(definition, (), None, 0), dims, (), outputs=True)
+    else:
+        if not definition.losses:
+            raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
+        chosen = make_optimizer(optimizer)
+        model = Model(definition, trained_parameters(definition, dims), chosen, 0)
+        if not model.flats:
+            raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
+        plan = plan_training(model, dims, chosen, Clip(), (), norms=False)
+    return plan, {"batch": batch, "training": optimizer is not None, **plan.to_json()}
+
+
+def _memory(definition: Definition, probed: Probe) -> dict[str, int]:
+    """Estimate bytes: of parameters and buffers, and of all values of a forward pass at the trial extents."""
+    return {
+        "parameter_bytes": sum(value.nbytes for value in probed.graph.parameters.values()),
+        "buffer_bytes": sum(value.nbytes for value in probed.graph.buffers.values()),
+        "activation_bytes": sum(v.nbytes for outputs in probed.graph.values.values() for v in outputs),
+    }

@@ -1,0 +1,226 @@
+"""Value and Node: what the dynamic tape and the static graph are both made of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
+from engine.errors import DTypeError, GradientError, ShapeError
+
+if TYPE_CHECKING:
+    from engine.registry import Op
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+
+
+class Spec(NamedTuple):
+    """Shape and element type of a value that may have no data."""
+
+    shape: Shape
+    dtype: DType
+
+
+class Node:
+    """One application of an op: its inputs and attributes, numbered in order of creation.
+
+    A node of the tape keeps its result arrays, so that a rule can use an output nobody else kept.
+    """
+
+    __slots__ = ("attrs", "inputs", "needs_grad", "op", "outputs", "results", "seq")
+    _numbers = itertools.count()
+
+    def __init__(
+        self,
+        op: Op[Any],
+        inputs: tuple[Value, ...],
+        attrs: Mapping[str, Any],
+        outputs: tuple[Spec, ...],
+        results: tuple[Array, ...] | None,
+        needs_grad: bool,
+    ) -> None:
+        self.needs_grad = needs_grad
+        self.op = op
+        self.inputs: tuple[Value, ...] | None = inputs
+        self.attrs = attrs
+        self.outputs = outputs
+        self.results = results
+        self.seq = next(Node._numbers)
+
+    def output(self, index: int) -> Value:
+        """Return a handle on output `index`; handles of one output are the same value."""
+        shape, dtype = self.outputs[index]
+        data = None if self.results is None else self.results[index]
+        return Value(shape, dtype, data, node=self, index=index, requires_grad=self.needs_grad and is_float(dtype))
+
+    def release(self) -> None:
+        """Drop inputs and arrays after a backward pass that does not keep the tape."""
+        self.inputs = None
+        self.results = None
+
+
+class Value:
+    """An array in a computation: shape and dtype always, data when it has been computed.
+
+    `node` and `index` say which output of which op application it is; a leaf has no node.
+    """
+
+    __slots__ = ("__weakref__", "data", "dtype", "grad", "index", "name", "node", "requires_grad", "shape", "weak")
+    __array_ufunc__ = None  # NumPy must not take over `array * value` inside a backward rule
+    __hash__ = object.__hash__
+
+    def __init__(
+        self,
+        shape: Shape,
+        dtype: DType,
+        data: Array | None,
+        *,
+        node: Node | None = None,
+        index: int = 0,
+        requires_grad: bool = False,
+        name: str | None = None,
+        weak: bool = False,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.data = data
+        self.node = node
+        self.index = index
+        self.requires_grad = requires_grad
+        self.grad: Value | None = None
+        self.name = name
+        self.weak = weak
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def key(self) -> object:
+        """What two handles on the same value share (valid while one of them lives)."""
+        return id(self) if self.node is None else (self.node, self.index)
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and dtype."""
+        return Spec(self.shape, self.dtype)
+
+    def numpy(self) -> Array:
+        """Return the data as a NumPy array (not a copy); an error when the value has not been computed."""
+        if self.data is None:
+            raise GradientError(
+                f"value {self.name or '?'} of shape {list(self.shape)} belongs to a graph and has no data"
+            )
+        return self.data
+
+    def item(self) -> float:
+        """Return the only element as a Python number."""
+        if self.size != 1:
+            raise ShapeError(f"item() needs exactly one element; the value has shape {list(self.shape)}")
+        return self.numpy().item()  # type: ignore[no-any-return]
+
+    def detach(self) -> Value:
+        """Return the same data without history."""
+        return Value(self.shape, self.dtype, self.data, name=self.name)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ShapeError("a value with no axes has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __repr__(self) -> str:
+        origin = f", op={self.node.op.name}" if self.node is not None else ""
+        body = "" if self.data is None else f"{np.array2string(self.data, threshold=20, precision=4)}, "
+        return f"Value({body}shape={list(self.shape)}, dtype={self.dtype.name}{origin})"
+
+    if TYPE_CHECKING:  # bound from the op table by engine.ops.methods and engine.backward
+
+        def __add__(self, other: Operand) -> Value: ...
+        def __radd__(self, other: Operand) -> Value: ...
+        def __sub__(self, other: Operand) -> Value: ...
+        def __rsub__(self, other: Operand) -> Value: ...
+        def __mul__(self, other: Operand) -> Value: ...
+        def __rmul__(self, other: Operand) -> Value: ...
+        def __truediv__(self, other: Operand) -> Value: ...
+        def __rtruediv__(self, other: Operand) -> Value: ...
+        def __pow__(self, other: Operand) -> Value: ...
+        def __rpow__(self, other: Operand) -> Value: ...
+        def __matmul__(self, other: Operand) -> Value: ...
+        def __rmatmul__(self, other: Operand) -> Value: ...
+        def __neg__(self) -> Value: ...
+        def __invert__(self) -> Value: ...
+        def __and__(self, other: Operand) -> Value: ...
+        def __or__(self, other: Operand) -> Value: ...
+        def __lt__(self, other: Any) -> Value: ...
+        def __le__(self, other: Any) -> Value: ...
+        def __gt__(self, other: Any) -> Value: ...
+        def __ge__(self, other: Any) -> Value: ...
+        def __eq__(self, other: object) -> Value: ...  # type: ignore[override]
+        def __ne__(self, other: object) -> Value: ...  # type: ignore[override]
+        def __getitem__(self, index: Any) -> Value: ...
+        def backward(self, gradient: Operand | None = None, **options: bool | None) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+
+
+Operand = Value | Array | float | int | bool | list[Any]
+
+
+def as_value(operand: Operand) -> Value:
+    """Return `operand` as a Value: arrays keep their dtype, Python numbers are weak in promotion."""
+    if isinstance(operand, Value):
+        return operand
+    if isinstance(operand, (bool, int, float)):
+        data = np.asarray(operand, dtype=None if not isinstance(operand, float) else DEFAULT_FLOAT)
+        exact = np.asarray(operand)  # the number itself, in float64 or int64, until promotion has chosen a type
+        return Value((), data.dtype, exact, weak=True)
+    return tensor(operand)
+
+
+def tensor(data: Any, *, dtype: object = None, requires_grad: bool = False, name: str | None = None) -> Value:
+    """Make a leaf from an array, a number or nested lists.
+
+    Floats of Python become float32, as in PyTorch; arrays keep their type unless `dtype` says otherwise.
+    Only floating leaves may require a gradient.
+    """
+    if isinstance(data, Value):
+        data = data.numpy()
+    try:
+        array = np.array(data)
+    except ValueError as error:
+        raise ShapeError("the nested lists are ragged: every list of one level needs the same length") from error
+    if dtype is None:
+        dtype = (
+            DEFAULT_FLOAT
+            if array.dtype == np.float64 and not isinstance(data, np.ndarray | np.generic)
+            else array.dtype
+        )
+    chosen = dtype_of(dtype)
+    if requires_grad and not is_float(chosen):
+        raise DTypeError(f"only floating values can require gradients; this one is {chosen.name}")
+    array = array.astype(chosen, copy=False)
+    return Value(array.shape, chosen, array, requires_grad=requires_grad, name=name)

@@ -1,0 +1,65 @@
+import pytest
+
+from app.domain import errors
+from app.domain.errors import AdjointError, Finding
+
+STATUSES = {
+    "Invalid": (422, "invalid"),
+    "Unparsable": (400, "unparsable"),
+    "NotFound": (404, "not_found"),
+    "Gone": (410, "gone"),
+    "Conflict": (409, "conflict"),
+    "PreconditionFailed": (412, "precondition_failed"),
+    "TooLarge": (413, "too_large"),
+    "UnsupportedMedia": (415, "unsupported_media_type"),
+    "IdempotencyMismatch": (422, "idempotency_key_reused"),
+    "IdempotencyInFlight": (409, "idempotency_in_flight"),
+    "QueueFull": (429, "queue_full"),
+    "Draining": (503, "draining"),
+    "StorageFull": (507, "storage_full"),
+    "RangeNotSatisfiable": (416, "range_not_satisfiable"),
+    "Unauthorized": (401, "unauthorized"),
+    "Forbidden": (403, "forbidden"),
+    "LengthRequired": (411, "length_required"),
+}
+
+CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, AdjointError)]
+
+
+@pytest.mark.parametrize("name", STATUSES)
+def test_a_class_knows_its_status_and_its_code(name: str) -> None:
+    kind = getattr(errors, name)
+    assert (kind.status, kind.code) == STATUSES[name]
+
+
+def test_every_class_has_a_title_and_only_an_abstract_one_shares_its_code() -> None:
+    concrete = [kind for kind in CLASSES if kind is not errors.RetryLater]
+    assert all(kind.title and kind.title == kind.title.strip(".") for kind in CLASSES)
+    assert len({kind.code for kind in concrete}) == len(concrete)
+
+
+def test_an_error_keeps_its_detail_and_its_findings() -> None:
+    finding = Finding("/epochs", "out_of_range", "epochs is 0; ask for at least 1")
+    error = errors.Invalid("the fit cannot run", findings=[finding])
+    assert str(error) == error.detail == "the fit cannot run"
+    assert error.findings == (finding,)
+    assert error.headers == {}
+
+
+def test_a_more_precise_code_replaces_the_one_of_the_class_for_this_error_only() -> None:
+    assert errors.Conflict("late", code="stale_version").code == "stale_version"
+    assert errors.Conflict("late").code == "conflict"
+
+
+@pytest.mark.parametrize("kind", [errors.QueueFull, errors.Draining, errors.IdempotencyInFlight])
+def test_a_refusal_that_time_cures_says_when_to_come_back(kind: type[errors.RetryLater]) -> None:
+    assert kind("busy", retry_after=7).headers == {"Retry-After": "7"}
+
+
+def test_errors_carry_the_headers_that_http_demands() -> None:
+    assert errors.Unauthorized("send a key").headers["WWW-Authenticate"].startswith("Bearer")
+    assert errors.RangeNotSatisfiable("too far", size_bytes=10).headers == {"Content-Range": "bytes */10"}
+
+
+def test_too_large_keeps_the_limit() -> None:
+    assert errors.TooLarge("the body has more than 10 bytes", limit=10).limit == 10

@@ -1,0 +1,74 @@
+import json
+import math
+
+import pytest
+
+from app.domain import messages
+from app.domain.errors import BadMessage
+from app.domain.messages import Message, decode, encode
+
+MESSAGES: list[Message] = [
+    messages.Assignment(
+        fit_id="fit_1",
+        attempt=1,
+        token="secret",
+        definition={"nodes": [{"op": "add"}]},
+        request={"epochs": 2, "seed": 2**70},
+        columns={"x": "blobs/x.npy"},
+        validation_columns=None,
+        resume_from=None,
+        staging="staging/1",
+        executor="numpy",
+    ),
+    messages.Control("cancel"),
+    messages.Started(pid=42),
+    messages.Phase("training"),
+    messages.Points(rows=['{"seq":1,"values":{"loss":0.1}}'], step=1, epoch=0, latest={"loss": 0.1}),
+    messages.CheckpointWritten("staging/a", 3, 1, 3, {"loss": 1e-300}, "ab" * 32, 100, is_best=True),
+    messages.Log("warning", "a lone surrogate \ud800, a line\nbreak and \u2028"),
+    messages.Finished("drained"),
+    messages.Failed("diverged", "the loss is not finite at step 7"),
+]
+
+
+def test_every_message_is_in_the_table() -> None:
+    assert {type(message) for message in MESSAGES} == set(messages._TAGS.values())
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_reads_back_as_it_was(message: Message) -> None:
+    assert decode(encode(message)) == message
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_is_one_line_of_json_with_its_type(message: Message) -> None:
+    data = encode(message)
+    assert b"\n" not in data
+    assert "type" in json.loads(data)
+
+
+def test_a_diverged_loss_travels_as_it_is() -> None:
+    read = decode(encode(messages.Points([], 1, 0, {"loss": math.nan, "lr": -math.inf})))
+    assert isinstance(read, messages.Points)
+    assert math.isnan(read.latest["loss"])
+    assert read.latest["lr"] == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "JSON object"),
+        (b"{}", "unknown message type None"),
+        (b'{"type": ["started"]}', "unknown message type"),
+        (b'{"type": "stopped"}', "unknown message type 'stopped'"),
+        (b'{"type": "started"}', "pid"),
+        (b'{"type": "started", "pid": 1, "uid": 0}', "uid"),
+        (b'{"type": "started", "pid": 1, "__class__": 0}', "__class__"),
+    ],
+)
+def test_anything_else_is_refused(data: bytes, complaint: str) -> None:
+    with pytest.raises(BadMessage, match=complaint):
+        decode(data)

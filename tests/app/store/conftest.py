@@ -1,0 +1,134 @@
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import ManualClock
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.fit import FitRecord, FitState
+from app.domain.graph import GraphRecord
+from app.store.database import FILE_NAME
+from app.store.unit_of_work import Store
+
+MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_012, UTC)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(MOMENT)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Migrate one database; the others are copies of it, which is quicker."""
+    folder = tmp_path_factory.mktemp("empty")
+    Store.open(folder).close()
+    return folder / FILE_NAME
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: ManualClock, empty_database: Path) -> Iterator[Store]:
+    shutil.copy(empty_database, tmp_path)
+    with Store.open(tmp_path, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def a_fit() -> Callable[..., FitRecord]:
+    """Build a fit that waits in the queue, with other fields on request."""
+    example = FitRecord(
+        id="fit_1",
+        state=FitState.QUEUED,
+        phase="waiting",
+        graph_id="graph_1",
+        dataset_id="ds_1",
+        request={"epochs": 2, "seed": 2**70, "optimizer": {"lr": 0.1}},
+        labels={"team": "a"},
+        step=0,
+        total_steps=10,
+        epoch=0,
+        latest={},
+        best=None,
+        attempt=0,
+        attempts_max=4,
+        error=None,
+        created_at=MOMENT,
+        started_at=None,
+        finished_at=None,
+        priority=0,
+        version=1,
+    )
+
+    def build(fit_id: str = "fit_1", **changes: Any) -> FitRecord:
+        return replace(example, id=fit_id, **changes)
+
+    return build
+
+
+@pytest.fixture
+def a_graph() -> Callable[..., GraphRecord]:
+    """Build a graph."""
+    example = GraphRecord(
+        id="graph_1",
+        name="digits \u2713",
+        digest="d" * 64,
+        definition={"nodes": [{"name": "h", "op": "matmul", "inputs": ["x", 0]}], "constants": {"c": 1e-300}},
+        report={"parameters": 10, "findings": []},
+        created_at=MOMENT,
+    )
+
+    def build(graph_id: str = "graph_1", **changes: Any) -> GraphRecord:
+        return replace(example, id=graph_id, **changes)
+
+    return build
+
+
+@pytest.fixture
+def a_dataset() -> Callable[..., DatasetRecord]:
+    """Build a dataset of two columns."""
+    example = DatasetRecord(
+        id="ds_1",
+        name="iris",
+        digest="a" * 64,
+        size_bytes=5000,
+        rows=150,
+        columns=(
+            Column("x", "float32", (4,), "b" * 64, minimum=0.1, maximum=7.9, mean=3.46, missing=0),
+            Column("y", "int64", (), "c" * 64, 0, 2, 1.0, missing=0, classes=("setosa", "versicolor", "virginica")),
+        ),
+        format="csv",
+        created_at=MOMENT,
+    )
+
+    def build(dataset_id: str = "ds_1", **changes: Any) -> DatasetRecord:
+        return replace(example, id=dataset_id, **changes)
+
+    return build
+
+
+@pytest.fixture
+def a_checkpoint() -> Callable[..., CheckpointRecord]:
+    """Build a checkpoint of fit_1."""
+    example = CheckpointRecord(
+        id="ckpt_1",
+        fit_id="fit_1",
+        graph_id="graph_1",
+        step=3,
+        epoch=1,
+        digest="e" * 64,
+        size_bytes=1000,
+        metrics={"loss": 0.25},
+        created_at=MOMENT,
+        is_best=False,
+        deleted=False,
+    )
+
+    def build(checkpoint_id: str = "ckpt_1", **changes: Any) -> CheckpointRecord:
+        return replace(example, id=checkpoint_id, **changes)
+
+    return build

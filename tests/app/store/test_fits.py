@@ -1,0 +1,188 @@
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from app.domain.clock import ManualClock
+from app.domain.errors import Conflict, NotFound
+from app.domain.fit import CLAIMABLE, TERMINAL, FitRecord, FitState
+from app.store.pages import PageRequest
+from app.store.unit_of_work import Store
+
+AFit = Callable[..., FitRecord]
+
+
+@pytest.mark.parametrize("state", FitState)
+def test_a_fit_reads_back_as_it_was(store: Store, a_fit: AFit, state: FitState) -> None:
+    full = a_fit(
+        state=state,
+        latest={"loss": 0.1 + 0.2},
+        best={"step": 3, "val_loss": 1e-310},
+        error={"code": "diverged", "detail": "step 7"},
+        started_at=a_fit().created_at,
+        finished_at=a_fit().created_at,
+        step=2**40,
+        priority=-1,
+    )
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_0", state=state))
+        uow.fits.add(full)
+        assert uow.fits.get("fit_0") == a_fit("fit_0", state=state)
+        assert uow.fits.get("fit_1") == full
+
+
+def test_a_diverged_fit_can_be_stored_and_read(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit(latest={"loss": math.nan}))
+        assert math.isnan(uow.fits.get("fit_1").latest["loss"])
+
+
+def test_an_update_stores_every_field_and_counts_the_version_up(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        uow.fits.add(a_fit("fit_2"))
+        changed = a_fit().to(
+            FitState.STARTING,
+            phase="loading",
+            request={"epochs": 3},
+            labels={},
+            step=1,
+            latest={"loss": 1.0},
+            best={"loss": 1.0},
+            attempt=1,
+            error={"code": "x"},
+            started_at=uow.now,
+            finished_at=uow.now,
+            priority=5,
+        )
+        stored = uow.fits.update(changed)
+        assert stored == replace(changed, version=2) == uow.fits.get("fit_1")
+        assert uow.fits.get("fit_2") == a_fit("fit_2")
+
+
+def test_an_update_of_what_was_changed_meanwhile_is_refused(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        uow.fits.update(replace(a_fit(), step=1))
+        with pytest.raises(Conflict, match="version 2, not 1") as caught:
+            uow.fits.update(replace(a_fit(), step=9))
+        assert caught.value.code == "stale_version"
+        assert uow.fits.get("fit_1").step == 1
+
+
+def test_the_oldest_of_the_highest_priority_is_claimed_first(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for fit_id, state, priority in [
+            ("fit_1", "queued", 0),
+            ("fit_2", "interrupted", 0),
+            ("fit_3", "queued", 1),
+            ("fit_4", "interrupted", 1),
+            ("fit_5", "queued", 1),
+            ("fit_6", "queued", -1),
+        ]:
+            uow.fits.add(a_fit(fit_id, state=FitState(state), priority=priority))
+        for number, state in enumerate(set(FitState) - set(CLAIMABLE)):
+            uow.fits.add(a_fit(f"fit_{number}x", state=state, priority=9))
+        claimed = []
+        while fit := uow.fits.claim():
+            claimed.append(fit.id)
+    assert claimed == ["fit_3", "fit_4", "fit_5", "fit_1", "fit_2", "fit_6"]
+
+
+def test_a_claim_starts_the_fit_and_counts_the_attempt(store: Store, a_fit: AFit, clock: ManualClock) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        claimed = uow.fits.claim()
+        assert claimed is not None
+        assert (claimed.state, claimed.attempt, claimed.version) == (FitState.STARTING, 1, 2)
+        assert claimed.started_at == uow.now
+        assert uow.fits.get("fit_1") == claimed
+        uow.fits.update(claimed.to(FitState.INTERRUPTED))
+    clock.advance(60)
+    with store.begin() as uow:
+        again = uow.fits.claim()
+        assert again is not None
+        assert (again.attempt, again.started_at) == (2, claimed.started_at)
+
+
+def test_a_claim_passes_over_the_fits_it_is_told_to(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1"))
+        uow.fits.add(a_fit("fit_2", state=FitState.INTERRUPTED))
+        uow.fits.add(a_fit("fit_3"))
+        claimed = uow.fits.claim(skip={"fit_1", "fit_2"})
+        assert claimed is not None
+        assert claimed.id == "fit_3"
+        assert uow.fits.claim(skip=["fit_1", "fit_2"]) is None
+
+
+def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> None:
+    statements: list[str] = []
+    driver = store._database.connection.connection.driver_connection
+    assert driver is not None
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        driver.set_trace_callback(statements.append)
+        uow.fits.claim()
+        driver.set_trace_callback(None)
+    selects = [statement for statement in statements if statement.startswith("SELECT")]
+    assert len(selects) == len(CLAIMABLE)
+    for statement in selects:
+        ((*_, plan),) = driver.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+        assert plan == "SEARCH fits USING INDEX ix_fits_turn (state=?)"
+
+
+def test_a_list_can_be_narrowed_by_state_and_by_label(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1", labels={"team": "a", "we.ird \"key'": "v"}))
+        uow.fits.add(a_fit("fit_2", labels={"team": "b"}))
+        uow.fits.add(a_fit("fit_3", labels={"team": "a"}, state=FitState.FAILED))
+        uow.fits.add(a_fit("fit_4", labels={}))
+
+        def ids(**filters: object) -> list[str]:
+            return [fit.id for fit in uow.fits.list(PageRequest(order="asc"), **filters).items]  # type: ignore[arg-type]
+
+        assert ids() == ["fit_1", "fit_2", "fit_3", "fit_4"]
+        assert ids(state=FitState.FAILED) == ["fit_3"]
+        assert ids(label=("team", "a")) == ["fit_1", "fit_3"]
+        assert ids(label=("team", "a"), state=FitState.QUEUED) == ["fit_1"]
+        assert ids(label=("we.ird \"key'", "v")) == ["fit_1"]
+        assert ids(label=("$", "a")) == []
+
+
+def test_narrowed_lists_page_too(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(6):
+            uow.fits.add(a_fit(f"fit_{number}", labels={"parity": "odd" if number % 2 else "even"}))
+        first = uow.fits.list(PageRequest(2), label=("parity", "odd"))
+        assert [fit.id for fit in first.items] == ["fit_5", "fit_3"]
+        second = uow.fits.list(PageRequest(2, first.next_cursor), label=("parity", "odd"))
+        assert ([fit.id for fit in second.items], second.next_cursor) == (["fit_1"], None)
+
+
+def test_fits_are_counted_by_state(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number, state in enumerate([FitState.QUEUED, FitState.QUEUED, FitState.RUNNING, FitState.FAILED]):
+            uow.fits.add(a_fit(f"fit_{number}", state=state))
+        counts = uow.fits.count_by_state()
+        assert set(counts) == set(FitState)
+        assert {state: count for state, count in counts.items() if count} == {"queued": 2, "running": 1, "failed": 1}
+        assert uow.fits.count(TERMINAL) == 1
+        assert uow.fits.count([FitState.QUEUED, FitState.RUNNING]) == 3
+
+
+def test_unfinished_fits_are_those_that_are_not_terminal(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for state in FitState:
+            uow.fits.add(a_fit(f"fit_{state}", state=state))
+        unfinished = uow.fits.unfinished()
+    assert {fit.state for fit in unfinished} == set(FitState) - TERMINAL
+    assert [fit.id for fit in unfinished] == sorted(fit.id for fit in unfinished)
+
+
+def test_what_is_not_there_is_not_found(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for call in (uow.fits.get, uow.fits.delete, lambda fit_id: uow.fits.update(a_fit(fit_id))):
+            with pytest.raises(NotFound, match="fit_9"):
+                call("fit_9")

@@ -1,0 +1,42 @@
+from collections.abc import Callable
+
+import pytest
+
+from app.domain.errors import NotFound
+from app.domain.fit import TERMINAL, FitRecord, FitState
+from app.domain.graph import GraphRecord
+from app.store.pages import PageRequest
+from app.store.unit_of_work import Store
+
+
+def test_a_graph_reads_back_as_it_was(store: Store, a_graph: Callable[..., GraphRecord]) -> None:
+    with store.begin() as uow:
+        uow.graphs.add(a_graph())
+        assert uow.graphs.get("graph_1") == a_graph()
+        assert uow.graphs.list(PageRequest()).items == (a_graph(),)
+
+
+@pytest.mark.parametrize("state", FitState)
+def test_a_graph_is_in_use_while_a_fit_with_it_is_not_terminal(
+    state: FitState, store: Store, a_graph: Callable[..., GraphRecord], a_fit: Callable[..., FitRecord]
+) -> None:
+    with store.begin() as uow:
+        uow.graphs.add(a_graph())
+        assert not uow.graphs.in_use("graph_1")
+        uow.fits.add(a_fit(state=state))
+        assert uow.graphs.in_use("graph_1") == (state not in TERMINAL)
+        assert not uow.graphs.in_use("graph_2")
+
+
+def test_a_deleted_graph_is_not_found_and_its_fits_remain(
+    store: Store, a_graph: Callable[..., GraphRecord], a_fit: Callable[..., FitRecord]
+) -> None:
+    with store.begin() as uow:
+        uow.graphs.add(a_graph())
+        uow.fits.add(a_fit(state=FitState.SUCCEEDED))
+        uow.graphs.delete("graph_1")
+    with store.begin() as uow:
+        assert uow.fits.get("fit_1").graph_id == "graph_1"
+        for call in (uow.graphs.get, uow.graphs.delete):
+            with pytest.raises(NotFound, match="graph_1"):
+                call("graph_1")

@@ -1,0 +1,95 @@
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable
+
+from app.domain.errors import DatabaseUnusable
+from app.store import schema
+from app.store.database import FILE_NAME, Database
+from app.store.migrations import HEAD
+from app.store.tables import metadata
+
+SECONDS = 60
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database.open(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_the_migrations_make_the_tables_that_the_code_expects(database: Database) -> None:
+    context = MigrationContext.configure(
+        database.connection, opts={"compare_type": True, "compare_server_default": True}
+    )
+    with database.connection.begin():
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_migrations_make_them_word_for_word(database: Database) -> None:
+    with database.connection.begin():
+        made: dict[str, str] = dict(
+            database.connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'").all()
+        )
+    for table in metadata.sorted_tables:
+        expected = str(CreateTable(table).compile(dialect=sqlite.dialect()))
+        assert "".join(made[table.name].split()) == "".join(expected.split())
+
+
+def test_the_head_that_is_spelled_out_is_the_newest_revision() -> None:
+    config = Config()
+    config.set_main_option("script_location", "app.store:migrations")
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+def test_a_new_database_is_at_the_head(database: Database) -> None:
+    assert schema.revision(database.connection) == HEAD
+    assert not database.connection.in_transaction()
+
+
+def test_foreign_keys_are_on_again_after_migrating(database: Database) -> None:
+    assert database.connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
+
+
+def test_opening_an_up_to_date_database_does_not_import_alembic(tmp_path: Path) -> None:
+    Database.open(tmp_path).close()
+    program = (
+        "import sys, pathlib; from app.store.database import Database;"
+        "Database.open(pathlib.Path(sys.argv[1])).close();"
+        "assert not any(name.startswith('alembic') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=SECONDS)
+
+
+def test_a_database_of_a_newer_server_is_refused_and_left_alone(tmp_path: Path) -> None:
+    Database.open(tmp_path).close()
+    path = tmp_path / FILE_NAME
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(DatabaseUnusable, match=r"revision 9999.*newer"):
+        Database.open(tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE idempotency_keys (here INTEGER)")
+    connection.commit()
+    with pytest.raises(DatabaseUnusable, match="idempotency_keys"):
+        Database.open(tmp_path)
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    connection.close()
+    assert names == ["idempotency_keys"]

@@ -1,0 +1,26 @@
+from dataclasses import fields
+
+import pytest
+from sqlalchemy import Table
+
+from app.domain.attempt import Attempt
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.event import Event
+from app.domain.fit import FitRecord
+from app.domain.graph import GraphRecord
+from app.domain.idempotency import IdempotencyRecord
+from app.store import tables
+
+RECORDS = [
+    (tables.graphs, GraphRecord),
+    (tables.fits, FitRecord),
+    (tables.attempts, Attempt),
+    (tables.events, Event),
+    (tables.checkpoints, CheckpointRecord),
+    (tables.idempotency_keys, IdempotencyRecord),
+]
+
+
+@pytest.mark.parametrize(("table", "record"), RECORDS, ids=lambda value: getattr(value, "name", ""))
+def test_the_columns_are_the_fields_of_the_record_in_their_order(table: Table, record: type) -> None:
+    assert [column.name for column in table.c] == [field.name for field in fields(record)]
