@@ -1,6 +1,6 @@
 """Typed attributes of ops and layers: read from a signature, checked, described for the catalogue.
 
-An annotation is built from `bool`, `int`, `float`, `str`, `Literal[...]`, `tuple[T, ...]`, `np.dtype` and unions of these.
+An annotation is built from `bool`, `int`, `float`, `str`, `Literal[...]`, `tuple[T, ...]`, `np.dtype` and their unions.
 """
 
 from __future__ import annotations
@@ -118,11 +118,9 @@ def _match_plain(type_: Any, value: Any) -> tuple[bool, Any]:
     if type_ is bool or isinstance(value, bool):
         return type_ is bool and isinstance(value, bool), value
     if type_ is float:
-        good = (
-            (isinstance(value, int | float)
-            and not math.isnan(value)
-            and abs(value) <= 1e308)
-            or value in (math.inf, -math.inf)
+        good = (isinstance(value, int | float) and not math.isnan(value) and abs(value) <= 1e308) or value in (
+            math.inf,
+            -math.inf,
         )
         return good, float(value) if good else None
     if type_ is int:

@@ -100,8 +100,8 @@ def seed_of(output: Value, gradient: Operand | None) -> Value:
     if gradient is None:
         if output.size != 1:
             raise GradientError(
-                f"a gradient can be created implicitly only for scalar outputs; this one has shape {list(output.shape)}: "
-                "pass gradient="
+                f"a gradient can be created implicitly only for scalar outputs; this one has shape "
+                f"{list(output.shape)}: pass gradient="
             )
         return Value(output.shape, output.dtype, np.ones(output.shape, output.dtype))
     seed = as_value(gradient)

@@ -6,9 +6,8 @@ import inspect
 from typing import Any
 
 from engine.initializers import INITIALIZERS, options_of
-from engine.ops import OPS
 from engine.recipe import METRICS
-from engine.registry import Op, lookup
+from engine.registry import OPS, Op, lookup
 
 
 def op_catalogue() -> list[dict[str, Any]]:
@@ -60,4 +59,8 @@ def _entry(op: Op[Any]) -> dict[str, Any]:
 
 def _input(parameter: inspect.Parameter) -> dict[str, Any]:
     variadic = parameter.kind is parameter.VAR_POSITIONAL
-    return {"name": parameter.name, "variadic": variadic, "required": parameter.default is parameter.empty and not variadic}
+    return {
+        "name": parameter.name,
+        "variadic": variadic,
+        "required": parameter.default is parameter.empty and not variadic,
+    }

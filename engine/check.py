@@ -43,7 +43,10 @@ class FitEstimate:
 
 
 def check_fit(
-    definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], validation: Mapping[str, ColumnInfo] | None = None
+    definition: Definition,
+    recipe: Recipe,
+    columns: Mapping[str, ColumnInfo],
+    validation: Mapping[str, ColumnInfo] | None = None,
 ) -> FitEstimate:
     """Check feeds, shapes, dtypes, classes in range and batches, and plan the step.
 
@@ -98,9 +101,11 @@ def _check_feeds(
 
 def _misfit(spec: InputSpec, column: ColumnInfo) -> tuple[str, str] | None:
     if not spec.shape:
-        return "shape_mismatch", "has no axis for the rows; give it a leading extent such as \"batch\", instead of that"
+        return "shape_mismatch", 'has no axis for the rows; give it a leading extent such as "batch", instead of that'
     wanted = spec.shape[1:]
-    if len(wanted) != len(column.shape) or any(isinstance(w, int) and w != c for w, c in zip(wanted, column.shape, strict=True)):
+    if len(wanted) != len(column.shape) or any(
+        isinstance(w, int) and w != c for w, c in zip(wanted, column.shape, strict=True)
+    ):
         return "shape_mismatch", f"takes rows of shape {list(wanted)}, not {list(column.shape)}"
     if np.dtype(column.dtype).kind == "f" and spec.dtype.kind != "f":
         return "dtype_mismatch", f"takes {spec.dtype.name}, not {column.dtype}"
@@ -111,9 +116,11 @@ def _misfit(spec: InputSpec, column: ColumnInfo) -> tuple[str, str] | None:
     return None
 
 
-def _bind(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, pointer: str, reader: Reader) -> dict[str, int]:
+def _bind(
+    definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, pointer: str, reader: Reader
+) -> dict[str, int]:
     fixed = {spec.shape[0] for spec in definition.inputs.values() if spec.shape and isinstance(spec.shape[0], int)}
-    rows = next(iter(fixed)) if len(fixed) == 1 else rows  # type: ignore[assignment]
+    rows = next(iter(fixed)) if len(fixed) == 1 else rows
     try:
         return bind_dims(definition, {name: (rows, *column.shape) for name, column in fed.items()})
     except EngineError as error:
@@ -139,13 +146,20 @@ def _check_classes(definition: Definition, fed: dict[str, ColumnInfo], reader: R
         return
     node = next(n for n in definition.nodes if n.inputs[:2] == operands)
     column = fed[operands[1]]
-    if node.op not in LOGITS_LOSSES or np.dtype(column.dtype).kind == "f" or column.minimum is None or column.maximum is None:
+    if (
+        node.op not in LOGITS_LOSSES
+        or np.dtype(column.dtype).kind == "f"
+        or column.minimum is None
+        or column.maximum is None
+    ):
         return
     shape = probe(definition, LIMITS).graph.value(operands[0]).shape
     classes = shape[1] if len(shape) > 1 else shape[0]
     ignored = node.attrs.get("ignore_index", -100)
     if column.maximum >= classes or (column.minimum < 0 and column.minimum != ignored):
-        detail = f"{operands[1]!r} holds classes {column.minimum:g} to {column.maximum:g}, but {operands[0]!r} has {classes}"
+        detail = (
+            f"{operands[1]!r} holds classes {column.minimum:g} to {column.maximum:g}, but {operands[0]!r} has {classes}"
+        )
         reader.fault("/dataset", "class_out_of_range", f"{detail}: classes are 0 to {classes - 1}")
 
 
@@ -163,7 +177,9 @@ def _plan(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo],
             reader.fault("/graph", "nothing_to_train", "no loss depends on a trainable parameter")
             reader.finish()
         model = Model(definition, trained, recipe.optimizer, recipe.seed)
-        return plan_training(model, dims, recipe.optimizer, recipe.clip, recipe.metrics, norms=recipe.record.gradient_norms)
+        return plan_training(
+            model, dims, recipe.optimizer, recipe.clip, recipe.metrics, norms=recipe.record.gradient_norms
+        )
     except EngineError as error:
         reader.error("" if str(error).startswith("/metrics") else "/graph", error)
         reader.finish()
@@ -173,4 +189,9 @@ def _plan(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo],
 def _memory(plan: Plan, fed: Mapping[str, ColumnInfo]) -> dict[str, int]:
     state = sum(root.nbytes for root in plan.roots if root.kind == "state")
     rows = sum(int(np.prod(c.shape, dtype=np.int64)) * c.rows * np.dtype(c.dtype).itemsize for c in fed.values())
-    return {"state_bytes": state, "plan_bytes": plan.peak_bytes - state, "data_bytes": rows, "checkpoint_bytes": 2 * state}
+    return {
+        "state_bytes": state,
+        "plan_bytes": plan.peak_bytes - state,
+        "data_bytes": rows,
+        "checkpoint_bytes": 2 * state,
+    }

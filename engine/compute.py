@@ -27,8 +27,8 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
 
     Args:
         definition: the graph.
-        request: {"inputs": {name: tensor}, "parameters": {...}, "buffers": {...}, "want": [...], "seed": 0, "training": false};
-            parameters left out are initialised from the seed.
+        request: {"inputs": {name: tensor}, "parameters": {...}, "buffers": {...}, "want": [...], "seed": 0,
+            "training": false}; parameters left out are initialised from the seed.
 
     Returns:
         {"outputs": {reference: array}, "losses": {reference: float}, "gradients": {parameter: array or None}}.
@@ -102,7 +102,9 @@ def _run(graph: Graph, inputs: Mapping[str, Array], state: Mapping[str, Array], 
         gradients = graph.gradients(graph.total_loss(), graph.parameters)
         wanted.update({GRADIENT + name: value for name, value in gradients.items() if value is not None})
     plan = make_plan({**graph.inputs, "key": graph.key}, leaves, wanted, {})
-    executor = NumpyExecutor(plan, {name: np.ascontiguousarray(state[name]).reshape(state[name].shape) for name in leaves})
+    executor = NumpyExecutor(
+        plan, {name: np.ascontiguousarray(state[name]).reshape(state[name].shape) for name in leaves}
+    )
     for name, array in inputs.items():
         executor.inputs[name][...] = array
     executor.run()

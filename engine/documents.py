@@ -46,7 +46,9 @@ class Reader:
         self.fault(pointer, "type_mismatch", f"must be a list, not {type_name(value)}")
         return ()
 
-    def fields(self, document: Mapping[str, Any], pointer: str, known: Iterable[str], required: Iterable[str] = ()) -> None:
+    def fields(
+        self, document: Mapping[str, Any], pointer: str, known: Iterable[str], required: Iterable[str] = ()
+    ) -> None:
         """Note unknown and missing fields of an object."""
         known = tuple(known)
         for name in document:

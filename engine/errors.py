@@ -40,7 +40,7 @@ class AttributeValueError(EngineError):
     code = "attribute_invalid"
 
 
-class UnknownName(EngineError):
+class UnknownName(EngineError):  # noqa: N818 - a shorter name that reads as well
     """A name that stands for nothing: an op, a node, a layer, an optimizer."""
 
     code = "unknown_name"

@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-CORE_NAME = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename64_", "openblas_get_corename")
+CORE_NAME = (
+    "scipy_openblas_get_corename64_",
+    "scipy_openblas_get_corename",
+    "openblas_get_corename64_",
+    "openblas_get_corename",
+)
 
 
 def fingerprint() -> dict[str, Any]:
@@ -29,7 +34,7 @@ def fingerprint() -> dict[str, Any]:
 @cache
 def _blas() -> tuple[str, str]:
     """Return name with version, and core type, of the BLAS that NumPy uses."""
-    config = np.show_config(mode="dicts") or {}
+    config: Any = np.show_config(mode="dicts")
     blas = config.get("Build Dependencies", {}).get("blas", {})
     return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(), _core_type()
 

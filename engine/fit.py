@@ -66,7 +66,9 @@ class Fit:
         self._columns = self._fed(columns)
         rows = len(next(iter(self._columns.values())))
         train, held_out = split_rows(rows, recipe.validation_split, recipe.seed)
-        self._batches = Batches(train, min(recipe.batch_size, len(train)), recipe.shuffle, recipe.drop_last, recipe.seed)
+        self._batches = Batches(
+            train, min(recipe.batch_size, len(train)), recipe.shuffle, recipe.drop_last, recipe.seed
+        )
         self._validation = self._columns if validation is None else self._fed(validation)
         self._held_out = held_out if validation is None else np.arange(len(next(iter(self._validation.values()))))
         first = self._batches.batch(train, 0)

@@ -104,7 +104,13 @@ def normal(generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, s
 
 @initializer
 def truncated_normal(
-    generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, std: float = 1.0, low: float = -2.0, high: float = 2.0
+    generator: np.random.Generator,
+    shape: Shape,
+    *,
+    mean: float = 0.0,
+    std: float = 1.0,
+    low: float = -2.0,
+    high: float = 2.0,
 ) -> Array:
     """Normal, drawn again until it lies between `low` and `high`."""
     if not low < high:
@@ -134,7 +140,12 @@ def xavier_normal(generator: np.random.Generator, shape: Shape, *, scale: float 
 
 @initializer
 def kaiming_uniform(
-    generator: np.random.Generator, shape: Shape, *, a: float = 0.0, mode: Fan = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
+    generator: np.random.Generator,
+    shape: Shape,
+    *,
+    a: float = 0.0,
+    mode: Fan = "fan_in",
+    nonlinearity: Nonlinearity = "leaky_relu",
 ) -> Array:
     """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
     bound = gain(nonlinearity, a) * math.sqrt(3 / max(fans(shape)[mode == "fan_out"], 1))
@@ -143,10 +154,17 @@ def kaiming_uniform(
 
 @initializer
 def kaiming_normal(
-    generator: np.random.Generator, shape: Shape, *, a: float = 0.0, mode: Fan = "fan_in", nonlinearity: Nonlinearity = "leaky_relu"
+    generator: np.random.Generator,
+    shape: Shape,
+    *,
+    a: float = 0.0,
+    mode: Fan = "fan_in",
+    nonlinearity: Nonlinearity = "leaky_relu",
 ) -> Array:
     """Normal with deviation gain / sqrt(fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
-    return generator.standard_normal(shape) * (gain(nonlinearity, a) / math.sqrt(max(fans(shape)[mode == "fan_out"], 1)))
+    return generator.standard_normal(shape) * (
+        gain(nonlinearity, a) / math.sqrt(max(fans(shape)[mode == "fan_out"], 1))
+    )
 
 
 @initializer

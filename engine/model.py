@@ -13,8 +13,8 @@ from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of
 from engine.errors import CheckpointError
 from engine.graph.definition import Definition, StateSpec
 from engine.initializers import initialize
-from engine.optim import Optimizer
 from engine.ops.shape import reshape, slice
+from engine.optim import Optimizer
 from engine.value import Array, Shape, Spec, Value
 
 ALIGNMENT = 64
@@ -41,7 +41,9 @@ class Flat:
     def values(self, vector: Value) -> dict[str, Value]:
         """Return each parameter as a Value cut out of the Value `vector`."""
         return {
-            name: reshape(slice(vector, start=offset, stop=offset + math.prod(self.shapes[name])), shape=self.shapes[name])
+            name: reshape(
+                slice(vector, start=offset, stop=offset + math.prod(self.shapes[name])), shape=self.shapes[name]
+            )
             for name, offset in self.offsets.items()
         }
 
@@ -102,11 +104,11 @@ class Model:
             self.slots[flat.name] = optimizer.slots(Spec((flat.size,), flat.dtype)) if optimizer else {}
             for slot, spec in self.slots[flat.name].items():
                 self.arrays[f"{slot}:{flat.name}"] = np.zeros(spec.shape, spec.dtype)
-        for name, spec in definition.parameters.items():
+        for name, state in definition.parameters.items():
             if name not in trained:
-                self.parameters[name] = self.arrays[f"parameter:{name}"] = np.zeros(spec.shape, spec.dtype)
-        for name, spec in definition.buffers.items():
-            self.buffers[name] = self.arrays[f"buffer:{name}"] = np.zeros(spec.shape, spec.dtype)
+                self.parameters[name] = self.arrays[f"parameter:{name}"] = np.zeros(state.shape, state.dtype)
+        for name, state in definition.buffers.items():
+            self.buffers[name] = self.arrays[f"buffer:{name}"] = np.zeros(state.shape, state.dtype)
         self.parameters = {name: self.parameters[name] for name in definition.parameters}
         self._initialize(seed)
 
@@ -119,9 +121,7 @@ class Model:
         """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing."""
         trained = {flat.name for flat in self.flats}
         leaves = {n: Value(a.shape, a.dtype, None, name=n, requires_grad=n in trained) for n, a in self.arrays.items()}
-        parameters = {
-            name: leaf for name in self.parameters if (leaf := leaves.get(f"parameter:{name}")) is not None
-        }
+        parameters = {name: leaf for name in self.parameters if (leaf := leaves.get(f"parameter:{name}")) is not None}
         for flat in self.flats:
             parameters.update(flat.values(leaves[flat.name]))
         buffers = {name: leaves[f"buffer:{name}"] for name in self.buffers}

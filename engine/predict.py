@@ -11,9 +11,9 @@ from engine.checkpoint import Checkpoint
 from engine.errors import DataError, DocumentError, Finding, nearest
 from engine.graph.definition import Definition
 from engine.graph.graph import bind_dims
-from engine.graph.simplify import reachable
-from engine.graph.probe import probe
 from engine.graph.limits import LIMITS
+from engine.graph.probe import probe
+from engine.graph.simplify import reachable
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
 from engine.training import plan_evaluation
@@ -54,7 +54,9 @@ class Predictor:
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         findings = [
-            Finding(f"/inputs/{name}", "unknown_name", f"the outputs need no input of this name{nearest(name, self.inputs)}")
+            Finding(
+                f"/inputs/{name}", "unknown_name", f"the outputs need no input of this name{nearest(name, self.inputs)}"
+            )
             for name in inputs
             if name not in self.inputs
         ]
@@ -70,7 +72,9 @@ class Predictor:
             spec = self.definition.inputs[name]
             array = np.asarray(inputs[name])
             if array.dtype.kind == "f" and spec.dtype.kind in "iu" and not np.array_equal(array, np.trunc(array)):
-                raise DocumentError([Finding(f"/inputs/{name}", "dtype_mismatch", f"fractions do not fit {spec.dtype.name}")])
+                raise DocumentError(
+                    [Finding(f"/inputs/{name}", "dtype_mismatch", f"fractions do not fit {spec.dtype.name}")]
+                )
             arrays[name] = array.astype(spec.dtype)
         bind_dims(self.definition, {name: array.shape for name, array in arrays.items()})
         return arrays

@@ -11,8 +11,21 @@ from engine.errors import EngineError
 from engine.optim import Optimizer, Schedule, make_optimizer, make_schedule
 
 FIELDS = (
-    "optimizer", "schedule", "clip", "epochs", "steps", "batch_size", "shuffle", "drop_last", "seed", "precision",
-    "metrics", "validation", "checkpoint", "record", "feeds",
+    "optimizer",
+    "schedule",
+    "clip",
+    "epochs",
+    "steps",
+    "batch_size",
+    "shuffle",
+    "drop_last",
+    "seed",
+    "precision",
+    "metrics",
+    "validation",
+    "checkpoint",
+    "record",
+    "feeds",
 )
 METRICS = ("accuracy",)
 
@@ -122,7 +135,9 @@ def _at_least(reader: Reader, number: int | None, low: int, high: int, pointer: 
 def _optional(reader: Reader, document: Mapping[str, Any], name: str, pointer: str, default: int | None) -> int | None:
     if name not in document:
         return default
-    return _at_least(reader, reader.typed(document[name], int | None, f"{pointer}/{name}", name), 1, 10**9, f"{pointer}/{name}")
+    return _at_least(
+        reader, reader.typed(document[name], int | None, f"{pointer}/{name}", name), 1, 10**9, f"{pointer}/{name}"
+    )
 
 
 def _read_clip(reader: Reader, document: Any) -> Clip:

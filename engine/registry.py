@@ -193,7 +193,7 @@ def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callabl
     """Declare an op from its kernel; the function's name and docstring are the op's.
 
     Args:
-        infer: shape rule, called with the input Values and the attributes; gives a tuple when there are `several` outputs.
+        infer: shape rule, called with the input Values and attributes; gives a tuple when there are `several` outputs.
         several: the op has a tuple of outputs.
         options: samples, promotion, promote_from, view, random, differentiable, updates, aliases: see `Op`.
     """
@@ -201,7 +201,7 @@ def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callabl
 
 
 def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
-    """Declare an op written in other ops: the body gets Values and returns Values (options: samples, random, aliases)."""
+    """Declare an op written in other ops: its body gets and returns Values (options: samples, random, aliases)."""
     return lambda body: _register(Op(body, infer=None, **options))
 
 
@@ -231,4 +231,4 @@ def _as_dtype(value: Value, dtype: DType) -> Value:
     if value.weak:
         assert value.data is not None
         return Value((), dtype, value.data.astype(dtype))
-    return value if value.dtype == dtype else OPS["cast"](value, dtype=dtype)  # type: ignore[no-any-return]
+    return value if value.dtype == dtype else OPS["cast"](value, dtype=dtype)

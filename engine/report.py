@@ -37,7 +37,7 @@ def graph_report(definition: Definition) -> dict[str, Any]:
             for reference in group
         },
         "implicit_loss": definition.implicit_loss,
-        "memory": _memory(definition, probed),
+        "memory": _memory(probed),
         "findings": [
             {"pointer": finding.pointer, "code": finding.code, "detail": finding.detail}
             for finding in graph_findings(definition, probed)
@@ -47,7 +47,9 @@ def graph_report(definition: Definition) -> dict[str, Any]:
 
 def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
     """Return what is allowed but probably not meant: unused leaves and values, parameters that nothing trains."""
-    used = {operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)}
+    used = {
+        operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)
+    }
     wanted = {reference.partition(":")[0] for reference in (*definition.outputs, *definition.losses)}
     findings = [
         Finding(f"/{table}/{name}", f"unused_{table[:-1]}", f"nothing uses {name!r}")
@@ -99,7 +101,7 @@ def plan_report(
     return plan, {"batch": batch, "training": optimizer is not None, **plan.to_json()}
 
 
-def _memory(definition: Definition, probed: Probe) -> dict[str, int]:
+def _memory(probed: Probe) -> dict[str, int]:
     """Estimate bytes: of parameters and buffers, and of all values of a forward pass at the trial extents."""
     return {
         "parameter_bytes": sum(value.nbytes for value in probed.graph.parameters.values()),

@@ -1,23 +1,23 @@
-"""The training step as one plan: forward, backward, clipping, update and running statistics; and its evaluation twin."""
+"""The training step as one plan: forward, backward, clipping, update, running statistics; and its evaluation twin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.dtypes import FLOAT64
 from engine.errors import DocumentError, Finding
 from engine.functional import clip_by_norm
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph, build
 from engine.model import Flat, Model
-from engine.ops.elementwise import clamp, square
 from engine.ops.classification import accuracy
+from engine.ops.elementwise import clamp, square
 from engine.ops.reduce import sum
 from engine.ops.shape import pack
 from engine.optim import Optimizer
 from engine.plan import Plan, make_plan
 from engine.recipe import Clip
 from engine.value import Value
-from engine.dtypes import FLOAT64
 
 SQUARED_NORM = "squared_norm:"
 CLASSIFICATION_LOSSES = ("cross_entropy", "nll_loss", "bce_with_logits_loss", "bce_loss")
@@ -66,7 +66,9 @@ def plan_training(
 def plan_evaluation(model: Model, dims: Mapping[str, int], metrics: tuple[str, ...], *, outputs: bool = False) -> Plan:
     """Plan the losses and metrics, or the declared outputs, in evaluation mode."""
     leaves, graph = _traced(model, dims, training=False)
-    wanted = dict(graph.outputs) if outputs else {"loss": graph.total_loss(), **_metrics(graph, model.definition, metrics)}
+    wanted = (
+        dict(graph.outputs) if outputs else {"loss": graph.total_loss(), **_metrics(graph, model.definition, metrics)}
+    )
     return make_plan({**graph.inputs, "key": graph.key}, leaves, wanted, {})
 
 

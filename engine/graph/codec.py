@@ -108,9 +108,7 @@ def _read_input(spec: Any, pointer: str, reader: Reader) -> InputSpec:
     extents = reader.sequence(spec.get("shape", []), f"{pointer}/shape")
     shape: list[int | str] = []
     for index, extent in enumerate(extents):
-        if isinstance(extent, str) and NAME.match(extent) and len(extent) <= 63:
-            shape.append(extent)
-        elif isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40:
+        if _is_extent(extent) or (isinstance(extent, str) and len(extent) <= 63 and NAME.match(extent)):
             shape.append(extent)
         else:
             reader.fault(f"{pointer}/shape/{index}", "shape_invalid", "an extent is a number >= 0 or a name")
@@ -149,7 +147,7 @@ def _check_init(init: Mapping[str, Any], shape: Shape, pointer: str, reader: Rea
 def _read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
     shape = []
     for index, extent in enumerate(reader.sequence(extents, pointer)):
-        if isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40:
+        if _is_extent(extent):
             shape.append(extent)
         else:
             detail = "a parameter's extent is a number >= 0: it must be known before data arrives"
@@ -159,9 +157,15 @@ def _read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
     return tuple(shape)
 
 
+def _is_extent(extent: Any) -> bool:
+    return isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40
+
+
 def _read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:
     try:
-        return dtype_of(reader.typed(spec.get("dtype", DEFAULT_FLOAT.name), str, f"{pointer}/dtype", "dtype", "float32"))
+        return dtype_of(
+            reader.typed(spec.get("dtype", DEFAULT_FLOAT.name), str, f"{pointer}/dtype", "dtype", "float32")
+        )
     except EngineError as error:
         reader.error(f"{pointer}/dtype", error)
         return DEFAULT_FLOAT
@@ -181,7 +185,9 @@ def read_tensor(value: Any, pointer: str, reader: Reader) -> Array:
     except (ValueError, OverflowError):
         array = np.array(None)
     if array.dtype.kind not in "biuf":
-        reader.fault(pointer, "tensor_invalid", f"a tensor is a number or nested lists of one length each, not {_what(value)}")
+        reader.fault(
+            pointer, "tensor_invalid", f"a tensor is a number or nested lists of one length each, not {_what(value)}"
+        )
         return np.zeros((), DEFAULT_FLOAT)
     if dtype is None:
         dtype = DEFAULT_FLOAT if array.dtype.kind == "f" or not array.size else array.dtype
@@ -193,7 +199,9 @@ def read_tensor(value: Any, pointer: str, reader: Reader) -> Array:
     array = array.astype(dtype)
     if shape is not None and shape != array.shape:
         if math.prod(shape) != array.size:
-            reader.fault(pointer, "shape_mismatch", f"shape {list(shape)} needs {math.prod(shape)} numbers, got {array.size}")
+            reader.fault(
+                pointer, "shape_mismatch", f"shape {list(shape)} needs {math.prod(shape)} numbers, got {array.size}"
+            )
             return np.zeros((), dtype)
         array = array.reshape(shape)
     return array
@@ -293,10 +301,14 @@ def _known(graph: Graph, reference: str) -> bool:
     name, colon, index = reference.partition(":")
     if name in graph.values:
         return not colon or (index.isdecimal() and len(index) < 6 and int(index) < len(graph.values[name]))
-    return not colon and any(name in table for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants))
+    return not colon and any(
+        name in table for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants)
+    )
 
 
 def unused_values(definition: Definition) -> tuple[str, ...]:
     """Return the nodes that no other node takes as an input, in order."""
-    used = {operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)}
+    used = {
+        operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)
+    }
     return tuple(node.name for node in definition.nodes if node.name not in used)

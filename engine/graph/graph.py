@@ -110,11 +110,11 @@ def build(
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
         limits.check_shape(f"/inputs/{name}/shape", f"input {name!r}", shape)
         graph.inputs[name] = Value(shape, spec.dtype, None, name=name)
-    for name, spec in definition.parameters.items():
-        leaf = Value(spec.shape, spec.dtype, None, name=name, requires_grad=not spec.frozen)
+    for name, state in definition.parameters.items():
+        leaf = Value(state.shape, state.dtype, None, name=name, requires_grad=not state.frozen)
         graph.parameters[name] = (parameters or {}).get(name, leaf)
-    for name, spec in definition.buffers.items():
-        graph.buffers[name] = (buffers or {}).get(name, Value(spec.shape, spec.dtype, None, name=name))
+    for name, state in definition.buffers.items():
+        graph.buffers[name] = (buffers or {}).get(name, Value(state.shape, state.dtype, None, name=name))
     for name, array in definition.constants.items():
         graph.constants[name] = Value(array.shape, array.dtype, array, name=name)
     with graph.trace():
@@ -138,7 +138,9 @@ def apply_node(graph: Graph, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
     except EngineError as error:
         raise _fault(node, "", error) from error
     except (ArithmeticError, ValueError, IndexError, TypeError) as error:
-        raise _fault(node, "", EngineError(f"{op.name} does not accept these inputs ({type(error).__name__})")) from error
+        raise _fault(
+            node, "", EngineError(f"{op.name} does not accept these inputs ({type(error).__name__})")
+        ) from error
     outputs = made if isinstance(made, tuple) else (made,)
     for output in outputs:
         limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
@@ -157,7 +159,9 @@ def _operand(graph: Graph, node: NodeSpec, index: int) -> Value | float:
     name, _, output = reference.partition(":")
     outputs = graph.values.get(name)
     if outputs is None:
-        leaf = next((t[name] for t in (graph.inputs, graph.parameters, graph.buffers, graph.constants) if name in t), None)
+        leaf = next(
+            (t[name] for t in (graph.inputs, graph.parameters, graph.buffers, graph.constants) if name in t), None
+        )
         if leaf is None:
             known = [*graph.inputs, *graph.parameters, *graph.buffers, *graph.constants, *graph.values]
             detail = f"nothing before this node is called {name[:64]!r}{nearest(name, known)}"

@@ -14,7 +14,14 @@ from engine.graph.probe import probe
 from engine.graph.simplify import reachable
 from engine.value import Value
 
-COLOURS = {"input": "white", "parameter": "yellow", "buffer": "pink", "constant": "pink", "forward": "white", "backward": "lightblue"}
+COLOURS = {
+    "input": "white",
+    "parameter": "yellow",
+    "buffer": "pink",
+    "constant": "pink",
+    "forward": "white",
+    "backward": "lightblue",
+}
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,15 @@ def graph_text(definition: Definition, *, backward: bool = False) -> str:
             continue
         attrs = "".join(f", {key}={_plain(value)}" for key, value in line.attrs.items())
         lines.append(f"  {target} = {line.op}({', '.join(line.inputs)}{attrs})")
-    lines.append(f"  return {', '.join(definition.outputs)}" + (f"; loss {' + '.join(definition.losses)}" if definition.losses else ""))
+    lines.append(
+        f"  return {', '.join(definition.outputs)}"
+        + (f"; loss {' + '.join(definition.losses)}" if definition.losses else "")
+    )
     return "\n".join(lines) + "\n"
 
 
 def graph_dot(definition: Definition, *, backward: bool = False) -> str:
-    """Draw the graph in the DOT language: parameters yellow, forward values that carry a gradient green, backward blue."""
+    """Draw the graph in DOT: parameters yellow, forward values that carry a gradient green, backward values blue."""
     lines = ["digraph graph_ {", "  rankdir = TB;", '  node [shape = record, style = filled, fontname = "monospace"];']
     identifiers: dict[str, str] = {}
     for number, line in enumerate(_lines(definition, backward=backward)):
@@ -98,7 +108,9 @@ def _computed(values: list[Value], kind: str, names: _Names, shown: set[object])
         inputs = tuple(names.of(value) for value in node.inputs or ())
         for index, spec in enumerate(node.outputs):
             value = node.output(index)
-            yield Line(names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad)
+            yield Line(
+                names.of(value), node.op.name, inputs, node.attrs, spec.shape, spec.dtype.name, kind, node.needs_grad
+            )
 
 
 class _Names:

@@ -1,11 +1,11 @@
 """The program spelling: assignments and expressions by a closed grammar, turned into nodes. Nothing is evaluated.
 
-    program    = line, { newline, line }          a line may be empty or end in a comment (# ...)
-    line       = name, { ",", name }, "=", expression
-    expression = comparison, with the operators  or and not  < <= > >= == !=  + - * / @  unary -  ** (tightest)
-    primary    = number | name | call | "(", expression, ")"  , then any number of  .T  .method(...)  [index]
-    call       = op, "(", arguments, ")"          arguments are expressions, keyword attributes are literals
-    literal    = number | string | true | false | null | "[", literals, "]" | "(", literals, ")"
+program    = line, { newline, line }          a line may be empty or end in a comment (# ...)
+line       = name, { ",", name }, "=", expression
+expression = comparison, with the operators  or and not  < <= > >= == !=  + - * / @  unary -  ** (tightest)
+primary    = number | name | call | "(", expression, ")"  , then any number of  .T  .method(...)  [index]
+call       = op, "(", arguments, ")"          arguments are expressions, keyword attributes are literals
+literal    = number | string | true | false | null | "[", literals, "]" | "(", literals, ")"
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Token(NamedTuple):
 
 
 def parse_program(text: Any, draft: Definition, limits: GraphLimits) -> Definition:
-    """Return `draft` with the nodes of a program, its loss (the name `loss`) and its outputs (the loss and unused names).
+    """Return `draft` with the nodes of a program; its loss is the name `loss`, its outputs are that and unused names.
 
     Raises:
         DocumentError: with the pointer /program and the line.
@@ -124,7 +124,12 @@ class _Parser:
 
     def rename(self, name: str, value: Reference, line: int) -> Reference:
         """Give the node just made the name of the line; a bare name or number becomes a copy, so that it has one."""
-        fresh = isinstance(value, str) and self.nodes and self.nodes[-1].name == value and value not in self.assigned.values()
+        fresh = (
+            isinstance(value, str)
+            and self.nodes
+            and self.nodes[-1].name == value
+            and value not in self.assigned.values()
+        )
         if fresh:
             self.nodes[-1] = replace(self.nodes[-1], name=name)
             return name
@@ -258,7 +263,13 @@ class _Parser:
             return token.text
         known = [*self.leaves, *self.assigned]
         raise DocumentError(
-            [Finding("/program", "unknown_name", f"line {token.line}: {token.text!r} is not known{nearest(token.text, known)}")]
+            [
+                Finding(
+                    "/program",
+                    "unknown_name",
+                    f"line {token.line}: {token.text!r} is not known{nearest(token.text, known)}",
+                )
+            ]
         )
 
     def op_name(self) -> Token:

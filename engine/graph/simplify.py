@@ -136,7 +136,10 @@ class _Lister:
         with np.errstate(all="ignore"):
             made = node.op.body(*(constants[number] for number in inputs), **node.attrs)
         results = made if node.op.several else (made,)
-        return tuple(self.constant(np.array(result, dtype=spec.dtype)) for result, spec in zip(results, node.outputs, strict=True))
+        return tuple(
+            self.constant(np.array(result, dtype=spec.dtype))
+            for result, spec in zip(results, node.outputs, strict=True)
+        )
 
 
 def _frozen(attrs: Mapping[str, Any]) -> tuple[object, ...]:

@@ -53,7 +53,8 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
 def _dependent(first: Definition, second: Definition) -> Finding:
     name = next((n for n, s in first.parameters.items() if s != second.parameters.get(n)), "?")
     return Finding(
-        "/inputs", "shape_invalid",
+        "/inputs",
+        "shape_invalid",
         f"the shape of the parameter {name!r} would depend on an extent that is only a name; give that extent a number",
     )
 
@@ -85,7 +86,9 @@ class _StackScope:
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         resolve(init)
-        return self._state(self.draft.parameters, self.graph.parameters, name, StateSpec(shape, dtype_of("float32"), init))
+        return self._state(
+            self.draft.parameters, self.graph.parameters, name, StateSpec(shape, dtype_of("float32"), init)
+        )
 
     def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
         spec = StateSpec(shape, dtype_of(dtype), {"kind": kind})
@@ -157,7 +160,12 @@ def _expand(
         if loss is not None:
             losses = (_add_loss(loss, x, graph, parts),)
     return replace(
-        draft, parameters=parts.parameters, buffers=parts.buffers, nodes=tuple(parts.nodes), outputs=(output,), losses=losses
+        draft,
+        parameters=parts.parameters,
+        buffers=parts.buffers,
+        nodes=tuple(parts.nodes),
+        outputs=(output,),
+        losses=losses,
     )
 
 

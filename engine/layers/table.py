@@ -13,7 +13,9 @@ from engine.layers.scope import Scope
 from engine.value import Value
 
 Layer = Callable[..., Value]
-Activation = Literal["relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "none"]
+Activation = Literal[
+    "relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "none"
+]
 
 LAYERS: dict[str, Layer] = {}
 """Every layer by its kind."""
@@ -59,7 +61,9 @@ def _affine_init(fan_in: int) -> dict[str, Any]:
 def linear(scope: Scope, x: Value, *, units: int, bias: bool = True, activation: Activation = "none") -> Value:
     """x @ weight.T + bias on the last axis, with weight [units, in]; starts as torch.nn.Linear."""
     if not x.ndim or units < 1:
-        raise ShapeError(f"linear needs units >= 1 and an input with at least one axis, got {units} and {list(x.shape)}")
+        raise ShapeError(
+            f"linear needs units >= 1 and an input with at least one axis, got {units} and {list(x.shape)}"
+        )
     fan_in = x.shape[-1]
     weight = scope.parameter("weight", (units, fan_in), kind="kaiming_uniform", a=math.sqrt(5))
     inputs = [x, weight] + ([scope.parameter("bias", (units,), **_affine_init(fan_in))] if bias else [])
@@ -171,7 +175,9 @@ def _pooling(op: str, doc: str) -> Layer:
 
 
 for _rank in (1, 2, 3):
-    _pooling(f"max_pool{_rank}d", f"Largest element of each window over {_rank} spatial axes; stride defaults to kernel.")
+    _pooling(
+        f"max_pool{_rank}d", f"Largest element of each window over {_rank} spatial axes; stride defaults to kernel."
+    )
     _pooling(f"avg_pool{_rank}d", f"Mean of each window over {_rank} spatial axes; stride defaults to kernel.")
 
 

@@ -24,7 +24,7 @@ from engine.ops import (
     shape,
 )
 from engine.ops.methods import bind_methods
-from engine.registry import OPS, Op, lookup
+from engine.registry import OPS
 
 FAMILIES = (
     elementwise,

@@ -80,7 +80,8 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
     """x @ weight.T + bias, with weight of shape [out, in] as in PyTorch."""
     if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1]:
         raise ShapeError(
-            f"linear: input {list(x.shape)} needs a weight of shape [out, {x.shape[-1] if x.ndim else '?'}], got {list(weight.shape)}"
+            f"linear: input {list(x.shape)} needs a weight of shape [out, {x.shape[-1] if x.ndim else '?'}], "
+            f"got {list(weight.shape)}"
         )
     y = matmul(x, transpose(weight))
     return y if bias is None else y + bias

@@ -45,8 +45,7 @@ def sum_array(x: Array, axes: tuple[int, ...], keepdims: bool = False, out: Arra
     up to 1e-2 of a float32 sum of a million rows. Here every float32 or float16 sum is pairwise or in blocks.
     """
     if x.dtype == FLOAT16:
-        total = sum_array(x.astype(FLOAT32), axes, keepdims)
-        return _store(total.astype(FLOAT16), out)
+        return _store(sum_array(x.astype(FLOAT32), axes, keepdims).astype(FLOAT16), out)
     dtype = x.dtype if is_float(x.dtype) else INT64
     if x.dtype != FLOAT32 or not axes or math.prod(x.shape[axis] for axis in axes) <= BLOCK:
         return np.asarray(np.sum(x, axis=axes, keepdims=keepdims, out=out, dtype=dtype))

@@ -21,11 +21,13 @@ Slots = Mapping[str, Value]
 class Optimizer(Protocol):
     """What turns gradients into steps.
 
-    `update` gives the new parameter and the new slots; `slots` tells what it remembers for a parameter (all start at 0).
+    `update` gives the new parameter and slots; `slots` tells what it remembers for a parameter (all start at 0).
     `lr` is the learning rate the run starts from; a schedule may feed another one each step.
     """
 
-    lr: float
+    @property
+    def lr(self) -> float:
+        """The learning rate the run starts from."""
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """Return shape and dtype of every slot for a parameter."""

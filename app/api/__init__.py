@@ -1,0 +1,1 @@
+"""HTTP only: a file a noun, no decisions."""
