@@ -1,11 +1,9 @@
 """The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
 
 from engine import ops
-from engine.backward import backward
 from engine.catalogue import initializer_catalogue, metric_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, write_tensors
-from engine.compute import compute
 from engine.errors import (
     AttributeValueError,
     CheckpointError,
@@ -19,13 +17,14 @@ from engine.errors import (
     ShapeError,
     UnknownName,
 )
-from engine.fingerprint import fingerprint
 from engine.fit import Fit, Point
 from engine.graph.codec import parse_graph, read_tensor_document
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
+from engine.laboratory import compute
 from engine.layers import layer_catalogue, loss_catalogue
-from engine.modes import enable_grad, no_grad, training
+from engine.modes import enable_grad, no_grad, training_mode
+from engine.numerics import fingerprint
 from engine.ops.random import seed
 from engine.optim import make_optimizer, optimizer_catalogue, schedule_catalogue
 from engine.plan import NumpyExecutor, Plan, make_plan
@@ -59,7 +58,6 @@ __all__ = [
     "ShapeError",
     "UnknownName",
     "Value",
-    "backward",
     "check_fit",
     "compute",
     "enable_grad",
@@ -88,6 +86,6 @@ __all__ = [
     "seed",
     "tensor",
     "tensor_to_json",
-    "training",
+    "training_mode",
     "write_tensors",
 ]

@@ -13,10 +13,10 @@ import numpy as np
 from engine.checkpoint import Checkpoint
 from engine.data import Batches, split_rows
 from engine.errors import CheckpointError
-from engine.fingerprint import fingerprint
 from engine.graph.definition import Definition
 from engine.graph.graph import bind_dims
 from engine.model import Model, at_precision
+from engine.numerics import fingerprint
 from engine.plan import NumpyExecutor
 from engine.recipe import Recipe
 from engine.training import SQUARED_NORM, plan_evaluation, plan_training, trained_parameters

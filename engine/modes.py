@@ -40,7 +40,7 @@ def enable_grad() -> Iterator[None]:
 
 
 @contextmanager
-def training(flag: bool) -> Iterator[None]:
+def training_mode(flag: bool) -> Iterator[None]:
     """Run dropout and batch norm in training (True) or evaluation (False) mode inside."""
     with _set(training=flag):
         yield

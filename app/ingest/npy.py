@@ -16,7 +16,7 @@ from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.options import IngestOptions
 from app.ingest.sources import Region, Source
 
-_GATHER_BYTES = 32 << 20
+_GATHER_BYTES = 16 << 20
 
 
 def read_npy(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:

@@ -23,20 +23,24 @@ def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array
     if any(x.shape != shape for x in inputs):
         shape = np.broadcast_shapes(*(x.shape for x in inputs))
         inputs = tuple(np.broadcast_to(x, shape) for x in inputs)
-        first = inputs[0]
     if first.dtype == FLOAT16:
         wide = blockwise(kernel, tuple(x.astype(FLOAT32) for x in inputs), None, scratch=scratch)
         return _copied(wide.astype(FLOAT16), out)
     direct = out is not None and out.flags.c_contiguous
     result = out if out is not None and direct else np.empty(shape, first.dtype)
-    target = result.reshape(-1)
-    flats = [np.ascontiguousarray(x).reshape(-1) for x in inputs]
-    spaces = [np.empty(min(BLOCK, first.size), first.dtype) for _ in range(scratch)]
-    for start in range(0, first.size, BLOCK):
-        piece = slice(start, start + BLOCK)
-        y = target[piece]
-        kernel(y, *(flat[piece] for flat in flats), *(space[: y.size] for space in spaces))
+    if shape and result.size <= BLOCK:  # NumPy's overhead counts: no slicing
+        kernel(result, *inputs, *(np.empty(shape, first.dtype) for _ in range(scratch)))
+    else:
+        _by_pieces(kernel, result.reshape(-1), [np.ascontiguousarray(x).reshape(-1) for x in inputs], scratch)
     return result if direct else _copied(result, out)
+
+
+def _by_pieces(kernel: Callable[..., None], y: Array, inputs: list[Array], scratch: int) -> None:
+    spaces = [np.empty(min(BLOCK, y.size), y.dtype) for _ in range(scratch)]
+    for start in range(0, y.size, BLOCK):
+        piece = slice(start, start + BLOCK)
+        target = y[piece]
+        kernel(target, *(x[piece] for x in inputs), *(space[: target.size] for space in spaces))
 
 
 def _copied(result: Array, out: Array | None) -> Array:

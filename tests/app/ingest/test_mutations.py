@@ -78,7 +78,7 @@ def damaged(draw: st.DrawFn, originals: list[bytes]) -> bytes:
 
 @pytest.mark.parametrize("format", GOOD)
 def test_damage_is_refused_or_harmless(format):
-    @settings(max_examples=80, deadline=None, database=None)
+    @settings(max_examples=50, deadline=None, database=None)
     @given(damaged(GOOD[format]))
     def check(data: bytes) -> None:
         with TemporaryDirectory() as folder:
