@@ -43,6 +43,11 @@ def pointer_to(name: str) -> str:
     return f"/columns/{name}"
 
 
+def column_path(target: Path, number: int) -> Path:
+    """Where the column `number` (from 0) of the data set in `target` is written."""
+    return target / f"{number:05d}.npy"
+
+
 class ColumnWriter:
     """Writes one column block by block; made by `ColumnSet.open`."""
 
@@ -172,8 +177,7 @@ class ColumnSet:
         self.check_name(name, where)
         self.check_count(len(self._writers) + 1)
         self.check_shape(name, dtype, (1, *shape))
-        path = self.target / f"{len(self._writers):05d}.npy"
-        writer = ColumnWriter(self, path, name, dtype, shape)
+        writer = ColumnWriter(self, column_path(self.target, len(self._writers)), name, dtype, shape)
         self._writers[name] = writer
         return writer
 

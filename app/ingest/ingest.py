@@ -69,7 +69,7 @@ def _run(request: IngestRequest) -> IngestResult | IngestError:
         finally:
             process.kill()
     try:
-        return decode_verdict(answer)
+        return decode_verdict(answer, request.target)
     except ValueError as error:
         msg = f"exit status {process.returncode}: {noise[-_KEPT_STDERR:].decode(errors='replace')}"
         raise ChildError(msg) from error

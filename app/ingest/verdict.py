@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from app.ingest.columns import IngestedColumn
+from app.ingest.columns import IngestedColumn, column_path
 from app.ingest.errors import IngestError
 from app.ingest.formats import IngestResult
 from app.ingest.limits import IngestLimits
@@ -48,18 +48,24 @@ def encode_verdict(verdict: IngestResult | IngestError) -> bytes:
     return json.dumps({"result": asdict(verdict)}, default=str, allow_nan=False).encode() + b"\n"
 
 
-def decode_verdict(line: bytes) -> IngestResult | IngestError:
-    """The reverse of `encode_verdict`; ValueError if a dying child cut the line off."""
-    message: dict[str, Any] = json.loads(line)
-    if "error" in message:
-        return IngestError(**message["error"])
-    result = message["result"]
-    return IngestResult(result["name"], result["rows"], tuple(_column(fields) for fields in result["columns"]))
+def decode_verdict(line: bytes, target: Path) -> IngestResult | IngestError:
+    """The reverse of `encode_verdict`; ValueError if the line is no verdict, as a dying child may leave it.
+
+    Paths are made anew from `target`: a child that a file has taken over must not name files to its server.
+    """
+    try:
+        message: dict[str, Any] = json.loads(line)
+        if "error" in message:
+            return IngestError(**message["error"])
+        result = message["result"]
+        columns = tuple(_column(fields, column_path(target, k)) for k, fields in enumerate(result["columns"]))
+        return IngestResult(result["name"], result["rows"], columns)
+    except (LookupError, TypeError) as error:
+        msg = "the line is JSON and no verdict"
+        raise ValueError(msg) from error
 
 
-def _column(fields: dict[str, Any]) -> IngestedColumn:
-    classes = fields.pop("classes")
-    return IngestedColumn(
-        **fields | {"shape": tuple(fields["shape"]), "path": Path(fields["path"])},
-        classes=None if classes is None else tuple(classes),
-    )
+def _column(fields: dict[str, Any], path: Path) -> IngestedColumn:
+    classes = fields["classes"]
+    told = {"path": path, "shape": tuple(fields["shape"]), "classes": None if classes is None else tuple(classes)}
+    return IngestedColumn(**fields | told)

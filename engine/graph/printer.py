@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.graph.definition import Definition
@@ -32,7 +32,7 @@ class Line:
     op: str
     inputs: tuple[str, ...]
     attrs: Mapping[str, Any]
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     dtype: str
     kind: str
     needs_grad: bool
@@ -83,9 +83,26 @@ def graph_dot(definition: Definition, *, backward: bool = False) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _lines(definition: Definition, *, backward: bool) -> Iterator[Line]:
-    """Yield leaves, forward values and backward values, each after what it depends on."""
-    graph = probe(definition, LIMITS).graph
+def _lines(definition: Definition, *, backward: bool) -> list[Line]:
+    """List leaves, forward and backward values, each after what it depends on; named extents keep their names."""
+    probed = probe(definition, LIMITS)
+    lines = list(_traced_lines(probed.graph, backward=backward))
+    if probed.second is None:
+        return lines
+    others = list(_traced_lines(probed.second, backward=backward))
+    if [line.op for line in lines] != [line.op for line in others]:
+        return lines
+    return [
+        replace(
+            line,
+            shape=tuple(probed.symbolic(line.shape, other.shape)),
+            attrs={key: probed.symbolic(value, other.attrs[key]) for key, value in line.attrs.items()},
+        )
+        for line, other in zip(lines, others, strict=True)
+    ]
+
+
+def _traced_lines(graph: Graph, *, backward: bool) -> Iterator[Line]:
     names = _Names(graph)
     for kind in ("input", "parameter", "buffer", "constant"):
         for name, value in getattr(graph, kind + "s").items():
@@ -93,7 +110,7 @@ def _lines(definition: Definition, *, backward: bool) -> Iterator[Line]:
     forward = [value for outputs in graph.values.values() for value in outputs]
     shown: set[object] = set()
     yield from _computed(forward, "forward", names, shown)
-    if backward and definition.losses:
+    if backward and graph.definition.losses:
         gradients = {n: g for n, g in graph.gradients(graph.total_loss(), graph.parameters).items() if g is not None}
         for name, value in gradients.items():
             names.known.setdefault(value.key, f"grad for {name}")

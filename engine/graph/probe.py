@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from engine.documents import Reader
 from engine.errors import DocumentError, Finding
@@ -26,10 +27,15 @@ class Probe:
         """Return the shape of a value, with names (or multiples and products of names) where it depends on them."""
         first = self.graph.value(reference).shape
         other = self.second.value(reference).shape if self.second else first
-        dims, dims2 = self.graph.dims, self.second.dims if self.second else self.graph.dims
-        if len(first) != len(other):
-            return list(first)
-        return [_express(a, b, dims, dims2) for a, b in zip(first, other, strict=True)]
+        return self.symbolic(first, other) if len(first) == len(other) else list(first)
+
+    def symbolic(self, first: Any, other: Any) -> Any:
+        """Write a number (or nested tuples) that was `first` at one trial and `other` at the next with names."""
+        if isinstance(first, tuple | list) and isinstance(other, tuple | list) and len(first) == len(other):
+            return [self.symbolic(a, b) for a, b in zip(first, other, strict=True)]
+        if self.second is None or first == other or not (isinstance(first, int) and isinstance(other, int)):
+            return first
+        return _express(first, other, self.graph.dims, self.second.dims)
 
 
 def probe(definition: Definition, limits: GraphLimits) -> Probe:
@@ -89,8 +95,6 @@ def _at(dims: Mapping[str, int]) -> str:
 
 def _express(a: int, b: int, first: Mapping[str, int], second: Mapping[str, int]) -> int | str:
     """Name an extent that was `a` at the first trial and `b` at the second."""
-    if a == b:
-        return a
     for name in first:
         if (a, b) == (first[name], second[name]):
             return name

@@ -17,7 +17,8 @@ from engine.value import Array, Node, Spec, Value
 FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""
 
-SHAPE_ONLY = ("reshape", "broadcast_to", "sum_to")
+NO_OPS = ("reshape", "broadcast_to", "sum_to", "cast")
+"""Ops that do nothing when shape and dtype stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class _Lister:
             self.numbers[(node, index)] = number
 
     def _alias(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
-        if node.op.name in SHAPE_ONLY and self.listing.specs[inputs[0]] == node.outputs[0]:
+        if node.op.name in NO_OPS and self.listing.specs[inputs[0]] == node.outputs[0]:
             return inputs
         return None
 

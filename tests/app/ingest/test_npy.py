@@ -108,9 +108,8 @@ def test_a_hostile_file_is_refused_with_its_code(name, refusal):
     assert error.detail
 
 
-@pytest.mark.parametrize("length", range(len(GOOD)))
-def test_every_cut_of_a_good_file_is_refused(length, refusal):
-    assert refusal(GOOD[:length], "npy").code in {"empty", "truncated"}
+def test_every_cut_of_a_good_file_is_refused(refusal):
+    assert {refusal(GOOD[:length], "npy").code for length in range(len(GOOD))} == {"empty", "truncated"}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
