@@ -1,0 +1,75 @@
+"""Datasets: take, look at, hand out."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.blobs.store import BlobStore, BlobWriter
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import Conflict
+from app.service.blob_sweeper import BlobSweeper
+from app.service.idempotency import Keep
+from app.service.ingestion import Ingestion, UploadTerms, blobs_of
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store
+
+
+class Datasets:
+    """The use cases of datasets."""
+
+    def __init__(self, store: Store, blobs: BlobStore, ingestion: Ingestion, sweeper: BlobSweeper) -> None:
+        """Keep rows in `store` and bytes in `blobs`."""
+        self._store = store
+        self._blobs = blobs
+        self._ingestion = ingestion
+        self._sweeper = sweeper
+
+    def open_upload(self) -> BlobWriter:
+        """Open a writer for the bytes of an upload; leave its context and nothing is left of them."""
+        return self._ingestion.open()
+
+    def create(self, upload: BlobWriter, terms: UploadTerms, keep: Keep[DatasetRecord]) -> DatasetRecord:
+        """Read and store what was written to `upload`, all or nothing; Invalid or TooLarge if it is not taken."""
+        digest = upload.digest
+        try:
+            with self._sweeper.holding():
+                dataset = self._ingestion.read(upload, terms)
+                with self._store.begin() as work:
+                    work.datasets.add(dataset)
+                    keep(work, dataset)
+        except BaseException:
+            self._sweeper.discard([digest])
+            raise
+        return dataset
+
+    def get(self, dataset_id: str) -> DatasetRecord:
+        """Return the dataset; NotFound if there is none."""
+        with self._store.begin() as work:
+            return work.datasets.get(dataset_id)
+
+    def list(self, page: PageRequest) -> Page[DatasetRecord]:
+        """Return a page of datasets."""
+        with self._store.begin() as work:
+            return work.datasets.list(page)
+
+    def delete(self, dataset_id: str) -> None:
+        """Forget the dataset; Conflict while a fit uses it."""
+        with self._store.begin() as work:
+            dataset = work.datasets.get(dataset_id)
+            if work.datasets.in_use(dataset_id):
+                raise Conflict(
+                    f"dataset {dataset_id} is used by a fit that is not terminal; cancel the fit first", code="in_use"
+                )
+            work.datasets.delete(dataset_id)
+            work.after_commit(lambda: self._sweeper.discard(blobs_of(dataset)))
+
+    def rows(self, dataset_id: str, offset: int, limit: int) -> tuple[int, "dict[str, NDArray[Any]]"]:
+        """Return how many rows the dataset has, and of each column those from `offset` on, at most `limit`."""
+        dataset = self.get(dataset_id)
+        arrays = {column.name: self._column(column.blob) for column in dataset.columns}
+        return dataset.rows, {name: array[offset : offset + limit] for name, array in arrays.items()}
+
+    def _column(self, digest: str) -> NDArray[Any]:
+        array: NDArray[Any] = np.load(self._blobs.local_path(digest), mmap_mode="r", allow_pickle=False)
+        return array

@@ -1,0 +1,28 @@
+"""From a document to a checked graph, and from that to a record."""
+
+from datetime import UTC, datetime
+
+import engine
+from app.domain.graph import GraphRecord
+from app.domain.ids import new_id
+from app.service.engine_faults import engine_faults
+
+
+def read_definition(document: object, pointer: str = "") -> engine.Definition:
+    """Read a graph in any of its spellings; Invalid, with pointers below `pointer`, if it is none."""
+    with engine_faults(pointer):
+        return engine.parse_graph(document)
+
+
+def new_graph(definition: engine.Definition) -> GraphRecord:
+    """Return a new record of the graph, with the engine's report on it."""
+    with engine_faults():
+        report = engine.graph_report(definition)
+    return GraphRecord(
+        id=new_id("graph"),
+        name=definition.name,
+        digest=definition.digest,
+        definition=definition.to_json(),
+        report=report,
+        created_at=datetime.now(UTC),
+    )

@@ -1,0 +1,86 @@
+"""Graphs: define, look at, compute."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import engine
+from app.domain.errors import Conflict
+from app.domain.graph import GraphRecord
+from app.service.definitions import new_graph, read_definition
+from app.service.engine_faults import engine_faults
+from app.service.idempotency import Keep
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store
+
+
+class Graphs:
+    """The use cases of graphs."""
+
+    def __init__(self, store: Store) -> None:
+        """Keep graphs in `store`."""
+        self._store = store
+
+    def create(self, document: object, keep: Keep[GraphRecord]) -> GraphRecord:
+        """Check and store a definition in any of its spellings; Invalid with everything that is wrong with it."""
+        graph = new_graph(read_definition(document))
+        with self._store.begin() as work:
+            work.graphs.add(graph)
+            keep(work, graph)
+        return graph
+
+    def validate(self, document: object) -> GraphRecord:
+        """Do all that `create` does, but store nothing."""
+        return new_graph(read_definition(document))
+
+    def get(self, graph_id: str) -> GraphRecord:
+        """Return the graph; NotFound if there is none."""
+        with self._store.begin() as work:
+            return work.graphs.get(graph_id)
+
+    def list(self, page: PageRequest) -> Page[GraphRecord]:
+        """Return a page of graphs."""
+        with self._store.begin() as work:
+            return work.graphs.list(page)
+
+    def delete(self, graph_id: str) -> None:
+        """Forget the graph; Conflict while a fit uses it."""
+        with self._store.begin() as work:
+            if work.graphs.in_use(graph_id):
+                raise Conflict(
+                    f"graph {graph_id} is used by a fit that is not terminal; cancel the fit first", code="in_use"
+                )
+            work.graphs.delete(graph_id)
+
+    def compute(self, graph_id: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Evaluate the graph once: `outputs`, `losses` and `gradients` as arrays, without a fit."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.compute(definition, request)
+
+    def nodes(self, graph_id: str, *, backward: bool) -> "list[dict[str, Any]]":
+        """Return the nodes in the order of execution, the backward ones after the forward ones."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_nodes(definition, backward=backward)
+
+    def text(self, graph_id: str, *, backward: bool) -> str:
+        """Return the graph as lines for a person to read."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_text(definition, backward=backward)
+
+    def dot(self, graph_id: str, *, backward: bool) -> str:
+        """Return the graph in the language of Graphviz."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_dot(definition, backward=backward)
+
+    def plan(self, graph_id: str, *, batch: int, optimizer: str | None) -> dict[str, Any]:
+        """Return the plan of a training step with `optimizer`, or of an evaluation without one."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            _, report = engine.plan_report(definition, batch, None if optimizer is None else {"kind": optimizer})
+        return report
+
+    def _definition(self, graph_id: str) -> engine.Definition:
+        return read_definition(self.get(graph_id).definition)

@@ -1,0 +1,86 @@
+"""From uploaded bytes to a dataset's record: the bytes and every column become blobs."""
+
+import tempfile
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from app.blobs.store import Blob, BlobStore, BlobWriter
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.ids import new_id
+from app.ingest.columns import IngestedColumn
+from app.ingest.ingest import ingest
+from app.ingest.limits import IngestLimits
+from app.ingest.options import IngestOptions
+
+CHILDREN_MAX = 2
+
+
+@dataclass(frozen=True, slots=True)
+class UploadTerms:
+    """What a client says about its bytes: their `format`, the dataset's `name`, and how to read CSV and `.npy`."""
+
+    format: str
+    name: str | None = None
+    options: IngestOptions = IngestOptions()
+
+
+class Ingestion:
+    """Reads uploads in limited child processes, at most `CHILDREN_MAX` at a time."""
+
+    def __init__(self, blobs: BlobStore, scratch: Path, limits: IngestLimits) -> None:
+        """Store into `blobs`; columns are written below `scratch`, on the same file system."""
+        self._blobs = blobs
+        self._scratch = scratch
+        self._limits = limits
+        self._children = threading.BoundedSemaphore(CHILDREN_MAX)
+
+    def open(self) -> BlobWriter:
+        """Open a writer for the bytes of an upload."""
+        return self._blobs.writer()
+
+    def read(self, writer: BlobWriter, terms: UploadTerms) -> DatasetRecord:
+        """Make blobs of what was written and of its columns; return the record, which is not stored yet.
+
+        Call it while holding blobs. Raises Invalid, TooLarge or StorageFull if the upload is not taken; the bytes are
+        a blob by then, which the caller discards.
+        """
+        blob = writer.commit()
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            with self._children:
+                path = self._blobs.local_path(blob.digest)
+                result = ingest(path, terms.format, Path(folder), terms.options, self._limits)
+            columns = tuple(self._adopt(column) for column in result.columns)
+        return _record(blob, terms, result.name, result.rows, columns)
+
+    def _adopt(self, column: IngestedColumn) -> Column:
+        return Column(
+            name=column.name,
+            dtype=column.dtype,
+            shape=column.shape,
+            blob=self._blobs.adopt(column.path).digest,
+            minimum=column.minimum,
+            maximum=column.maximum,
+            mean=column.mean,
+            missing=column.missing,
+            classes=column.classes,
+        )
+
+
+def _record(blob: Blob, terms: UploadTerms, name: str | None, rows: int, columns: tuple[Column, ...]) -> DatasetRecord:
+    return DatasetRecord(
+        id=new_id("ds"),
+        name=terms.name or name or "dataset",
+        digest=blob.digest,
+        size_bytes=blob.size,
+        rows=rows,
+        columns=columns,
+        format=terms.format,
+        created_at=datetime.now(UTC),
+    )
+
+
+def blobs_of(dataset: DatasetRecord) -> frozenset[str]:
+    """Return the digests of all blobs that the dataset consists of."""
+    return frozenset({dataset.digest, *(column.blob for column in dataset.columns)})

@@ -1,0 +1,53 @@
+"""The house stands as its plan says: what imports what, what is documented, what must never appear."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import engine
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(p for part in ("engine", "app") for p in (ROOT / part).rglob("*.py"))
+FORBIDDEN = {
+    "pickle in any form": r"\bpickle\b|\bmarshal\b|allow_pickle\s*=\s*True",
+    "evaluation of text": r"(?<![\w.])(eval|exec)\(",
+    "a shell": r"shell\s*=\s*True",
+    "code from a document": r"yaml\.load\(|__import__\(",
+}
+DRAWERS = ("utils", "common", "helpers", "base", "manager")
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_sources_hold_no(what: str) -> None:
+    pattern = re.compile(FORBIDDEN[what])
+    found = [f"{path.relative_to(ROOT)}: {line.strip()}" for path in SOURCES for line in _code(path) if pattern.search(line)]
+    assert not found
+
+
+def test_no_module_is_a_drawer_for_everything() -> None:
+    assert not [path for path in SOURCES if path.stem in DRAWERS]
+
+
+def test_the_front_door_is_sorted_and_complete() -> None:
+    assert engine.__all__ == sorted(engine.__all__)
+    assert all(hasattr(engine, name) for name in engine.__all__)
+
+
+def test_every_op_says_what_it_does() -> None:
+    for entry in engine.op_catalogue():
+        first = entry["doc"].partition("\n")[0]
+        assert first.endswith((".", ";", ":")) or "\n" in entry["doc"], f"{entry['name']}: {first!r}"
+
+
+def _code(path: Path) -> list[str]:
+    """Return the lines of a source without comments and docstrings' prose (lines within triple quotes)."""
+    lines, quoted = [], False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        quotes = line.count('"""')
+        if not quoted and not quotes:
+            lines.append(line.partition("  #")[0])
+        quoted ^= quotes % 2 == 1
+    return lines
