@@ -4,6 +4,7 @@ from engine import ops
 from engine.catalogue import initializer_catalogue, metric_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, write_tensors
+from engine.differentiate import grad, gradcheck, gradgradcheck, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from engine.errors import (
     AttributeValueError,
     CheckpointError,
@@ -18,9 +19,10 @@ from engine.errors import (
     UnknownName,
 )
 from engine.fit import Fit, Point
-from engine.graph.codec import parse_graph, read_tensor_document
+from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
+from engine.graph.tensors import read_tensor_document
 from engine.laboratory import compute
 from engine.layers import layer_catalogue, loss_catalogue
 from engine.modes import enable_grad, no_grad, training_mode
@@ -62,11 +64,18 @@ __all__ = [
     "compute",
     "enable_grad",
     "fingerprint",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
     "graph_dot",
     "graph_nodes",
     "graph_report",
     "graph_text",
+    "hessian",
+    "hvp",
     "initializer_catalogue",
+    "jacobian",
+    "jvp",
     "layer_catalogue",
     "loss_catalogue",
     "make_optimizer",
@@ -87,5 +96,7 @@ __all__ = [
     "tensor",
     "tensor_to_json",
     "training_mode",
+    "value_and_grad",
+    "vjp",
     "write_tensors",
 ]

@@ -22,6 +22,7 @@ Ints = tuple[int, ...]
 Window = int | tuple[int, ...]
 
 MISSING = inspect.Parameter.empty
+LARGEST = 1e308
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,7 @@ def _match_plain(type_: Any, value: Any) -> tuple[bool, Any]:
     if type_ is bool or isinstance(value, bool):
         return type_ is bool and isinstance(value, bool), value
     if type_ is float:
-        good = (isinstance(value, int | float) and not math.isnan(value) and abs(value) <= 1e308) or value in (
-            math.inf,
-            -math.inf,
-        )
+        good = isinstance(value, int | float) and (abs(value) <= LARGEST or value in (math.inf, -math.inf))
         return good, float(value) if good else None
     if type_ is int:
         return isinstance(value, int) and abs(value) < 2**63, value

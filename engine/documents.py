@@ -8,6 +8,9 @@ from typing import Any
 from engine.attributes import check
 from engine.errors import DocumentError, EngineError, Finding, nearest
 
+FAULTS = 100
+"""After so many faults a document is refused without looking for more."""
+
 
 class Reader:
     """Collects the faults of one document."""
@@ -18,14 +21,19 @@ class Reader:
 
     def fault(self, pointer: str, code: str, detail: str) -> None:
         """Note one fault."""
-        self.findings.append(Finding(pointer, code, detail))
+        self._note([Finding(pointer, code, detail)])
 
     def error(self, pointer: str, error: EngineError) -> None:
         """Note an engine error at `pointer`; the findings of a document error keep their own pointers below it."""
         if isinstance(error, DocumentError):
-            self.findings += [Finding(pointer + f.pointer, f.code, f.detail) for f in error.findings]
+            self._note([Finding(pointer + f.pointer, f.code, f.detail) for f in error.findings])
         else:
             self.fault(pointer, error.code, str(error))
+
+    def _note(self, findings: Iterable[Finding]) -> None:
+        self.findings += findings
+        if len(self.findings) >= FAULTS:
+            self.finish()
 
     def finish(self) -> None:
         """Raise what was found, if anything."""

@@ -30,13 +30,17 @@ class Strength(IntEnum):
 
 def dtype_of(name: object) -> DType:
     """Return the element type called `name`; refuse the ones the engine does not compute with."""
-    dtype: DType | None = None
-    with suppress(TypeError):
-        dtype = np.dtype(name)  # type: ignore[call-overload]
-    if dtype is None or dtype.name not in NAMES:
+    known = name if isinstance(name, str) else _numpy_name(name)
+    if known not in NAMES:
         hint = nearest(str(name), NAMES)
         raise DTypeError(f"dtype {str(name)[:64]!r} is not one of {', '.join(NAMES)}{hint}")
-    return np.dtype(dtype.name)
+    return np.dtype(known)
+
+
+def _numpy_name(name: object) -> str:
+    with suppress(TypeError):
+        return str(np.dtype(name).name)  # type: ignore[call-overload]
+    return ""
 
 
 def is_float(dtype: DType) -> bool:

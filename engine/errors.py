@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
+
+CANDIDATES = 1000
+"""Among so many names the nearest is looked for, so that a fault in a large graph costs milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,5 +87,5 @@ class DocumentError(EngineError):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the known name closest to `name`, or the empty string."""
-    matches = get_close_matches(name[:64], list(known), n=1, cutoff=0.6)
+    matches = get_close_matches(name[:64], islice(known, CANDIDATES), n=1, cutoff=0.6)
     return f"; did you mean {matches[0]!r}?" if matches else ""

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.documents import Reader, escape
 from engine.errors import DocumentError, Finding
-from engine.graph.codec import read_tensor
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph, bind_dims, build
+from engine.graph.tensors import read_tensor
 from engine.initializers import initialize
 from engine.plan import NumpyExecutor, make_plan
 from engine.value import Array, Value
@@ -70,10 +70,7 @@ def _tensors(request: Mapping[str, Any], table: str, dtypes: Mapping[str, Any], 
         if name not in dtypes:
             reader.fault(pointer, "unknown_name", f"the graph's {table} are {', '.join(dtypes) or 'none'}")
             continue
-        array = read_tensor(value, pointer, reader)
-        if array.dtype.kind == "f" and dtypes[name].kind in "iu" and not np.array_equal(array, np.trunc(array)):
-            reader.fault(pointer, "dtype_mismatch", f"fractions do not fit {dtypes[name].name}")
-        arrays[name] = array.astype(dtypes[name])
+        arrays[name] = read_tensor(value, pointer, reader, dtypes[name])
     return arrays
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from io import FileIO
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -75,23 +76,25 @@ class ColumnWriter:
         self._owner.spend(self.name, flat.nbytes)
         self._statistics.add(flat)
         self._elements += flat.size
-        self._pending.append(flat.tobytes() if flat.nbytes < _BUFFER_BYTES else b"")
-        self._pending_bytes += flat.nbytes
         if flat.nbytes >= _BUFFER_BYTES:
-            self._flush(flat.data)
-        elif self._pending_bytes >= _BUFFER_BYTES:
-            self._flush(b"")
+            self._flush(flat.data.cast("B"))
+            return
+        self._pending.append(flat.tobytes())
+        self._pending_bytes += flat.nbytes
+        if self._pending_bytes >= _BUFFER_BYTES:
+            self._flush()
 
-    def _flush(self, last: bytes | memoryview) -> None:
+    def _flush(self, last: bytes | memoryview = b"") -> None:
+        # Opened for each flush: there may be many more columns than this process may hold open files.
         with self._path.open("ab", buffering=0) as file:
-            for data in (b"".join(self._pending), last):
-                _write_all(file, data)
+            _write_all(file, b"".join(self._pending))
+            _write_all(file, last)
         self._pending.clear()
         self._pending_bytes = 0
 
     def convert(self, dtype: np.dtype[Any], function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
         """Replace what was written so far by `function` of it, in `dtype`."""
-        self._flush(b"")
+        self._flush()
         old = self._path.with_suffix(".old")
         self._path.rename(old)
         source_dtype, elements = self.dtype, self._elements
@@ -104,7 +107,7 @@ class ColumnWriter:
 
     def finish(self) -> int:
         """Write what is buffered and the header with the true number of rows, which is returned."""
-        self._flush(b"")
+        self._flush()
         rows = self._elements // prod(self.shape)
         with self._path.open("r+b") as file:
             file.write(canonical_header(self.dtype, (rows, *self.shape)))
@@ -119,8 +122,8 @@ class ColumnWriter:
         )
 
 
-def _write_all(file: Any, data: bytes | memoryview) -> None:
-    view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+def _write_all(file: FileIO, data: bytes | memoryview) -> None:
+    view = memoryview(data)
     while view:
         view = view[file.write(view) :]
 

@@ -108,15 +108,10 @@ class RecordReader:
 
     def _records(self, data: bytes) -> Iterator[tuple[int, list[str]]]:
         """Line number and cells of every record in `data`; blank lines are taken at the end of the file only."""
-        lines = iter(decode(data, self._line).split("\n")[: None if not data.endswith(b"\n") else -1] if data else [])
+        lines = iter(decode(data, self._line).removesuffix("\n").split("\n"))
         for line in lines:
-            number, record = self._line, line
-            while record.count('"') % 2:
-                more = next(lines, None)
-                if more is None:
-                    raise _bad_quoting("a quote is opened and never closed", number)
-                record += "\n" + more
-                self._line += 1
+            number = self._line
+            record = self._joined(line, lines) if line.count('"') % 2 else line
             self._line += 1
             if not record.removesuffix("\r"):
                 self._blank = self._blank or number
@@ -125,6 +120,17 @@ class RecordReader:
                 raise IngestError("ragged", line_pointer(self._blank), detail)
             else:
                 yield number, _cells(record.removesuffix("\r"), number)
+
+    def _joined(self, first: str, lines: Iterator[str]) -> str:
+        """The record that starts with the line `first`, in which a quote is open, and goes on in `lines`."""
+        parts = [first]
+        number = self._line
+        for line in lines:
+            self._line += 1
+            parts.append(line)
+            if line.count('"') % 2:
+                return "\n".join(parts)
+        raise _bad_quoting("a quote is opened and never closed", number)
 
 
 def _cells(record: str, number: int) -> list[str]:

@@ -33,7 +33,7 @@ class IngestLimits:
     open_files: int = 64
     cpu_seconds: int = 30
     wall_seconds: float = 60.0
-    slowest_bytes_per_second: int = 8 * MIB
+    slowest_bytes_per_second: int = 4 * MIB
 
     def cpu_budget(self, size_bytes: int) -> int:
         """CPU seconds for a file of `size_bytes`."""

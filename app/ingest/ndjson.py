@@ -42,7 +42,7 @@ class _Reader:
         self._pointer = pointer_to(name)
         self._columns = columns
         self._where = where
-        self._plan = ColumnPlan(name)
+        self._name = name
         self._column: ValueColumn | None = None
 
     @property
@@ -58,7 +58,7 @@ class _Reader:
         except IngestError as error:
             raise IngestError(error.code, error.pointer, f"lines {first} to {last}: {error.detail}") from None
         if self._column is None:
-            self._column = ValueColumn(ColumnPlan(self._plan.name, None, shape[1:]), self._columns, self._where)
+            self._column = ValueColumn(ColumnPlan(self._name, None, shape[1:]), self._columns, self._where)
         if shape[1:] != self._column.plan.shape:
             detail = f"from line {first} on, values have another shape than those before; all rows need the same one"
             raise IngestError("ragged", self._pointer, detail)

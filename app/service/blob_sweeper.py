@@ -24,12 +24,20 @@ class BlobSweeper:
         self._discarded: set[str] = set()
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
-        """Keep every blob in place for the length of the block."""
+    def holding(self) -> Iterator[set[str]]:
+        """Keep every blob in place for the length of the block.
+
+        The block notes in the set the digests of what it stores: should it raise, they are discarded.
+        """
+        stored: set[str] = set()
         with self._lock:
             self._holders += 1
         try:
-            yield
+            yield stored
+        except BaseException:
+            with self._lock:
+                self._discarded |= stored
+            raise
         finally:
             with self._lock:
                 self._holders -= 1
@@ -42,8 +50,12 @@ class BlobSweeper:
             self._sweep()
 
     def discard_orphans(self) -> None:
-        """Delete what a server that died left behind: blobs that were stored, and no row committed."""
-        self.discard(self._blobs.digests())
+        """Delete what a server that died left behind: blobs that were stored, and no row committed. Call it at start."""
+        with self._lock:
+            with self._store.begin() as work:
+                referenced = work.blob_references.all()
+            for digest in set(self._blobs.digests()) - referenced:
+                self._blobs.delete(digest)
 
     def _sweep(self) -> None:
         if self._holders or not self._discarded:

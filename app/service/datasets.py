@@ -31,16 +31,11 @@ class Datasets:
 
     def create(self, upload: BlobWriter, terms: UploadTerms, keep: Keep[DatasetRecord]) -> DatasetRecord:
         """Read and store what was written to `upload`, all or nothing; Invalid or TooLarge if it is not taken."""
-        digest = upload.digest
-        try:
-            with self._sweeper.holding():
-                dataset = self._ingestion.read(upload, terms)
-                with self._store.begin() as work:
-                    work.datasets.add(dataset)
-                    keep(work, dataset)
-        except BaseException:
-            self._sweeper.discard([digest])
-            raise
+        with self._sweeper.holding() as stored:
+            dataset = self._ingestion.read(upload, terms, stored)
+            with self._store.begin() as work:
+                work.datasets.add(dataset)
+                keep(work, dataset)
         return dataset
 
     def get(self, dataset_id: str) -> DatasetRecord:

@@ -1,8 +1,7 @@
 """From a document to a checked graph, and from that to a record."""
 
-from datetime import UTC, datetime
-
 import engine
+from app.domain.clock import Clock
 from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.service.engine_faults import engine_faults
@@ -14,7 +13,7 @@ def read_definition(document: object, pointer: str = "") -> engine.Definition:
         return engine.parse_graph(document)
 
 
-def new_graph(definition: engine.Definition) -> GraphRecord:
+def new_graph(definition: engine.Definition, clock: Clock) -> GraphRecord:
     """Return a new record of the graph, with the engine's report on it."""
     with engine_faults():
         report = engine.graph_report(definition)
@@ -24,5 +23,5 @@ def new_graph(definition: engine.Definition) -> GraphRecord:
         digest=definition.digest,
         definition=definition.to_json(),
         report=report,
-        created_at=datetime.now(UTC),
+        created_at=clock.now(),
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import engine
+from app.domain.clock import Clock
 from app.domain.errors import Conflict
 from app.domain.graph import GraphRecord
 from app.service.definitions import new_graph, read_definition
@@ -16,13 +17,14 @@ from app.store.unit_of_work import Store
 class Graphs:
     """The use cases of graphs."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         """Keep graphs in `store`."""
         self._store = store
+        self._clock = clock
 
     def create(self, document: object, keep: Keep[GraphRecord]) -> GraphRecord:
         """Check and store a definition in any of its spellings; Invalid with everything that is wrong with it."""
-        graph = new_graph(read_definition(document))
+        graph = new_graph(read_definition(document), self._clock)
         with self._store.begin() as work:
             work.graphs.add(graph)
             keep(work, graph)
@@ -30,7 +32,7 @@ class Graphs:
 
     def validate(self, document: object) -> GraphRecord:
         """Do all that `create` does, but store nothing."""
-        return new_graph(read_definition(document))
+        return new_graph(read_definition(document), self._clock)
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""

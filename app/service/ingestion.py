@@ -3,10 +3,10 @@
 import tempfile
 import threading
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from app.blobs.store import Blob, BlobStore, BlobWriter
+from app.blobs.store import BlobStore, BlobWriter
+from app.domain.clock import Clock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
 from app.ingest.columns import IngestedColumn
@@ -29,9 +29,10 @@ class UploadTerms:
 class Ingestion:
     """Reads uploads in limited child processes, at most `CHILDREN_MAX` at a time."""
 
-    def __init__(self, blobs: BlobStore, scratch: Path, limits: IngestLimits) -> None:
+    def __init__(self, blobs: BlobStore, scratch: Path, limits: IngestLimits, clock: Clock) -> None:
         """Store into `blobs`; columns are written below `scratch`, on the same file system."""
         self._blobs = blobs
+        self._clock = clock
         self._scratch = scratch
         self._limits = limits
         self._children = threading.BoundedSemaphore(CHILDREN_MAX)
@@ -40,45 +41,44 @@ class Ingestion:
         """Open a writer for the bytes of an upload."""
         return self._blobs.writer()
 
-    def read(self, writer: BlobWriter, terms: UploadTerms) -> DatasetRecord:
+    def read(self, writer: BlobWriter, terms: UploadTerms, stored: set[str]) -> DatasetRecord:
         """Make blobs of what was written and of its columns; return the record, which is not stored yet.
 
-        Call it while holding blobs. Raises Invalid, TooLarge or StorageFull if the upload is not taken; the bytes are
-        a blob by then, which the caller discards.
+        Call it while holding blobs. Raises Invalid, TooLarge or StorageFull if the upload is not taken. `stored` gets
+        the digest of every blob as it is made: the caller discards them should anything fail.
         """
         blob = writer.commit()
+        stored.add(blob.digest)
         with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
             with self._children:
                 path = self._blobs.local_path(blob.digest)
                 result = ingest(path, terms.format, Path(folder), terms.options, self._limits)
-            columns = tuple(self._adopt(column) for column in result.columns)
-        return _record(blob, terms, result.name, result.rows, columns)
+            columns = tuple(self._adopt(column, stored) for column in result.columns)
+        return DatasetRecord(
+            id=new_id("ds"),
+            name=terms.name or result.name or "dataset",
+            digest=blob.digest,
+            size_bytes=blob.size,
+            rows=result.rows,
+            columns=columns,
+            format=terms.format,
+            created_at=self._clock.now(),
+        )
 
-    def _adopt(self, column: IngestedColumn) -> Column:
+    def _adopt(self, column: IngestedColumn, stored: set[str]) -> Column:
+        blob = self._blobs.adopt(column.path)
+        stored.add(blob.digest)
         return Column(
             name=column.name,
             dtype=column.dtype,
             shape=column.shape,
-            blob=self._blobs.adopt(column.path).digest,
+            blob=blob.digest,
             minimum=column.minimum,
             maximum=column.maximum,
             mean=column.mean,
             missing=column.missing,
             classes=column.classes,
         )
-
-
-def _record(blob: Blob, terms: UploadTerms, name: str | None, rows: int, columns: tuple[Column, ...]) -> DatasetRecord:
-    return DatasetRecord(
-        id=new_id("ds"),
-        name=terms.name or name or "dataset",
-        digest=blob.digest,
-        size_bytes=blob.size,
-        rows=rows,
-        columns=columns,
-        format=terms.format,
-        created_at=datetime.now(UTC),
-    )
 
 
 def blobs_of(dataset: DatasetRecord) -> frozenset[str]:

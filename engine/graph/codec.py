@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, escape, type_name
-from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of, is_float
+from engine.documents import Reader, escape
+from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, nearest
 from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
 from engine.graph.graph import Graph, check_loss
@@ -19,8 +19,9 @@ from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe
 from engine.graph.program import parse_program
 from engine.graph.stack import expand_layers
+from engine.graph.tensors import is_extent, read_dtype, read_shape, read_tensor
 from engine.initializers import default_kind, resolve
-from engine.value import Array, Shape
+from engine.value import Shape
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
 COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses")
@@ -108,11 +109,11 @@ def _read_input(spec: Any, pointer: str, reader: Reader) -> InputSpec:
     extents = reader.sequence(spec.get("shape", []), f"{pointer}/shape")
     shape: list[int | str] = []
     for index, extent in enumerate(extents):
-        if _is_extent(extent) or (isinstance(extent, str) and len(extent) <= 63 and NAME.match(extent)):
+        if is_extent(extent) or (isinstance(extent, str) and len(extent) <= 63 and NAME.match(extent)):
             shape.append(extent)
         else:
             reader.fault(f"{pointer}/shape/{index}", "shape_invalid", "an extent is a number >= 0 or a name")
-    return InputSpec(tuple(shape), _read_dtype(spec, pointer, reader))
+    return InputSpec(tuple(shape), read_dtype(spec, pointer, reader))
 
 
 def _read_state(spec: Any, pointer: str, reader: Reader, *, trainable: bool) -> StateSpec:
@@ -120,8 +121,8 @@ def _read_state(spec: Any, pointer: str, reader: Reader, *, trainable: bool) -> 
         spec = {"shape": spec}
     spec = reader.mapping(spec, pointer)
     reader.fields(spec, pointer, ("shape", "dtype", "init", *(("frozen",) if trainable else ())))
-    shape = _read_shape(spec.get("shape", []), f"{pointer}/shape", reader)
-    dtype = _read_dtype(spec, pointer, reader)
+    shape = read_shape(spec.get("shape", []), f"{pointer}/shape", reader)
+    dtype = read_dtype(spec, pointer, reader)
     if trainable and not is_float(dtype):
         reader.fault(f"{pointer}/dtype", "dtype_mismatch", f"only floating parameters can be trained, not {dtype.name}")
     frozen = reader.typed(spec.get("frozen", False), bool, f"{pointer}/frozen", "frozen", False)
@@ -142,86 +143,6 @@ def _check_init(init: Mapping[str, Any], shape: Shape, pointer: str, reader: Rea
         draw(np.random.default_rng(0), tuple(min(extent, 2) for extent in shape), **options)
     except EngineError as error:
         reader.error(pointer, error)
-
-
-def _read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
-    shape = []
-    for index, extent in enumerate(reader.sequence(extents, pointer)):
-        if _is_extent(extent):
-            shape.append(extent)
-        else:
-            detail = "a parameter's extent is a number >= 0: it must be known before data arrives"
-            reader.fault(f"{pointer}/{index}", "shape_invalid", detail)
-    if len(shape) > LIMITS.rank:
-        reader.fault(pointer, "limit_exceeded", f"{len(shape)} axes are more than {LIMITS.rank}")
-    return tuple(shape)
-
-
-def _is_extent(extent: Any) -> bool:
-    return isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40
-
-
-def _read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:
-    try:
-        return dtype_of(
-            reader.typed(spec.get("dtype", DEFAULT_FLOAT.name), str, f"{pointer}/dtype", "dtype", "float32")
-        )
-    except EngineError as error:
-        reader.error(f"{pointer}/dtype", error)
-        return DEFAULT_FLOAT
-
-
-def read_tensor(value: Any, pointer: str, reader: Reader) -> Array:
-    """Read a number, nested lists or {"dtype", "shape", "data"} as an array; faults go to the reader."""
-    dtype: DType | None = None
-    shape: tuple[int, ...] | None = None
-    if isinstance(value, Mapping):
-        reader.fields(value, pointer, ("dtype", "shape", "data"), required=("data",))
-        dtype = _read_dtype(value, pointer, reader) if "dtype" in value else None
-        shape = _read_shape(value["shape"], f"{pointer}/shape", reader) if "shape" in value else None
-        value = value.get("data", [])
-    try:
-        array = np.array(value)
-    except (ValueError, OverflowError):
-        array = np.array(None)
-    if array.dtype.kind not in "biuf":
-        reader.fault(
-            pointer, "tensor_invalid", f"a tensor is a number or nested lists of one length each, not {_what(value)}"
-        )
-        return np.zeros((), DEFAULT_FLOAT)
-    if dtype is None:
-        dtype = DEFAULT_FLOAT if array.dtype.kind == "f" or not array.size else array.dtype
-    if array.dtype.kind == "f" and not is_float(dtype) and not np.array_equal(array, np.trunc(array)):
-        reader.fault(pointer, "tensor_invalid", f"fractions do not fit dtype {dtype.name}")
-    if dtype.kind in "iu" and array.size and not _fits(array, dtype):
-        reader.fault(pointer, "tensor_invalid", f"a number lies outside {dtype.name}")
-        return np.zeros(array.shape, dtype)
-    array = array.astype(dtype)
-    if shape is not None and shape != array.shape:
-        if math.prod(shape) != array.size:
-            reader.fault(
-                pointer, "shape_mismatch", f"shape {list(shape)} needs {math.prod(shape)} numbers, got {array.size}"
-            )
-            return np.zeros((), dtype)
-        array = array.reshape(shape)
-    return array
-
-
-def read_tensor_document(value: Any, pointer: str = "") -> Array:
-    """Read one tensor of a request (see `read_tensor`); a DocumentError holds every fault."""
-    reader = Reader()
-    array = read_tensor(value, pointer, reader)
-    reader.finish()
-    return array
-
-
-def _fits(array: Array, dtype: DType) -> bool:
-    info = np.iinfo(dtype)
-    return bool(info.min <= array.min() and array.max() <= info.max)
-
-
-def _what(value: Any) -> str:
-    return "ragged or mixed lists" if isinstance(value, list) else type_name(value)
 
 
 def _read_nodes(nodes: Any, draft: Definition, reader: Reader, limits: GraphLimits) -> tuple[NodeSpec, ...]:

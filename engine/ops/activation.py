@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from engine.dtypes import is_float
+from engine.dtypes import FLOAT32, FLOAT64
 from engine.errors import AttributeValueError
 from engine.infer import broadcast, same
-from engine.ops.blocks import blockwise
+from engine.ops.blocks import BLOCK, blockwise
 from engine.ops.compare import where
 from engine.ops.elementwise import abs, exp
 from engine.registry import composite, primitive
@@ -19,17 +21,17 @@ KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-def _rectify(y: Array, x: Array, zeros: Array) -> None:
-    zeros.fill(0)
-    np.maximum(x, zeros, out=y)  # against an array: NumPy's maximum with a scalar is not vectorised
-
-
 @primitive(infer=same, promotion="common", samples=KINKED)
 def relu(x: Array, *, out: Array | None = None) -> Array:
     """max(x, 0); the gradient at 0 is 0."""
-    if not is_float(x.dtype):
+    if x.dtype not in (FLOAT32, FLOAT64):
         return np.maximum(x, 0, out=out)
-    return blockwise(_rectify, (x,), out, scratch=1)
+    zeros = np.zeros(min(x.size, BLOCK), x.dtype)
+    return blockwise(partial(_rectify, zeros), (x,), out)
+
+
+def _rectify(zeros: Array, y: Array, x: Array) -> None:
+    np.maximum(x, zeros[: x.size].reshape(x.shape), out=y)  # NumPy's maximum with a scalar is not vectorised
 
 
 @relu.vjp

@@ -14,8 +14,9 @@ from engine.ops.compare import ne, where
 from engine.ops.index import embedding, gather
 from engine.ops.loss import Reduction, reduced
 from engine.ops.probability import SHORT, log_softmax, softmax_backward
-from engine.ops.reduce import sum, sum_array
+from engine.ops.reduce import sum
 from engine.ops.shape import permute, reshape
+from engine.ops.sums import sum_over
 from engine.registry import composite, primitive
 from engine.samples import integers, normal, positive, sample, uniform
 from engine.value import Array, Spec, Value
@@ -27,7 +28,8 @@ def _check_classes(op: str, target: Array, classes: int, ignore_index: int) -> A
     """Refuse classes out of range; return where the target is ignored, or None when it is nowhere."""
     if not target.size:
         return None
-    if int(target.min()) >= 0 and int(target.max()) < classes and not 0 <= ignore_index < classes:
+    unsigned = target.view(f"u{target.itemsize}") if target.dtype.kind == "i" else target  # negative ones become large
+    if int(unsigned.max()) < classes and not 0 <= ignore_index < classes:
         return None
     ignored = target == ignore_index
     bad = target[~ignored & ((target < 0) | (target >= classes))]
@@ -82,7 +84,7 @@ def _fill_rows(losses: Array, probabilities: Array, logits: Array, target: Array
     row = np.arange(losses.size)
     picked = y[target, row] if columns else y[row, target]
     np.exp(y, out=y)
-    total = sum_array(y, (axis,), True)
+    total = sum_over(y, (axis,))
     y /= total
     if not in_place:
         probabilities[...] = y.T if columns else y

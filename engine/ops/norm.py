@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from engine.attributes import Axes
@@ -11,50 +9,19 @@ from engine.dtypes import FLOAT16, FLOAT32, DType, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import normalize_axes, reduced_shape, require_float, require_rank
 from engine.ops.elementwise import rsqrt
-from engine.ops.reduce import count, mean, sum, sum_array
+from engine.ops.reduce import count, mean, sum
 from engine.ops.shape import broadcast_to, reshape
+from engine.ops.sums import dot_over, sum_over
 from engine.registry import composite, primitive
 from engine.samples import normal, positive, sample
 from engine.value import Array, Spec, Value
 
-LONG = 8192
-"""Rows beyond this length are not summed by a BLAS dot product: its float32 error grows with the length."""
 AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), axis=0), sample((2, 5), centre=False)]
 
 
 def _wide(dtype: DType) -> DType:
     """The dtype statistics are computed in."""
     return FLOAT32 if dtype == FLOAT16 else dtype
-
-
-def _trailing(axes: tuple[int, ...], ndim: int) -> int:
-    """Count how many of the last axes are all reduced."""
-    run = 0
-    while run < ndim and ndim - 1 - run in axes:
-        run += 1
-    return run
-
-
-def _sum(x: Array, axes: tuple[int, ...]) -> Array:
-    """Sum over `axes`, kept with extent 1: the trailing axes as one row first, then the others."""
-    run = _trailing(axes, x.ndim)
-    rest = axes[: len(axes) - run]
-    if not x.size or run == 0:
-        return sum_array(x, axes, True)
-    inner = np.sum(x.reshape(*x.shape[: x.ndim - run], -1), axis=-1)
-    return sum_array(inner, rest, True).reshape(reduced_shape(x.shape, axes, True))
-
-
-def _dot(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
-    """Sum of a * b over `axes`, kept with extent 1; trailing axes by dot products, without an array of products."""
-    run = _trailing(axes, a.ndim)
-    rest = axes[: len(axes) - run]
-    length = math.prod(a.shape[a.ndim - run :])
-    if not a.size or run == 0 or length > LONG:
-        return sum_array(a * b, axes, True)
-    lead = a.shape[: a.ndim - run]
-    inner = np.vecdot(a.reshape(*lead, -1), b.reshape(*lead, -1))
-    return sum_array(inner, rest, True).reshape(reduced_shape(a.shape, axes, True))
 
 
 def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spec, Spec]:
@@ -75,8 +42,8 @@ def standardize(
     total = count(x.shape, axis)
     wide = x.astype(_wide(x.dtype), copy=False)
     y = out[0] if out is not None and out[0].dtype == wide.dtype else np.empty(x.shape, wide.dtype)
-    centred = np.subtract(wide, _sum(wide, axes) / total, out=y) if centre else wide
-    factor = np.divide(1, np.sqrt(_dot(centred, centred, axes) / total + eps), dtype=wide.dtype)
+    centred = np.subtract(wide, sum_over(wide, axes) / total, out=y) if centre else wide
+    factor = np.divide(1, np.sqrt(dot_over(centred, centred, axes) / total + eps), dtype=wide.dtype)
     np.multiply(centred, factor, out=y)
     if out is None:
         return y.astype(x.dtype, copy=False), factor
@@ -124,9 +91,9 @@ def standardize_backward(
     total = count(g.shape, axis)
     wide, wide_y = (a.astype(_wide(a.dtype), copy=False) for a in (g, y))
     gx = out if out is not None and out.dtype == wide.dtype else np.empty(g.shape, wide.dtype)
-    np.multiply(wide_y, _dot(wide, wide_y, axes) / total, out=gx)
+    np.multiply(wide_y, dot_over(wide, wide_y, axes) / total, out=gx)
     if centre:
-        gx += _sum(wide, axes) / total
+        gx += sum_over(wide, axes) / total
     np.subtract(wide, gx, out=gx)
     gx *= factor
     if out is None:
@@ -272,9 +239,9 @@ def batch_norm(
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
     if training:
         axes, total = _channel_axes(x.ndim), x.size // x.shape[1] if x.size else 0
-        batch_mean = _sum(wide, axes) / total
+        batch_mean = sum_over(wide, axes) / total
         np.subtract(wide, batch_mean, out=target)
-        squares = _dot(target, target, axes)
+        squares = dot_over(target, target, axes)
         factor = weight.reshape(kept) / np.sqrt(squares / total + eps)
         np.multiply(target, factor.astype(wide.dtype, copy=False), out=target)
         target += bias.reshape(kept)

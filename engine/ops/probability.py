@@ -10,7 +10,8 @@ from engine.dtypes import FLOAT16, FLOAT32
 from engine.errors import ShapeError
 from engine.infer import normalize_axis
 from engine.ops.elementwise import exp
-from engine.ops.reduce import sum, sum_array
+from engine.ops.reduce import sum
+from engine.ops.sums import dot_over, sum_over
 from engine.registry import primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
@@ -62,7 +63,7 @@ def along_axis(kernel: Kernel, inputs: tuple[Array, ...], axis: int, out: Array 
 def _softmax(y: Array, x: Array, axis: int) -> None:
     np.subtract(x, np.max(x, axis=axis, keepdims=True), out=y)
     np.exp(y, out=y)
-    y /= sum_array(y, (axis,), True)
+    y /= sum_over(y, (axis,))
 
 
 @primitive(infer=_along, promotion="float", samples=SAMPLES)
@@ -77,7 +78,7 @@ def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
 
 
 def _softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
-    share = sum_array(g * y, (axis,), True)
+    share = dot_over(g, y, (axis,))
     np.subtract(g, share, out=gx)
     gx *= y
 
@@ -98,7 +99,7 @@ def _(u: Value, gx: Value, g: Value, y: Value, *, axis: int) -> object:
 
 def _log_softmax(y: Array, x: Array, axis: int) -> None:
     np.subtract(x, np.max(x, axis=axis, keepdims=True), out=y)
-    y -= np.log(sum_array(np.exp(y), (axis,), True))
+    y -= np.log(sum_over(np.exp(y), (axis,)))
 
 
 @primitive(infer=_along, promotion="float", samples=SAMPLES)
@@ -113,7 +114,7 @@ def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
 
 
 def _log_softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
-    total = sum_array(g, (axis,), True)
+    total = sum_over(g, (axis,))
     share = np.exp(y)
     share *= total
     np.subtract(g, share, out=gx)

@@ -23,8 +23,7 @@ DRAWERS = ("utils", "common", "helpers", "base", "manager")
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_sources_hold_no(what: str) -> None:
     pattern = re.compile(FORBIDDEN[what])
-    found = [f"{path.relative_to(ROOT)}: {line.strip()}" for path in SOURCES for line in _code(path) if pattern.search(line)]
-    assert not found
+    assert not [(path.name, line.strip()) for path in SOURCES for line in _code(path) if pattern.search(line)]
 
 
 def test_no_module_is_a_drawer_for_everything() -> None:

@@ -1,5 +1,7 @@
 """CSV files: strict records, strict numbers, texts as classes."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -174,6 +176,12 @@ def test_quoted_cells_hold_commas_quotes_and_line_ends(refusal, read):
     column = read(b'a,b\n"x,y",1\n"say ""hi""",2\n', "csv").columns[0]
     assert column.classes == ('say "hi"', "x,y")
     assert refusal(b'a,b\n"x\ny",1\n', "csv").code == "bad_value"
+
+
+def test_a_cell_of_many_lines_takes_linear_time(refusal):
+    began = time.process_time()
+    assert refusal(b'a\n"' + b"\n" * (1 << 19) + b'"\n', "csv").code == "bad_value"
+    assert time.process_time() - began < 5
 
 
 def test_a_file_is_read_the_same_whatever_the_size_of_a_block(arrays, monkeypatch):

@@ -1,0 +1,135 @@
+"""Checkpoints: look at, hand out, predict with, delete."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from app.blobs.store import BlobStore
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.errors import Conflict, Gone, NotFound
+from app.service.blob_sweeper import BlobSweeper
+from app.service.definitions import read_definition
+from app.service.engine_faults import engine_faults
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store
+
+Array = NDArray[Any]
+Alias = Literal["latest", "best"]
+
+
+class Checkpoints:
+    """The use cases of checkpoints."""
+
+    def __init__(self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, scratch: Path) -> None:
+        """Read rows from `store` and files from `blobs`; files made to order stand below `scratch` for a while."""
+        self._store = store
+        self._blobs = blobs
+        self._sweeper = sweeper
+        self._scratch = scratch
+
+    def of_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
+        """Return a page of the fit's checkpoints; NotFound if there is no such fit."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            return work.checkpoints.for_fit(fit_id, page)
+
+    def alias(self, fit_id: str, alias: Alias) -> CheckpointRecord:
+        """Return the fit's furthest or best checkpoint; NotFound if it has none yet."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            found = work.checkpoints.latest(fit_id) if alias == "latest" else work.checkpoints.best(fit_id)
+        if found is None:
+            raise NotFound(f"fit {fit_id} has no {alias} checkpoint; wait until one is written", code="no_checkpoint")
+        return found
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord:
+        """Return the checkpoint; NotFound if there never was one, Gone if it is deleted."""
+        with self._store.begin() as work:
+            checkpoint = work.checkpoints.get(checkpoint_id)
+        if checkpoint.deleted:
+            raise Gone(f"checkpoint {checkpoint_id} was deleted; list those that the fit keeps")
+        return checkpoint
+
+    def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
+        """Return the checkpoint and its file."""
+        checkpoint = self.get(checkpoint_id)
+        return checkpoint, self._path(checkpoint)
+
+    def parameters_file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
+        """Return the checkpoint and a new file of its parameters alone, which the caller deletes."""
+        checkpoint, loaded = self._load(checkpoint_id)
+        with tempfile.NamedTemporaryFile(dir=self._scratch, suffix=".safetensors", delete=False) as file:
+            path = Path(file.name)
+        try:
+            engine.Checkpoint(loaded.parameters, meta=loaded.meta, cursor=loaded.cursor).save(path)
+        except BaseException:
+            path.unlink()
+            raise
+        return checkpoint, path
+
+    def parameters(self, checkpoint_id: str) -> dict[str, Array]:
+        """Return all parameters, mapped from the file."""
+        return self._load(checkpoint_id)[1].parameters
+
+    def parameter(self, checkpoint_id: str, name: str) -> Array:
+        """Return one parameter; NotFound if the graph has none of that name."""
+        found = self.parameters(checkpoint_id).get(name)
+        if found is None:
+            raise NotFound(f"checkpoint {checkpoint_id} has no parameter of that name; list its parameters")
+        return found
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Delete the file and keep the record; Conflict for the one that an unfinished fit would go on from."""
+        checkpoint = self.get(checkpoint_id)
+        with self._store.begin() as work:
+            fit_id = checkpoint.fit_id
+            if fit_id is not None and not work.fits.get(fit_id).terminal:
+                latest = work.checkpoints.latest(fit_id)
+                if latest is not None and latest.id == checkpoint_id:
+                    raise Conflict(f"fit {fit_id} would go on from this checkpoint; cancel the fit first", code="in_use")
+            work.checkpoints.delete(checkpoint_id)
+            work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
+
+    def predict(self, checkpoint_id: str, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Compute the graph's outputs in evaluation mode; `inputs` holds a tensor document or an array for each."""
+        checkpoint, loaded = self._load(checkpoint_id)
+        predictor = self._predictor(checkpoint, loaded)
+        arrays = {name: _array(name, value) for name, value in inputs.items()}
+        with engine_faults():
+            return predictor.predict(arrays)
+
+    def predict_array(self, checkpoint_id: str, name: str | None, array: Array) -> tuple[str, Array]:
+        """Compute the first output of one input, the only one unless its `name` is given; return its name as well."""
+        checkpoint, loaded = self._load(checkpoint_id)
+        predictor = self._predictor(checkpoint, loaded)
+        wanted = name if name is not None else next(iter(predictor.inputs), "")
+        with engine_faults():
+            outputs = predictor.predict({wanted: array})
+        return next(iter(outputs.items()))
+
+    def _predictor(self, checkpoint: CheckpointRecord, loaded: engine.Checkpoint) -> engine.Predictor:
+        with self._store.begin() as work:
+            definition = read_definition(work.graphs.get(checkpoint.graph_id).definition)
+        floats = [array.dtype.name for array in loaded.parameters.values() if array.dtype.kind == "f"]
+        precision = "float64" if "float64" in floats else "float32"
+        with engine_faults():
+            return engine.Predictor(definition, loaded, precision)
+
+    def _load(self, checkpoint_id: str) -> tuple[CheckpointRecord, engine.Checkpoint]:
+        checkpoint = self.get(checkpoint_id)
+        return checkpoint, engine.Checkpoint.load(self._path(checkpoint))
+
+    def _path(self, checkpoint: CheckpointRecord) -> Path:
+        return self._blobs.local_path(checkpoint.digest)
+
+
+def _array(name: str, value: object) -> Array:
+    if isinstance(value, np.ndarray):
+        return value
+    with engine_faults(f"/inputs/{name.replace('~', '~0').replace('/', '~1')}"):
+        return engine.read_tensor_document(value)

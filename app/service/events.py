@@ -1,0 +1,88 @@
+"""A fit's journal as a stream: what is stored, then what comes, without gaps."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from app.domain.event import Event
+from app.service.wakes import Wakes
+from app.store.unit_of_work import Store
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTerms:
+    """How far a stream goes: `after` which event it starts, how many events it sends, and for how long."""
+
+    after: int = 0
+    events_max: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    events: tuple[Event, ...]
+    finished: bool
+
+
+class Events:
+    """The use cases of journals."""
+
+    def __init__(self, store: Store, wakes: Wakes, heartbeat_seconds: float) -> None:
+        """Read from `store`, wait for `wakes`; after `heartbeat_seconds` of silence a stream says so."""
+        self._store = store
+        self._wakes = wakes
+        self._heartbeat_seconds = heartbeat_seconds
+
+    def check(self, fit_id: str) -> None:
+        """NotFound if there is no such fit."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+
+    async def stream(self, fit_id: str, terms: StreamTerms) -> AsyncIterator[Event | None]:
+        """Yield the events that follow `terms.after` as they come, and None for a heartbeat.
+
+        Ends after the `end` event, at the limits of `terms`, or when the server stops or the fit is deleted. Holds
+        neither a thread nor the database while it waits.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = None if terms.seconds is None else clock() + terms.seconds
+        after, left = terms.after, terms.events_max
+        with self._wakes.watch(fit_id) as watch:
+            while True:
+                reading = await asyncio.to_thread(self._read, fit_id, after, BATCH if left is None else min(BATCH, left))
+                for event in reading.events:
+                    yield event
+                    after = event.seq
+                left = None if left is None else left - len(reading.events)
+                pause = _pause(self._heartbeat_seconds, deadline, clock)
+                if reading.finished or left == 0 or pause <= 0 or self._wakes.closed:
+                    return
+                if not reading.events and not await watch.wait(pause):
+                    yield None
+
+    def _read(self, fit_id: str, after: int, limit: int) -> _Reading:
+        with self._store.begin() as work:
+            events = work.events.after(fit_id, after, limit)
+            if events:
+                return _Reading(tuple(events), finished=events[-1].kind == "end")
+            last = work.events.last_seq(fit_id)
+            if last == 0:
+                return _Reading((), finished=True)  # deleted while it was watched
+            # A client that has seen everything, and comes back after the end, is told of the end again.
+            final = work.events.after(fit_id, last - 1, 1)[0]
+            ended = final.kind == "end"
+            return _Reading((final,) if ended else (), finished=ended)
+
+
+def _pause(heartbeat: float, deadline: float | None, clock: Callable[[], float]) -> float:
+    return heartbeat if deadline is None else min(heartbeat, deadline - clock())
+
+
+def spelled(event: Event) -> str:
+    """Spell an event as an entry of a `text/event-stream` (https://html.spec.whatwg.org/#server-sent-events)."""
+    # One line of data: JSON text has no line break of its own that would matter.
+    data = event.body if "\n" not in event.body else json.dumps(json.loads(event.body), separators=(",", ":"))
+    return f"id: {event.seq}\nevent: {event.kind}\ndata: {data}\n\n"

@@ -1,0 +1,251 @@
+"""Fits: submit, look at, wait for, cancel, label, delete."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.domain.attempt import Attempt
+from app.domain.clock import Clock
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import AdjointError, Conflict, Draining, Finding, NotFound, PreconditionFailed, QueueFull
+from app.domain.fit import CLAIMABLE, FitRecord, FitState
+from app.domain.graph import GraphRecord
+from app.domain.ids import is_id, new_id
+from app.service.admission import Candidate, admit
+from app.service.blob_sweeper import BlobSweeper
+from app.service.definitions import new_graph, read_definition
+from app.service.engine_faults import invalid
+from app.service.idempotency import Keep
+from app.service.ingestion import Ingestion, UploadTerms
+from app.service.journal import record_state
+from app.service.wakes import Wakes
+from app.service.workforce import Workforce
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store, UnitOfWork
+
+PRIORITIES: Mapping[str, int] = {"low": -1, "normal": 0, "high": 1}
+LABELS_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FitView:
+    """A fit with the processes that worked on it."""
+
+    fit: FitRecord
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FitTerms:
+    """Limits on fits: how many may wait, and how many processes each may lose."""
+
+    max_queue: int
+    attempts_max: int
+
+
+class Fits:
+    """The use cases of fits."""
+
+    def __init__(
+        self,
+        store: Store,
+        ingestion: Ingestion,
+        sweeper: BlobSweeper,
+        wakes: Wakes,
+        workforce: Workforce,
+        terms: FitTerms,
+        clock: Clock,
+    ) -> None:
+        """Queue fits in `store` for the `workforce`; tell watchers by `wakes`."""
+        self._store = store
+        self._ingestion = ingestion
+        self._sweeper = sweeper
+        self._wakes = wakes
+        self._workforce = workforce
+        self._terms = terms
+        self._clock = clock
+
+    def submit(self, request: Mapping[str, Any], keep: Keep[FitView]) -> FitView:
+        """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
+
+        Invalid with everything that is wrong, TooLarge beyond the memory, QueueFull, Draining while stopping.
+        """
+        if self._wakes.closed:
+            raise Draining("the server is stopping and takes no new fits; try again when it is back")
+        with self._sweeper.holding() as stored:
+            parts = self._resolve(request, stored)
+            estimate = admit(parts.candidate)
+            fit = self._new(request, parts, estimate.total_steps)
+            with self._store.begin() as work:
+                parts.store(work)
+                self._check_queue(work)
+                work.fits.add(fit)
+                record_state(work, fit)
+                view = FitView(fit, ())
+                keep(work, view)
+                work.after_commit(self._workforce.wake)
+        return view
+
+    def get(self, fit_id: str) -> FitView:
+        """Return the fit; NotFound if there is none."""
+        with self._store.begin() as work:
+            return _view(work, work.fits.get(fit_id))
+
+    async def wait(self, fit_id: str, *, seconds: float, until_change_of: int | None = None) -> FitView:
+        """Return the fit once it is terminal, or no longer at the version `until_change_of`, or `seconds` are over.
+
+        Holds neither a thread nor the database while it waits.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        with self._wakes.watch(fit_id) as watch:
+            while True:
+                view = await asyncio.to_thread(self.get, fit_id)
+                changed = until_change_of is not None and view.fit.version != until_change_of
+                left = end - loop.time()
+                if view.fit.terminal or changed or left <= 0 or self._wakes.closed:
+                    return view
+                await watch.wait(left)
+
+    def list(self, page: PageRequest, state: FitState | None, label: tuple[str, str] | None) -> Page[FitView]:
+        """Return a page of fits, of those in `state` and with `label` where these are given."""
+        with self._store.begin() as work:
+            fits = work.fits.list(page, state=state, label=label)
+            return Page(tuple(_view(work, fit) for fit in fits.items), fits.next_cursor)
+
+    def cancel(self, fit_id: str) -> FitView:
+        """Ask for the fit to stop: at once if no process works on it, else after a last checkpoint.
+
+        To cancel what is cancelled changes nothing; Conflict if it has ended otherwise.
+        """
+        with self._store.begin() as work:
+            fit = work.fits.get(fit_id)
+            if fit.state not in (FitState.CANCELLING, FitState.CANCELLED):
+                fit = self._cancel(work, fit)
+            return _view(work, fit)
+
+    def label(self, fit_id: str, changes: Mapping[str, str | None], if_version: int | None) -> FitView:
+        """Set labels, and remove those that are None; PreconditionFailed unless the fit is at `if_version`."""
+        with self._store.begin() as work:
+            fit = work.fits.get(fit_id)
+            if if_version is not None and fit.version != if_version:
+                raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
+            merged = {**fit.labels, **changes}
+            labels = {key: value for key, value in merged.items() if value is not None}
+            if len(labels) > LABELS_MAX:
+                raise invalid([Finding("/labels", "too_many", f"a fit has at most {LABELS_MAX} labels")])
+            fit = work.fits.update(replace(fit, labels=labels))
+            work.after_commit(lambda: self._wakes.notify(fit_id))
+            return _view(work, fit)
+
+    def delete(self, fit_id: str) -> None:
+        """Forget a terminal fit with its journal and its checkpoints; Conflict if it is not terminal."""
+        with self._store.begin() as work:
+            fit = work.fits.get(fit_id)
+            if not fit.terminal:
+                raise Conflict(f"fit {fit_id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal")
+            digests = [checkpoint.digest for checkpoint in work.checkpoints.kept(fit_id)]
+            work.fits.delete(fit_id)
+            work.after_commit(lambda: self._sweeper.discard(digests))
+            work.after_commit(lambda: self._wakes.notify(fit_id))
+
+    def _cancel(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
+        if fit.terminal:
+            raise Conflict(f"fit {fit.id} has {fit.state}; there is nothing left to cancel", code="already_terminal")
+        if fit.state in CLAIMABLE or fit.state is FitState.PAUSED:
+            fit = work.fits.update(fit.to(FitState.CANCELLED, phase="cancelled", finished_at=work.now))
+        else:
+            fit = work.fits.update(fit.to(FitState.CANCELLING, phase="cancelling"))
+            work.after_commit(lambda: self._workforce.cancel(fit.id))
+        record_state(work, fit)
+        work.after_commit(lambda: self._wakes.notify(fit.id))
+        return fit
+
+    def _resolve(self, request: Mapping[str, Any], stored: set[str]) -> "_Parts":
+        graph, dataset = request["graph"], request["dataset"]
+        with self._store.begin() as work:
+            kept_graph = _referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
+            kept_rows = _referred("/dataset", "ds", dataset, work.datasets.get) if isinstance(dataset, str) else None
+            held_out = (request.get("validation") or {}).get("dataset")
+            validation = held_out and _referred("/validation/dataset", "ds", held_out, work.datasets.get)
+        definition = read_definition(graph if kept_graph is None else kept_graph.definition, "/graph")
+        record = kept_graph or new_graph(definition, self._clock)
+        rows = kept_rows or self._ingest(dataset, stored)
+        return _Parts(
+            Candidate(request, definition, rows, validation), record, kept_graph is None, kept_rows is None
+        )
+
+    def _ingest(self, document: Mapping[str, Any], stored: set[str]) -> DatasetRecord:
+        with self._ingestion.open() as upload:
+            upload.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+            try:
+                return self._ingestion.read(upload, UploadTerms("json"), stored)
+            except AdjointError as error:
+                error.findings = tuple(replace(fault, pointer=f"/dataset{fault.pointer}") for fault in error.findings)
+                raise
+
+    def _new(self, request: Mapping[str, Any], parts: "_Parts", total_steps: int) -> FitRecord:
+        resources = request.get("resources") or {}
+        return FitRecord(
+            id=new_id("fit"),
+            state=FitState.QUEUED,
+            phase="queued",
+            graph_id=parts.graph.id,
+            dataset_id=parts.candidate.dataset.id,
+            request={**request, "graph": parts.graph.id, "dataset": parts.candidate.dataset.id},
+            labels=dict(request.get("labels") or {}),
+            step=0,
+            total_steps=total_steps,
+            epoch=0,
+            latest={},
+            best=None,
+            attempt=0,
+            attempts_max=self._terms.attempts_max,
+            error=None,
+            created_at=self._clock.now(),
+            started_at=None,
+            finished_at=None,
+            priority=PRIORITIES[resources.get("priority", "normal")],
+            version=1,
+        )
+
+    def _check_queue(self, work: UnitOfWork) -> None:
+        if work.fits.count([FitState.QUEUED]) >= self._terms.max_queue:
+            raise QueueFull(f"{self._terms.max_queue} fits are waiting, which is as many as this server takes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a fit is made of, and which of it came inline and is yet to be stored."""
+
+    candidate: Candidate
+    graph: GraphRecord
+    graph_is_new: bool
+    rows_are_new: bool
+
+    def store(self, work: UnitOfWork) -> None:
+        """Store what is new; NotFound if what is not was deleted meanwhile."""
+        if self.graph_is_new:
+            work.graphs.add(self.graph)
+        else:
+            work.graphs.get(self.graph.id)
+        if self.rows_are_new:
+            work.datasets.add(self.candidate.dataset)
+        else:
+            work.datasets.get(self.candidate.dataset.id)
+
+
+def _referred(pointer: str, prefix: str, thing_id: str, get: Any) -> Any:
+    """Return what the request refers to; Invalid, with a pointer to the reference, if there is no such thing."""
+    if is_id(prefix, thing_id):
+        try:
+            return get(thing_id)
+        except NotFound as error:
+            raise invalid([Finding(pointer, "not_found", error.detail)]) from error
+    raise invalid([Finding(pointer, "not_found", f"this is not the id of a thing that exists; such ids start with {prefix}_")])
+
+
+def _view(work: UnitOfWork, fit: FitRecord) -> FitView:
+    return FitView(fit, work.attempts.for_fit(fit.id) if fit.attempt else ())

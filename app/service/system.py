@@ -1,0 +1,96 @@
+"""What the server runs on, and how it is doing."""
+
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.domain.errors import AdjointError
+from app.domain.fit import CLAIMABLE, TERMINAL, FitState
+from app.service.wakes import Wakes
+from app.service.workforce import Workforce, WorkerStatus
+from app.store.unit_of_work import Store
+
+DISTRIBUTION = "adjoint"
+WAITING = frozenset(CLAIMABLE)
+WORKED_ON = frozenset(FitState) - TERMINAL - WAITING - {FitState.PAUSED}
+
+
+class NotReady(AdjointError):
+    """The server is up and cannot do its work at present."""
+
+    code = "not_ready"
+    status = 503
+    title = "Not ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Versions, space, queue and workers at one moment."""
+
+    version: str
+    python: str
+    numpy: str
+    fingerprint: Mapping[str, Any]
+    data_dir_free_bytes: int
+    queued: int
+    running: int
+    workers: Sequence[WorkerStatus]
+
+
+class System:
+    """The use cases of the server itself."""
+
+    def __init__(self, store: Store, wakes: Wakes, workforce: Workforce, data_dir: Path, free_bytes_min: int) -> None:
+        """Look at these parts; less than `free_bytes_min` of disk space is too little to work."""
+        self._store = store
+        self._wakes = wakes
+        self._workforce = workforce
+        self._data_dir = data_dir
+        self._free_bytes_min = free_bytes_min
+        self._fingerprint = engine.fingerprint()
+
+    def overview(self) -> Overview:
+        """Return what there is to know."""
+        counts = self.counts()
+        return Overview(
+            version=server_version(),
+            python=platform.python_version(),
+            numpy=np.__version__,
+            fingerprint=self._fingerprint,
+            data_dir_free_bytes=self._free_bytes(),
+            queued=sum(counts[state] for state in WAITING),
+            running=sum(counts[state] for state in WORKED_ON),
+            workers=self._workforce.workers(),
+        )
+
+    def counts(self) -> dict[FitState, int]:
+        """Return how many fits are in each state."""
+        with self._store.begin() as work:
+            return work.fits.count_by_state()
+
+    def check_ready(self) -> None:
+        """NotReady, with the reason, unless new work would be accepted and done."""
+        if self._wakes.closed:
+            raise NotReady("the server is stopping")
+        with self._store.begin() as work:
+            work.fits.count([FitState.RUNNING])
+        if self._free_bytes() < self._free_bytes_min:
+            raise NotReady("the disk is nearly full; free some space")
+
+    def _free_bytes(self) -> int:
+        return shutil.disk_usage(self._data_dir).free
+
+
+def server_version() -> str:
+    """Return the version of this server, 0 when it runs from a tree that is not installed."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,32 @@
+"""What the use cases need of the workers, whoever runs them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A worker process and what it works on."""
+
+    pid: int
+    fit_id: str
+    attempt: int
+    state: str
+    rss_bytes: int
+
+
+class Workforce(Protocol):
+    """The workers as a use case sees them. Every method is quick, and may be called from any thread."""
+
+    def wake(self) -> None:
+        """Look at the queue: there may be a fit to claim."""
+        ...
+
+    def cancel(self, fit_id: str) -> None:
+        """Tell the process that works on the fit to stop; nothing happens if there is none."""
+        ...
+
+    def workers(self) -> Sequence[WorkerStatus]:
+        """Return the processes that are running now."""
+        ...

@@ -1,0 +1,77 @@
+"""What can go wrong between a client and the server, as one tree of exceptions."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+
+class AdjointError(Exception):
+    """The root of every error that this package raises on its own account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault of a request: where it is (a JSON pointer), what kind, and what to change."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class ServerError(AdjointError):
+    """The server answered with a problem (RFC 9457); `code` is stable, `detail` is for people."""
+
+    def __init__(self, status: int, problem: dict[str, Any], retry_after: float | None = None) -> None:
+        self.status = status
+        self.code = str(problem.get("code", "unknown"))
+        self.title = str(problem.get("title", ""))
+        self.detail = str(problem.get("detail", ""))
+        self.request_id = problem.get("request_id")
+        self.findings = tuple(
+            Finding(str(item.get("pointer", "")), str(item.get("code", "")), str(item.get("detail", "")))
+            for item in problem.get("errors") or ()
+        )
+        self.retry_after = retry_after
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [f"{self.status} {self.code}: {self.detail or self.title}"]
+        lines += [f"  {finding.pointer or '/'}: {finding.detail}" for finding in self.findings]
+        return "\n".join(lines)
+
+    @classmethod
+    def from_response(cls, response: httpx.Response) -> "ServerError":
+        """Read the problem in the body of `response`; one that holds none is described by its status."""
+        try:
+            problem = json.loads(response.content)
+        except ValueError:
+            problem = None
+        if not isinstance(problem, dict):
+            problem = {"detail": response.reason_phrase}
+        return cls(response.status_code, problem, retry_after(response))
+
+
+class ServerUnreachable(AdjointError):
+    """No server answered at the address, or it stopped answering."""
+
+
+class FitFailed(AdjointError):
+    """A fit that was waited for ended in the state `failed`."""
+
+    def __init__(self, fit_id: str, error: dict[str, Any]) -> None:
+        self.fit_id = fit_id
+        self.code = str(error.get("code", "unknown"))
+        self.detail = str(error.get("detail", ""))
+        super().__init__(f"{fit_id} failed with {self.code}: {self.detail}")
+
+
+class DownloadDamaged(AdjointError):
+    """The bytes that came do not have the digest that the server promised, or do not form a file of their kind."""
+
+
+def retry_after(response: httpx.Response) -> float | None:
+    """Seconds that the server asks to wait before the request is sent again; None if it does not."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None

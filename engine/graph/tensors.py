@@ -1,0 +1,142 @@
+"""Shapes, element types and small tensors as they stand in documents: read strictly, faults noted with pointers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.documents import Reader, type_name
+from engine.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
+from engine.errors import EngineError
+from engine.graph.limits import LIMITS
+from engine.value import Array, Shape
+
+
+def is_extent(extent: Any) -> bool:
+    """Tell whether `extent` is a number that an axis can have."""
+    return isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**40
+
+
+def read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
+    """Read a list of numbers as a shape."""
+    shape = []
+    for index, extent in enumerate(reader.sequence(extents, pointer)):
+        if is_extent(extent):
+            shape.append(extent)
+        else:
+            detail = "an extent is a number >= 0 here: the shape must be known before data arrives"
+            reader.fault(f"{pointer}/{index}", "shape_invalid", detail)
+    if len(shape) > LIMITS.rank:
+        reader.fault(pointer, "limit_exceeded", f"{len(shape)} axes are more than {LIMITS.rank}")
+        return ()
+    return tuple(shape)
+
+
+def read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:
+    """Read the field "dtype" of `spec`, which stands at `pointer`; the default is float32."""
+    try:
+        return dtype_of(
+            reader.typed(spec.get("dtype", DEFAULT_FLOAT.name), str, f"{pointer}/dtype", "dtype", "float32")
+        )
+    except EngineError as error:
+        reader.error(f"{pointer}/dtype", error)
+        return DEFAULT_FLOAT
+
+
+def read_tensor(value: Any, pointer: str, reader: Reader, dtype: DType | None = None) -> Array:
+    """Read a number, nested lists or {"dtype", "shape", "data"} as an array; faults go to the reader.
+
+    Args:
+        value: what stands in the document.
+        pointer: where it stands.
+        reader: what collects the faults.
+        dtype: the element type wanted; left out, it is the one stated, or float32 for fractions.
+    """
+    stated, shape = dtype, None
+    if isinstance(value, Mapping):
+        reader.fields(value, pointer, ("dtype", "shape", "data"), required=("data",))
+        stated = read_dtype(value, pointer, reader) if "dtype" in value else dtype
+        shape = read_shape(value["shape"], f"{pointer}/shape", reader) if "shape" in value else None
+        value = value.get("data", [])
+    array = _numbers(value)
+    if array is None:
+        detail = f"a tensor is a number or nested lists of one length each, not {_what(value)}"
+        reader.fault(pointer, "tensor_invalid", detail)
+        return np.zeros((), dtype or DEFAULT_FLOAT)
+    for wanted in dict.fromkeys((stated or _natural(array), dtype or stated or _natural(array))):
+        array = _as_dtype(array, wanted, pointer, reader)
+    return array if shape is None else _as_shape(array, shape, pointer, reader)
+
+
+def read_tensor_document(value: Any, pointer: str = "") -> Array:
+    """Read one tensor of a request (see `read_tensor`); a DocumentError holds every fault."""
+    reader = Reader()
+    array = read_tensor(value, pointer, reader)
+    reader.finish()
+    return array
+
+
+def misfit(array: Array, dtype: DType) -> str | None:
+    """Return why the numbers of `array` cannot be `dtype` without being changed beyond rounding, or None."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return "a number is not finite"
+    if not array.size or array.dtype == dtype:
+        return None
+    if is_float(dtype):
+        with np.errstate(all="ignore"):
+            finite = np.isfinite(array.astype(dtype)).all()
+        return None if finite else f"a number lies outside {dtype.name}"
+    if not np.array_equal(array, np.trunc(array)):
+        return f"fractions do not fit dtype {dtype.name}"
+    low, high = (0, 1) if dtype == BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if not (low <= array.min().item() and array.max().item() <= high):
+        return f"a number lies outside {dtype.name}"
+    return None
+
+
+def _numbers(value: Any) -> Array | None:
+    """Return nested lists of numbers as NumPy reads them, or None when they are no tensor.
+
+    They are looked at as objects first: text among numbers would make NumPy stretch every element to its length.
+    """
+    elements = np.array(value, dtype=object)
+    if not set(map(type, elements.flat)) <= {bool, int, float}:
+        return None
+    try:
+        array = np.array(value)
+        return array if array.dtype.kind in "biuf" else elements.astype(np.float64)
+    except OverflowError:
+        return None
+
+
+def _natural(array: Array) -> DType:
+    """Return the dtype of numbers that state none."""
+    if array.dtype.kind == "f" or not array.size:
+        return DEFAULT_FLOAT
+    return BOOL if array.dtype == BOOL else INT64
+
+
+def _as_dtype(array: Array, dtype: DType, pointer: str, reader: Reader) -> Array:
+    reason = misfit(array, dtype)
+    if reason is None:
+        return array.astype(dtype)
+    reader.fault(pointer, "tensor_invalid", reason)
+    return np.zeros(array.shape, dtype)
+
+
+def _as_shape(array: Array, shape: Shape, pointer: str, reader: Reader) -> Array:
+    if math.prod(shape) != array.size:
+        detail = f"shape {list(shape)} needs {math.prod(shape)} numbers, got {array.size}"
+        reader.fault(pointer, "shape_mismatch", detail)
+        return np.zeros((), array.dtype)
+    if not array.size and math.prod(max(extent, 1) for extent in shape) > LIMITS.elements:
+        reader.fault(f"{pointer}/shape", "limit_exceeded", f"shape {list(shape)} is larger than the limit")
+        return np.zeros((), array.dtype)
+    return array.reshape(shape)
+
+
+def _what(value: Any) -> str:
+    return "ragged or mixed lists, or too large a number" if isinstance(value, list | tuple) else type_name(value)

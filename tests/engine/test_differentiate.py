@@ -1,0 +1,99 @@
+"""Derivatives of functions: values known by hand, nesting, and agreement of the different ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import engine
+from engine import ops
+from engine.differentiate import grad, gradcheck, gradgradcheck, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+
+X = np.array([1.0, 2.0])
+
+
+def cube(x: engine.Value) -> engine.Value:
+    return ops.sum(x * x * x)
+
+
+def test_grad_and_value() -> None:
+    value, gradient = value_and_grad(cube)(X)
+    assert value.item() == 9
+    np.testing.assert_array_equal(gradient.numpy(), [3, 12])
+
+
+def test_grad_by_several_arguments_gives_a_tuple() -> None:
+    by_a, by_b = grad(lambda a, b: ops.sum(a * b), (0, 1))(X, X + 1)
+    np.testing.assert_array_equal(by_a.numpy(), X + 1)
+    np.testing.assert_array_equal(by_b.numpy(), X)
+
+
+def test_grad_nests_to_any_order() -> None:
+    function = lambda x: x * x * x * x  # noqa: E731
+    derivative = function
+    for expected in [32.0, 48.0, 48.0, 24.0, 0.0]:
+        derivative = grad(derivative)
+        assert derivative(np.float64(2.0)).item() == expected
+
+
+def test_a_constant_function_has_gradient_zero() -> None:
+    np.testing.assert_array_equal(grad(lambda x: engine.tensor(1.0))(X).numpy(), [0, 0])
+
+
+def test_hvp_equals_the_hessian_times_the_vector() -> None:
+    vector = np.array([1.0, -2.0])
+    whole = hessian(cube)(X).numpy()
+    np.testing.assert_array_equal(whole, np.diag([6.0, 12.0]))
+    np.testing.assert_array_equal(hvp(cube, (X,), (vector,))[0].numpy(), whole @ vector)
+
+
+def test_jacobians_by_rows_and_by_columns_agree() -> None:
+    matrix = np.arange(6.0).reshape(2, 3)
+    function = lambda x: ops.exp(x).sum(axis=1)  # noqa: E731
+    by_rows = jacobian(function)(matrix).numpy()
+    expected = np.zeros((2, 2, 3))
+    expected[0, 0], expected[1, 1] = np.exp(matrix)
+    np.testing.assert_allclose(by_rows, expected)
+    np.testing.assert_allclose(jacobian(function, forward=True)(matrix).numpy(), expected)
+
+
+def test_jvp_is_the_jacobian_times_the_tangent() -> None:
+    weights = np.random.default_rng(0).standard_normal((3, 2))
+    function = lambda x: ops.tanh(ops.matmul(x, weights))  # noqa: E731
+    point, tangent = np.array([0.1, -0.4, 0.7]), np.array([1.0, 2.0, -1.0])
+    value, pushed = jvp(function, (point,), (tangent,))
+    np.testing.assert_allclose(value.numpy(), np.tanh(point @ weights))
+    np.testing.assert_allclose(pushed.numpy(), jacobian(function)(point).numpy() @ tangent)
+
+
+def test_jvp_of_a_linear_function_and_of_a_constant_one() -> None:
+    assert jvp(lambda x: x * 3.0, (X,), (X,))[1].numpy().tolist() == [3, 6]
+    assert jvp(lambda x: engine.tensor(X), (X,), (X,))[1].numpy().tolist() == [0, 0]
+
+
+def test_gradients_of_gradients_through_jvp() -> None:
+    second = grad(lambda x: ops.sum(jvp(cube, (x,), (X,))[1]))(X)
+    np.testing.assert_array_equal(second.numpy(), 6 * X * X)
+
+
+def test_vjp_takes_a_cotangent_of_exactly_the_outputs_shape() -> None:
+    output, pull = vjp(lambda x: x * 2.0, X)
+    assert output.numpy().tolist() == [2, 4]
+    assert pull(np.array([1.0, 10.0]))[0].numpy().tolist() == [2, 20]
+    with pytest.raises(engine.ShapeError, match="must be equal"):
+        pull(np.array([1.0]))
+
+
+def test_gradcheck_passes_what_is_right_and_catches_what_is_wrong() -> None:
+    good = lambda x, y: ops.sin(x) * y  # noqa: E731
+    assert gradcheck(good, [X, X + 1])
+    assert gradgradcheck(good, [X, X + 1])
+    with pytest.raises(engine.GradientError, match="argument 0 is off"):
+        gradcheck(lambda x: ops.exp(x) + ops.stop_gradient(ops.exp(x)), [X])
+    with pytest.raises(engine.DTypeError, match="float64"):
+        gradcheck(good, [X.astype("float32"), X])
+
+
+def test_integers_have_no_gradient() -> None:
+    with pytest.raises(engine.DTypeError, match="argument 0 is int64"):
+        grad(lambda x: ops.sum(x))(np.arange(3))

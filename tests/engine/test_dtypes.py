@@ -1,0 +1,125 @@
+"""The promotion table against PyTorch's, and the names of element types."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from engine.dtypes import NAMES, Strength, dtype_of, promote, result_type, to_float
+from engine.errors import DTypeError
+from engine.ops import OPS
+from engine.value import tensor
+
+CODES = dict(zip(["b", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8"], NAMES, strict=True))
+NUMBERS = {"bool": True, "int64": 3, "float32": 1.5}
+
+# torch.result_type of PyTorch 2.13: rows are the first operand, columns the second, in the order of CODES.
+EQUALLY_STRONG = """
+    b  | b  u1 i1 i2 i4 i8 f2 f4 f8
+    u1 | u1 u1 i2 i2 i4 i8 f2 f4 f8
+    i1 | i1 i2 i1 i2 i4 i8 f2 f4 f8
+    i2 | i2 i2 i2 i2 i4 i8 f2 f4 f8
+    i4 | i4 i4 i4 i4 i4 i8 f2 f4 f8
+    i8 | i8 i8 i8 i8 i8 i8 f2 f4 f8
+    f2 | f2 f2 f2 f2 f2 f2 f2 f4 f8
+    f4 | f4 f4 f4 f4 f4 f4 f4 f4 f8
+    f8 | f8 f8 f8 f8 f8 f8 f8 f8 f8
+"""
+ARRAY_WITH_SCALAR = """
+    b  | b  u1 i1 i2 i4 i8 f2 f4 f8
+    u1 | u1 u1 u1 u1 u1 u1 f2 f4 f8
+    i1 | i1 i1 i1 i1 i1 i1 f2 f4 f8
+    i2 | i2 i2 i2 i2 i2 i2 f2 f4 f8
+    i4 | i4 i4 i4 i4 i4 i4 f2 f4 f8
+    i8 | i8 i8 i8 i8 i8 i8 f2 f4 f8
+    f2 | f2 f2 f2 f2 f2 f2 f2 f2 f2
+    f4 | f4 f4 f4 f4 f4 f4 f4 f4 f4
+    f8 | f8 f8 f8 f8 f8 f8 f8 f8 f8
+"""
+WITH_NUMBER = """
+    b  | b  i8 f4
+    u1 | u1 u1 f4
+    i1 | i1 i1 f4
+    i2 | i2 i2 f4
+    i4 | i4 i4 f4
+    i8 | i8 i8 f4
+    f2 | f2 f2 f2
+    f4 | f4 f4 f4
+    f8 | f8 f8 f8
+"""
+
+
+def _read(table: str, columns: list[str]) -> dict[tuple[str, str], str]:
+    entries = {}
+    for line in table.strip().splitlines():
+        row, results = line.split("|")
+        for column, result in zip(columns, results.split(), strict=True):
+            entries[CODES[row.strip()], column] = CODES[result]
+    return entries
+
+
+SAME = _read(EQUALLY_STRONG, list(NAMES))
+RULES = [
+    (Strength.ARRAY, Strength.ARRAY, SAME),
+    (Strength.SCALAR, Strength.SCALAR, SAME),
+    (Strength.NUMBER, Strength.NUMBER, {pair: SAME[pair] for pair in itertools.product(NUMBERS, repeat=2)}),
+    (Strength.ARRAY, Strength.SCALAR, _read(ARRAY_WITH_SCALAR, list(NAMES))),
+    (Strength.ARRAY, Strength.NUMBER, _read(WITH_NUMBER, list(NUMBERS))),
+    (Strength.SCALAR, Strength.NUMBER, _read(WITH_NUMBER, list(NUMBERS))),
+]
+CASES = [
+    pytest.param((a, strong), (b, weak), wanted, id=f"{a}-{strong.name}-{b}-{weak.name}")
+    for strong, weak, table in RULES
+    for (a, b), wanted in table.items()
+]
+Side = tuple[str, Strength]
+
+
+def _operand(side: Side) -> object:
+    name, strength = side
+    if strength is Strength.NUMBER:
+        return NUMBERS[name]
+    return tensor(np.ones((2,) if strength is Strength.ARRAY else (), name))
+
+
+@pytest.mark.parametrize(("first", "second", "wanted"), CASES)
+def test_operands_promote_as_in_pytorch(first: Side, second: Side, wanted: str) -> None:
+    sides = [(np.dtype(name), strength) for name, strength in (first, second)]
+    assert result_type(sides) == wanted
+    assert result_type(reversed(sides)) == wanted
+    product = OPS["mul"](_operand(first), _operand(second))
+    assert product.dtype == product.numpy().dtype == wanted
+
+
+def test_promotion_is_commutative_and_keeps_equal_types() -> None:
+    for a, b in itertools.product(map(np.dtype, NAMES), repeat=2):
+        assert promote(a, b) == promote(b, a)
+        assert promote(a, a) == a
+
+
+def test_a_number_keeps_its_digits_beside_a_float64_array() -> None:
+    assert OPS["mul"](tensor(np.ones(1)), 0.1).numpy()[0] == 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_floats_stay_as_they_are_when_a_float_is_wanted(name: str) -> None:
+    assert to_float(np.dtype(name)) == (name if name.startswith("float") else "float32")
+
+
+@pytest.mark.parametrize("name", [*NAMES, np.float32, np.dtype(">f4"), "f8", float, int, bool])
+def test_a_known_element_type_is_found_in_native_order(name: object) -> None:
+    assert dtype_of(name).name in NAMES
+    assert dtype_of(name).isnative
+
+
+@pytest.mark.parametrize("name", ["flot32", "complex64", "object", "str", "uint32", "datetime64[s]", 3, "bfloat16"])
+def test_another_element_type_is_refused(name: object) -> None:
+    with pytest.raises(DTypeError, match="is not one of bool, uint8"):
+        dtype_of(name)
+
+
+def test_a_misspelt_element_type_gets_a_hint() -> None:
+    with pytest.raises(DTypeError, match="did you mean 'float32'"):
+        dtype_of("flot32")
