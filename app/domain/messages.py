@@ -56,12 +56,16 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """From the worker: metric rows as JSON text (each with its `seq`), and where the fit stands after them."""
+    """From the worker: metric rows as JSON text (each with its `seq`), and where the fit stands after them.
+
+    `best` says which step was the best so far, by which metric and value; None as long as none was.
+    """
 
     rows: list[str]
     step: int
     epoch: int
     latest: dict[str, Any]
+    best: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

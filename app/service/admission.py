@@ -58,6 +58,8 @@ def _check_memory(estimate: engine.FitEstimate) -> None:
     needed, budget = memory_needed(estimate.memory), memory_budget()
     if needed > budget:
         terms = ", ".join(f"{term} {size}" for term, size in estimate.memory.items())
-        detail = f"the fit needs about {needed} bytes of memory ({terms}); this server gives {budget}; use smaller batches"
+        detail = (
+            f"the fit needs about {needed} bytes of memory ({terms}); this server gives {budget}; use smaller batches"
+        )
         finding = Finding("/batch_size", "memory_exceeded", detail)
         raise TooLarge(detail, limit=budget, code="memory_exceeded", findings=[finding])

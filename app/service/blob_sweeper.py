@@ -50,7 +50,7 @@ class BlobSweeper:
             self._sweep()
 
     def discard_orphans(self) -> None:
-        """Delete what a server that died left behind: blobs that were stored, and no row committed. Call it at start."""
+        """Delete what a server that died left behind: blobs without a committed row. Call it at start."""
         with self._lock:
             with self._store.begin() as work:
                 referenced = work.blob_references.all()

@@ -91,7 +91,9 @@ class Checkpoints:
             if fit_id is not None and not work.fits.get(fit_id).terminal:
                 latest = work.checkpoints.latest(fit_id)
                 if latest is not None and latest.id == checkpoint_id:
-                    raise Conflict(f"fit {fit_id} would go on from this checkpoint; cancel the fit first", code="in_use")
+                    raise Conflict(
+                        f"fit {fit_id} would go on from this checkpoint; cancel the fit first", code="in_use"
+                    )
             work.checkpoints.delete(checkpoint_id)
             work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
 

@@ -52,7 +52,9 @@ class Events:
         after, left = terms.after, terms.events_max
         with self._wakes.watch(fit_id) as watch:
             while True:
-                reading = await asyncio.to_thread(self._read, fit_id, after, BATCH if left is None else min(BATCH, left))
+                reading = await asyncio.to_thread(
+                    self._read, fit_id, after, BATCH if left is None else min(BATCH, left)
+                )
                 for event in reading.events:
                     yield event
                     after = event.seq

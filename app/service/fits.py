@@ -145,7 +145,9 @@ class Fits:
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             if not fit.terminal:
-                raise Conflict(f"fit {fit_id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal")
+                raise Conflict(
+                    f"fit {fit_id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal"
+                )
             digests = [checkpoint.digest for checkpoint in work.checkpoints.kept(fit_id)]
             work.fits.delete(fit_id)
             work.after_commit(lambda: self._sweeper.discard(digests))
@@ -173,9 +175,7 @@ class Fits:
         definition = read_definition(graph if kept_graph is None else kept_graph.definition, "/graph")
         record = kept_graph or new_graph(definition, self._clock)
         rows = kept_rows or self._ingest(dataset, stored)
-        return _Parts(
-            Candidate(request, definition, rows, validation), record, kept_graph is None, kept_rows is None
-        )
+        return _Parts(Candidate(request, definition, rows, validation), record, kept_graph is None, kept_rows is None)
 
     def _ingest(self, document: Mapping[str, Any], stored: set[str]) -> DatasetRecord:
         with self._ingestion.open() as upload:
@@ -244,7 +244,9 @@ def _referred(pointer: str, prefix: str, thing_id: str, get: Any) -> Any:
             return get(thing_id)
         except NotFound as error:
             raise invalid([Finding(pointer, "not_found", error.detail)]) from error
-    raise invalid([Finding(pointer, "not_found", f"this is not the id of a thing that exists; such ids start with {prefix}_")])
+    raise invalid(
+        [Finding(pointer, "not_found", f"this is not the id of a thing that exists; such ids start with {prefix}_")]
+    )
 
 
 def _view(work: UnitOfWork, fit: FitRecord) -> FitView:

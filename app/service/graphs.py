@@ -1,6 +1,6 @@
 """Graphs: define, look at, compute."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import engine
@@ -59,7 +59,7 @@ class Graphs:
         with engine_faults():
             return engine.compute(definition, request)
 
-    def nodes(self, graph_id: str, *, backward: bool) -> "list[dict[str, Any]]":
+    def nodes(self, graph_id: str, *, backward: bool) -> Sequence[dict[str, Any]]:
         """Return the nodes in the order of execution, the backward ones after the forward ones."""
         definition = self._definition(graph_id)
         with engine_faults():

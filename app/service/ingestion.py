@@ -2,7 +2,7 @@
 
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.blobs.store import BlobStore, BlobWriter
@@ -23,7 +23,7 @@ class UploadTerms:
 
     format: str
     name: str | None = None
-    options: IngestOptions = IngestOptions()
+    options: IngestOptions = field(default_factory=IngestOptions)
 
 
 class Ingestion:

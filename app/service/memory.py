@@ -1,8 +1,7 @@
 """How much memory a fit may take on this machine."""
 
+import os
 from pathlib import Path
-
-import psutil
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 SHARE = 0.7
@@ -12,7 +11,7 @@ PROCESS_BYTES = 128 * 1024**2
 
 def memory_budget() -> int:
     """Return the bytes that fits may take: a share of what the machine, or the container, has."""
-    total = int(psutil.virtual_memory().total)
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit = CGROUP_LIMIT.read_text(encoding="ascii").strip()
     except OSError:

@@ -1,12 +1,13 @@
 """Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
-from app.store.unit_of_work import Store, UnitOfWork
+import orjson
+
+from app.store.unit_of_work import Store
 
 CHUNK = 5000
 SCAN_MAX = 200_000
@@ -32,13 +33,13 @@ class RowFilter:
         """Return what is left of a row, None if nothing is."""
         if self.passes_all:
             return body
-        row = json.loads(body)
+        row = orjson.loads(body)
         if row["step"] % self.every or self.split not in (None, row["split"]):
             return None
         if self.keys:
             row["values"] = {key: value for key, value in row["values"].items() if key in self.keys}
             row["nonfinite"] = {key: value for key, value in row["nonfinite"].items() if key in self.keys}
-        return json.dumps(row, separators=(",", ":"))
+        return orjson.dumps(row).decode()
 
 
 class MetricPage(NamedTuple):
@@ -58,65 +59,74 @@ class Metrics:
 
     def page(self, fit_id: str, after: int, limit: int, rows: RowFilter) -> MetricPage:
         """Return at most `limit` rows that follow `after` and pass; looks at `SCAN_MAX` rows at most."""
+        stored = self._last(fit_id)
         kept: list[str] = []
         last = after
-        with self._store.begin() as work:
-            work.fits.get(fit_id)
-            for seq, body in _scan(work, fit_id, after, limit if rows.passes_all else CHUNK):
-                passed = rows.apply(body)
-                last = seq
-                if passed is not None:
-                    kept.append(passed)
-                if len(kept) == limit or seq - after >= SCAN_MAX:
-                    break
-            return MetricPage(tuple(kept), last, work.events.last_metric_seq(fit_id) > last)
+        for seq, body in self._scan(fit_id, after, limit if rows.passes_all else CHUNK):
+            passed = rows.apply(body)
+            last = seq
+            if passed is not None:
+                kept.append(passed)
+            if len(kept) == limit or seq - after >= SCAN_MAX:
+                break
+        return MetricPage(tuple(kept), last, stored > last)
 
     def downsampled(self, fit_id: str, after: int, points: int, rows: RowFilter) -> MetricPage:
         """Return about `points` rows that follow `after`: of each stretch the rows with the extremes.
 
         Extremes are those of the first of `rows.keys`, or of the loss; a row that is not finite there counts as one.
         """
-        main = rows.keys[0] if rows.keys else MAIN
-        with self._store.begin() as work:
-            work.fits.get(fit_id)
-            last = work.events.last_metric_seq(fit_id)
-            total = max(0, last - after)
-            if total <= points:
-                bodies = dict(_scan(work, fit_id, after, CHUNK))
-            else:
-                share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
-                extremes = _Extremes(after, total, max(1, points // share), main)
-                for seq, body in _scan(work, fit_id, after, CHUNK):
-                    extremes.see(seq, body)
+        last = self._last(fit_id)
+        total = max(0, last - after)
+        if total <= points:
+            bodies = dict(self._scan(fit_id, after, CHUNK))
+        else:
+            share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
+            extremes = _Extremes(after, total, max(1, points // share), rows)
+            for seq, body in self._scan(fit_id, after, CHUNK):
+                extremes.see(seq, body)
+            with self._store.begin() as work:
                 bodies = work.events.metric_bodies(fit_id, extremes.seqs())
         passed = (rows.apply(bodies[seq]) for seq in sorted(bodies))
         return MetricPage(tuple(body for body in passed if body is not None), last, has_more=False)
+
+    def _last(self, fit_id: str) -> int:
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            return work.events.last_metric_seq(fit_id)
+
+    def _scan(self, fit_id: str, after: int, chunk: int) -> Iterator[tuple[int, str]]:
+        # A unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
+        while True:
+            with self._store.begin() as work:
+                rows = work.events.metric_rows(fit_id, after, chunk)
+            if not rows:
+                return
+            yield from rows
+            after = rows[-1][0]
 
 
 class _Extremes:
     """The lowest and the highest row of each bucket of each split, by sequence number."""
 
-    def __init__(self, after: int, total: int, buckets: int, key: str) -> None:
+    def __init__(self, after: int, total: int, buckets: int, rows: RowFilter) -> None:
         self._after = after
         self._total = total
         self._buckets = buckets
-        self._key = key
+        self._key = rows.keys[0] if rows.keys else MAIN
+        self._split = rows.split
         self._lowest: dict[tuple[str, int], tuple[float, int]] = {}
         self._highest: dict[tuple[str, int], tuple[float, int]] = {}
 
     def see(self, seq: int, body: str) -> None:
-        row: dict[str, Any] = json.loads(body)
+        row: dict[str, Any] = orjson.loads(body)
+        if self._split not in (None, row["split"]):
+            return
         value = row["values"].get(self._key, inf)
         entry = (inf if value is None else value, seq)
-        bucket = (row["split"], (seq - self._after - 1) * self._buckets // self._total)
+        bucket = (row["split"], min(seq - self._after - 1, self._total - 1) * self._buckets // self._total)
         self._lowest[bucket] = min(self._lowest.get(bucket, entry), entry)
         self._highest[bucket] = max(self._highest.get(bucket, entry), entry)
 
     def seqs(self) -> set[int]:
         return {seq for table in (self._lowest, self._highest) for _, seq in table.values()}
-
-
-def _scan(work: UnitOfWork, fit_id: str, after: int, chunk: int) -> Iterator[tuple[int, str]]:
-    while rows := work.events.metric_rows(fit_id, after, chunk):
-        yield from rows
-        after = rows[-1][0]

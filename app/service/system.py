@@ -14,7 +14,7 @@ import engine
 from app.domain.errors import AdjointError
 from app.domain.fit import CLAIMABLE, TERMINAL, FitState
 from app.service.wakes import Wakes
-from app.service.workforce import Workforce, WorkerStatus
+from app.service.workforce import WorkerStatus, Workforce
 from app.store.unit_of_work import Store
 
 DISTRIBUTION = "adjoint"
@@ -22,7 +22,7 @@ WAITING = frozenset(CLAIMABLE)
 WORKED_ON = frozenset(FitState) - TERMINAL - WAITING - {FitState.PAUSED}
 
 
-class NotReady(AdjointError):
+class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
     """The server is up and cannot do its work at present."""
 
     code = "not_ready"

@@ -1,4 +1,4 @@
-"""Wakes: tell those who wait for a fit that something new is stored. The database is the truth, a wake saves latency."""
+"""Wakes: tell those who watch a fit that something new is stored. The database is the truth; a wake saves latency."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ class Watch:
         self._woken = asyncio.Event()
 
     async def wait(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds for a wake since the last call (or since the watch began); tell if one came."""
+        """Wait at most `timeout` seconds for a wake since the last call, or the beginning; tell whether one came."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._woken.wait()

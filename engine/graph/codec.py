@@ -24,7 +24,7 @@ from engine.initializers import default_kind, resolve
 from engine.value import Shape
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
-COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses")
+COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses", "implicit_loss")
 SPELLINGS = ("nodes", "layers", "program")
 
 
@@ -75,9 +75,6 @@ def _read_leaves(document: Mapping[str, Any], reader: Reader, limits: GraphLimit
     constants = {}
     for key, value in _entries(document, "constants", reader, taken, limits):
         constants[key] = read_tensor(value, f"/constants/{escape(key)}", reader)
-    total = sum(math.prod(spec.shape) for spec in states["parameters"].values())
-    if total > limits.parameter_elements:
-        reader.fault("/parameters", "limit_exceeded", f"{total} parameters are more than {limits.parameter_elements}")
     return Definition(name, inputs, states["parameters"], states["buffers"], constants, (), (), ())
 
 
@@ -170,18 +167,26 @@ def _read_node(entry: Any, index: int, taken: dict[str, str], reader: Reader, li
         reader.fault(f"{pointer}/inputs", "limit_exceeded", f"a node has at most {limits.inputs_per_node} inputs")
         operands = ()
     for position, operand in enumerate(operands):
-        if not isinstance(operand, str | int | float | bool) or (isinstance(operand, int) and abs(operand) >= 2**63):
+        if not _is_operand(operand):
             reader.fault(f"{pointer}/inputs/{position}", "type_mismatch", "an input is the name of a value or a number")
-    good = tuple(o for o in operands if isinstance(o, str | int | float | bool))
+    good = tuple(operand for operand in operands if _is_operand(operand))
     attrs = reader.mapping(entry.get("attrs", {}), f"{pointer}/attrs")
     return NodeSpec(name, op, good, dict(attrs), pointer)
+
+
+def _is_operand(operand: Any) -> bool:
+    if isinstance(operand, int):
+        return abs(operand) < 2**63
+    return isinstance(operand, str) or (isinstance(operand, float) and math.isfinite(operand))
 
 
 def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimits) -> Definition:
     """Trace the draft, resolve outputs and losses, and return the finished definition."""
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
+    limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
     graph = probe(draft, limits).graph
     reader = Reader()
+    said = reader.typed(document.get("implicit_loss", False), bool, "/implicit_loss", "implicit_loss", False)
     losses = _references(document, "losses", graph, reader) or draft.losses
     outputs = _references(document, "outputs", graph, reader) or draft.outputs
     for index, reference in enumerate(losses):
@@ -191,14 +196,14 @@ def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimit
     reader.finish()
     if not outputs:
         outputs = losses or unused_values(draft)
-    implicit = not losses
-    if implicit:
-        scalars = [r for r in outputs if check_loss(graph.value(r)) is None]
-        losses = tuple(scalars) if len(scalars) == 1 else ()
-    finished = replace(draft, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit and bool(losses))
-    if not finished.nodes and not finished.outputs:
+    if not outputs:
         raise DocumentError([Finding("", "empty", "a graph needs at least one node")])
-    return finished
+    implicit = said
+    if not losses:
+        losses = tuple(r for r in outputs if check_loss(graph.value(r)) is None)
+        implicit = len(losses) == 1
+        losses = losses if implicit else ()
+    return replace(draft, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit)
 
 
 def _references(document: Mapping[str, Any], field: str, graph: Graph, reader: Reader) -> tuple[str, ...]:

@@ -59,9 +59,12 @@ class NodeSpec:
         return {**document, "attrs": _plain(self.attrs)} if self.attrs else document
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """A whole graph by names: inputs, parameters, buffers, constants, nodes in order, outputs and losses."""
+    """A whole graph by names: inputs, parameters, buffers, constants, nodes in order, outputs and losses.
+
+    Definitions are equal when their canonical forms are.
+    """
 
     name: str
     inputs: Mapping[str, InputSpec]
@@ -83,16 +86,24 @@ class Definition:
             "outputs": list(self.outputs),
             "losses": list(self.losses),
         }
+        if self.implicit_loss:
+            document["implicit_loss"] = True
         if self.buffers:
             document["buffers"] = {name: spec.to_json() for name, spec in self.buffers.items()}
         if self.constants:
             document["constants"] = {name: tensor_to_json(array) for name, array in self.constants.items()}
         return document
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Definition) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical form without its name: equal for equal graphs."""
-        document = {key: value for key, value in self.to_json().items() if key != "name"}
+        """SHA-256 of the canonical form without its name: equal for graphs that compute the same in the same way."""
+        document = {key: value for key, value in self.to_json().items() if key not in ("name", "implicit_loss")}
         text = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.errors import DocumentError, Finding
 from engine.value import Shape
+
+
+def reach(shape: Shape) -> int:
+    """Return the number of elements, taking an extent of 0 for 1: NumPy refuses the others' product even then."""
+    return math.prod(extent or 1 for extent in shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,18 @@ class GraphLimits:
         """Refuse a shape of too many axes or elements."""
         if len(shape) > self.rank:
             self._refuse(pointer, f"{what} has {len(shape)} axes; the limit is {self.rank}")
-        if math.prod(shape) > self.elements:
+        if min(shape, default=0) < 0:
+            self._refuse(pointer, f"{what} would have the shape {list(shape)}; no extent can be negative")
+        if reach(shape) > self.elements:
             self._refuse(pointer, f"{what} of shape {list(shape)} has more than {self.elements} elements")
+
+    def check_states(self, pointer: str, shapes: Iterable[Shape]) -> None:
+        """Refuse parameters and buffers that are too many elements together."""
+        total = sum(reach(shape) for shape in shapes)
+        if total > self.parameter_elements:
+            self._refuse(
+                pointer, f"parameters and buffers of {total} elements are more than {self.parameter_elements}"
+            )
 
     def check_count(self, pointer: str, what: str, count: int, limit: int) -> None:
         """Refuse more than `limit` of something."""

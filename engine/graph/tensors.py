@@ -11,7 +11,7 @@ import numpy as np
 from engine.documents import Reader, type_name
 from engine.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
 from engine.errors import EngineError
-from engine.graph.limits import LIMITS
+from engine.graph.limits import LIMITS, reach
 from engine.value import Array, Shape
 
 
@@ -132,7 +132,7 @@ def _as_shape(array: Array, shape: Shape, pointer: str, reader: Reader) -> Array
         detail = f"shape {list(shape)} needs {math.prod(shape)} numbers, got {array.size}"
         reader.fault(pointer, "shape_mismatch", detail)
         return np.zeros((), array.dtype)
-    if not array.size and math.prod(max(extent, 1) for extent in shape) > LIMITS.elements:
+    if not array.size and reach(shape) > LIMITS.elements:
         reader.fault(f"{pointer}/shape", "limit_exceeded", f"shape {list(shape)} is larger than the limit")
         return np.zeros((), array.dtype)
     return array.reshape(shape)

@@ -1,0 +1,31 @@
+"""How server and worker talk: messages as lines on a socket, and what the runner orders from the fork server."""
+
+from struct import Struct
+
+from app.domain.messages import Message, decode, encode
+
+ORDER = Struct("!ii")
+"""To the fork server: a worker's number, then FORK (its socket comes along) or KILL. Back: the number, then how it
+ended: its exit code, or minus the signal that killed it."""
+
+FORK = 1
+KILL = 2
+
+
+def to_line(message: Message) -> bytes:
+    """Spell `message` as one line; JSON leaves no line break in it."""
+    return encode(message) + b"\n"
+
+
+class LineReader:
+    """Puts messages together from bytes as they arrive, in pieces of any size."""
+
+    def __init__(self) -> None:
+        """Start between two messages."""
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Return the messages that `data` completes; BadMessage if one of them is none."""
+        self._rest += data
+        *lines, self._rest = self._rest.split(b"\n")
+        return [decode(bytes(line)) for line in lines]

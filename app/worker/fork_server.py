@@ -1,0 +1,123 @@
+"""The process that workers are forked from: it has NumPy and the engine loaded, so a worker is up in milliseconds.
+
+The runner starts it as `python -m app.worker.fork_server`, a socket as its standard input, and the environment as
+workers need it. It ends when the other end of that socket does, however the server ended, and takes them along.
+
+`multiprocessing`'s fork server would load the server's main module into every worker, needs the environment of the
+whole server changed while it starts, and leaves a folder and a second helper process behind when the server is killed.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.domain.wire import FORK, KILL, ORDER
+from app.worker import process
+
+FORK_FAILED = os.EX_OSERR
+
+
+class ForkServer:
+    """Forks, kills and buries workers, each known by the number that the runner gave it."""
+
+    def __init__(self, orders: socket.socket) -> None:
+        """Take orders from `orders`, and report on it how workers ended."""
+        self._orders = orders
+        self._numbers: dict[int, int] = {}
+
+    def serve(self) -> None:
+        """Work until the runner is gone."""
+        with _child_exits() as exits:
+            while True:
+                ready, _, _ = select.select([self._orders, exits], [], [])
+                if exits in ready:
+                    exits.recv(4096)
+                    self._bury()
+                if self._orders in ready and not self._obey():
+                    return
+
+    def _obey(self) -> bool:
+        """Carry out one order; False when there will be no more."""
+        order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, 1)
+        while order and len(order) < ORDER.size:
+            order += self._orders.recv(ORDER.size - len(order))
+        if not order:
+            return False
+        number, what = ORDER.unpack(order)
+        if what == FORK:
+            self._fork(number, socket.socket(fileno=channels[0]))
+        elif what == KILL:
+            for pid in [pid for pid, known in self._numbers.items() if known == number]:
+                os.kill(pid, signal.SIGKILL)
+        return True
+
+    def _fork(self, number: int, channel: socket.socket) -> None:
+        parent = os.getpid()
+        with channel:
+            try:
+                pid = os.fork()
+            except OSError:
+                self._report(number, FORK_FAILED)
+                return
+            if pid == 0:
+                self._become_worker(channel, parent)
+            self._numbers[pid] = number
+
+    def _become_worker(self, channel: socket.socket, parent: int) -> None:
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            # Else the runner would not notice the end of the fork server as long as a worker lives.
+            self._orders.close()
+            process.run(channel, parent)
+        finally:
+            os._exit(process.BROKEN)
+
+    def _bury(self) -> None:
+        while self._numbers:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._report(self._numbers.pop(pid), os.waitstatus_to_exitcode(status))
+
+    def _report(self, number: int, status: int) -> None:
+        self._orders.sendall(ORDER.pack(number, status))
+
+
+@contextmanager
+def _child_exits() -> Iterator[socket.socket]:
+    """Yield a socket that becomes readable when a child process ends."""
+    readable, writable = socket.socketpair()
+    with readable, writable:
+        writable.setblocking(False)
+        signal.set_wakeup_fd(writable.fileno(), warn_on_full_buffer=False)
+        # With the default handler nothing would be written.
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        try:
+            yield readable
+        finally:
+            signal.set_wakeup_fd(-1)
+
+
+def main() -> None:
+    """Serve the runner at the other end of standard input."""
+    # A service manager sends SIGTERM to every process it knows of; when to stop is for the server to say.
+    for unwanted in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(unwanted, signal.SIG_IGN)
+    orders = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    # What is loaded stays where it is: a collection in a worker would otherwise copy the pages that it shares.
+    gc.collect()
+    gc.freeze()
+    ForkServer(orders).serve()
+
+
+if __name__ == "__main__":
+    main()
+    os._exit(0)

@@ -1,0 +1,104 @@
+"""What a worker tells the server: rows in small batches, and checkpoints as files in its staging folder."""
+
+import hashlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import engine
+from app.domain.messages import CheckpointWritten, Failed, Finished, Message, Points
+from app.domain.wire import to_line
+from app.worker.control import ORPHANED
+
+ROWS_SECONDS = 0.05
+"""How long rows may gather. The first one goes at once."""
+
+STANDING_SECONDS = 1.0
+"""How long the server may not know the step, where no row is recorded."""
+
+
+class Recorder:
+    """Sends to the server, in order; safe to use from the fit's thread and the control's.
+
+    Blocks when the server does not keep up, which holds the fit back. Ends the process if the server is gone.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        """Send over `channel`."""
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._rows: list[str] = []
+        self._standing: Points | None = None
+        self._sent_at = float("-inf")
+
+    def send(self, message: Message) -> None:
+        """Send `message`, after the rows that were added before it."""
+        with self._lock:
+            self._send_points()
+            self._send(message)
+
+    def send_last(self, message: Finished | Failed) -> None:
+        """Send the verdict. A worker says nothing after it."""
+        self.send(message)
+
+    def add(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
+        """Take the rows of a step, and where the fit stands after it."""
+        rows = [point.to_json() for point in points]
+        with self._lock:
+            self._rows += rows
+            self._standing = Points([], fit.step, fit.epoch, dict(fit.latest), fit.best)
+            if self._overdue():
+                self._send_points()
+
+    def flush_overdue(self) -> None:
+        """Send rows that waited long enough, for when the next step takes its time."""
+        # Not waiting for the lock: its holder may be waiting for the server, and a control message must get through.
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._overdue():
+                    self._send_points()
+            finally:
+                self._lock.release()
+
+    def checkpoint(self, fit: engine.Fit, staging: Path) -> None:
+        """Write the state of `fit` to a file in `staging` that is complete and on the disk when it is announced."""
+        path = staging / f"step-{fit.step}.safetensors"
+        partial = path.with_suffix(".partial")
+        fit.snapshot().save(partial)
+        partial.rename(path)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+        self.send(
+            CheckpointWritten(
+                path=str(path),
+                step=fit.step,
+                epoch=fit.epoch,
+                metric_seq=fit.seq,
+                metrics=dict(fit.latest),
+                digest=digest,
+                size_bytes=size,
+                is_best=fit.improved,
+            )
+        )
+
+    def _overdue(self) -> bool:
+        patience = ROWS_SECONDS if self._rows else STANDING_SECONDS
+        return time.monotonic() - self._sent_at >= patience
+
+    def _send_points(self) -> None:
+        if self._standing is None:
+            return
+        standing, self._standing = self._standing, None
+        rows, self._rows = self._rows, []
+        self._send(Points(rows, standing.step, standing.epoch, standing.latest, standing.best))
+        self._sent_at = time.monotonic()
+
+    def _send(self, message: Message) -> None:
+        try:
+            self._channel.sendall(to_line(message))
+        except OSError:
+            os._exit(ORPHANED)
