@@ -14,7 +14,7 @@ from engine.graph.definition import Definition, InputSpec
 from engine.graph.graph import bind_dims
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
-from engine.model import Model, at_precision
+from engine.model import Form, at_precision
 from engine.plan import Plan
 from engine.recipe import Recipe
 from engine.training import metric_operands, plan_training, trained_parameters
@@ -68,6 +68,7 @@ def check_fit(
     definition = at_precision(definition, recipe.precision)
     batches = _batches(recipe, next(iter(fed.values())).rows, reader)
     reader.finish()
+    _check_fixed_batch(definition, batches, _held_out_rows(batches, fed, held), reader)
     _check_classes(definition, {**fed}, reader)
     _check_classes(definition, {**held}, reader)
     reader.finish()
@@ -139,6 +140,25 @@ def _batches(recipe: Recipe, rows: int, reader: Reader) -> Batches:
     return batches
 
 
+def _held_out_rows(batches: Batches, fed: Mapping[str, ColumnInfo], held: Mapping[str, ColumnInfo]) -> int:
+    rows = next(iter(fed.values())).rows
+    return next(iter(held.values())).rows if held else rows - len(batches.rows)
+
+
+def _check_fixed_batch(definition: Definition, batches: Batches, held_out: int, reader: Reader) -> None:
+    """Check that every batch has the number of rows that a graph without a named leading extent takes."""
+    fixed = next((spec.shape[0] for spec in definition.inputs.values() if isinstance(spec.shape[0], int)), None)
+    if fixed is None:
+        return
+    takes = f"the graph takes batches of exactly {fixed} rows"
+    if batches.batch_size != fixed:
+        reader.fault("/batch_size", "shape_mismatch", f"{takes}; set batch_size to that, and drop_last to true")
+    elif len(batches.rows) % batches.batch_size and not batches.drop_last:
+        reader.fault("/drop_last", "shape_mismatch", f"{takes}, and the last batch is shorter; set drop_last to true")
+    elif held_out % batches.batch_size:
+        reader.fault("/validation", "shape_mismatch", f"{takes}, which {held_out} validation rows do not divide into")
+
+
 def _check_classes(definition: Definition, fed: dict[str, ColumnInfo], reader: Reader) -> None:
     """Check that class indices fed straight to a classification loss lie in the range of its logits."""
     operands = metric_operands(definition)
@@ -166,17 +186,12 @@ def _check_classes(definition: Definition, fed: dict[str, ColumnInfo], reader: R
 def _plan(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], rows: int, reader: Reader) -> Plan:
     dims = _bind(definition, fed, rows, "/batch_size", reader)
     reader.finish()
-    fixed = [spec.shape[0] for spec in definition.inputs.values() if isinstance(spec.shape[0], int)]
-    if fixed and fixed[0] != rows:
-        detail = f"the graph takes batches of exactly {fixed[0]} rows; set batch_size to that, and drop_last to true"
-        reader.fault("/batch_size", "shape_mismatch", detail)
-        reader.finish()
     try:
         trained = trained_parameters(definition, dims)
         if not trained:
             reader.fault("/graph", "nothing_to_train", "no loss depends on a trainable parameter")
             reader.finish()
-        model = Model(definition, trained, recipe.optimizer, recipe.seed)
+        model = Form(definition, trained, recipe.optimizer)
         return plan_training(
             model, dims, recipe.optimizer, recipe.clip, recipe.metrics, norms=recipe.record.gradient_norms
         )

@@ -8,6 +8,7 @@ optimizer state under `optimizer:`; the cursor and everything else is JSON under
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ DTYPES = {
 }  # fmt: skip
 CODES = {name: code for code, name in DTYPES.items()}
 HEADER_LIMIT = 100 * 2**20
+RANK_LIMIT = 64
 FORMAT = "adjoint-checkpoint/1"
 BUFFER, OPTIMIZER = "buffer:", "optimizer:"
 
@@ -61,11 +63,11 @@ class Checkpoint:
             CheckpointError: the file is damaged, or is no safetensors file.
         """
         tensors, metadata = read_tensors(path)
-        try:
-            header = json.loads(metadata.get("adjoint", "{}"))
-        except json.JSONDecodeError as error:
-            raise CheckpointError("the checkpoint's metadata is not JSON") from error
-        checkpoint = cls({}, cursor=header.get("cursor", {}), meta=header.get("meta", {}))
+        header = _read_object(metadata.get("adjoint", "{}"), "the checkpoint's metadata")
+        cursor, meta = header.get("cursor", {}), header.get("meta", {})
+        if not isinstance(cursor, dict) or not isinstance(meta, dict):
+            raise CheckpointError("the checkpoint's cursor or meta is not a JSON object")
+        checkpoint = cls({}, cursor=cursor, meta=meta)
         for name, array in tensors.items():
             if name.startswith(BUFFER):
                 checkpoint.buffers[name.removeprefix(BUFFER)] = array
@@ -102,13 +104,10 @@ def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
         if size < 8 or length > min(size - 8, HEADER_LIMIT):
             raise CheckpointError(f"header length {length} does not fit a file of {size} bytes")
         text = file.read(length)
-    try:
-        header = json.loads(text, object_pairs_hook=_unique)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise CheckpointError("the header is not JSON") from error
-    if not isinstance(header, dict):
-        raise CheckpointError("the header is not a JSON object")
+    header = _read_object(text, "the header")
     metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise CheckpointError("__metadata__ must be an object of strings")
     data = np.memmap(path, np.uint8, "r", offset=8 + length) if size > 8 + length else np.empty(0, np.uint8)
     tensors = {name: _tensor(name, entry, data) for name, entry in header.items()}
     covered = sorted(entry["data_offsets"] for entry in header.values())
@@ -116,6 +115,16 @@ def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     if any(start != before for (start, _), before in zip(covered, ends, strict=False)) or ends[-1] != data.size:
         raise CheckpointError("the tensors overlap, leave gaps, or do not fill the file")
     return tensors, metadata
+
+
+def _read_object(text: str | bytes, what: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{what} is not JSON") from error
+    if not isinstance(document, dict):
+        raise CheckpointError(f"{what} is not a JSON object")
+    return document
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -131,9 +140,8 @@ def _tensor(name: str, entry: Any, data: Array) -> Array:
         good = all(type(n) is int and n >= 0 for n in (*shape, start, end))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the entry of tensor {name[:64]!r} is malformed") from error
-    size = dtype.itemsize
-    for extent in shape:
-        size *= extent
-    if not good or end - start != size or end > data.size:
+    if not good or end - start != dtype.itemsize * math.prod(shape) or end > data.size:
         raise CheckpointError(f"the byte range of tensor {name[:64]!r} does not fit its shape or the file")
+    if len(shape) > RANK_LIMIT or math.prod(extent or 1 for extent in shape) >= 2**48:
+        raise CheckpointError(f"the shape of tensor {name[:64]!r} is larger than an array can be")
     return np.frombuffer(data[start:end].tobytes() if start % dtype.itemsize else data[start:end], dtype).reshape(shape)

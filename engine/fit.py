@@ -19,7 +19,7 @@ from engine.model import Model, at_precision
 from engine.numerics import fingerprint
 from engine.plan import NumpyExecutor
 from engine.recipe import Recipe
-from engine.training import SQUARED_NORM, plan_evaluation, plan_training, trained_parameters
+from engine.training import KEY, RATE, SQUARED_NORM, plan_evaluation, plan_training, trained_parameters
 from engine.value import Array
 
 Columns = Mapping[str, Array]
@@ -169,11 +169,14 @@ class Fit:
         self.model.restore(checkpoint)
         try:
             self._cursor = _Cursor(
-                int(cursor["step"]), int(cursor["seq"]), float.fromhex(cursor["epoch_loss"]), int(cursor["epoch_rows"])
+                _count(cursor["step"]),
+                _count(cursor["seq"]),
+                float.fromhex(cursor["epoch_loss"]),
+                _count(cursor["epoch_rows"]),
             )
             self.latest = {name: float.fromhex(value) for name, value in cursor["latest"].items()}
             self.best = cursor["best"] and {**cursor["best"], "value": float.fromhex(cursor["best"]["value"])}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise CheckpointError(f"the checkpoint's cursor is incomplete ({error})") from error
         self._order = self._batches.order(self.step // self.steps_per_epoch)
 
@@ -200,8 +203,8 @@ class Fit:
         executor = self._executor(self._columns, len(rows), training=True)
         recipe, step = self.recipe, self._cursor.step
         rate = recipe.schedule.rate(recipe.optimizer.lr, epoch=epoch, step=step)
-        executor.inputs["lr"][...] = rate
-        executor.inputs["key"][...] = (recipe.seed, step)
+        executor.inputs[RATE][...] = rate
+        executor.inputs[KEY][...] = (recipe.seed, step)
         feed_rows(executor, self._columns, rows)
         executor.run()
         values = {"loss": executor.outputs["loss"].item()}
@@ -252,6 +255,12 @@ class _Cursor:
     seq: int = 0
     epoch_loss: float = 0.0
     epoch_rows: int = 0
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{str(value)[:40]!r} is no count")
+    return value
 
 
 def _root(square: float) -> float:

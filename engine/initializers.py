@@ -21,6 +21,9 @@ Fan = Literal["fan_in", "fan_out"]
 Nonlinearity = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
 Draw = Callable[..., Array]
 
+RAREST = 1e-3
+"""Least probability of a range for which drawing again until a number lies in it is quick enough."""
+
 INITIALIZERS: dict[str, Draw] = {}
 """Every initialiser by its kind."""
 
@@ -35,7 +38,8 @@ def initialize(kind: Mapping[str, Any], name: str, shape: Shape, dtype: DType, s
     """Make the first value of the parameter `name` as `kind` ({"kind": ..., options}) says."""
     draw, options = resolve(kind)
     generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, crc32(name.encode())]))
-    return np.asarray(draw(generator, shape, **options)).astype(dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(draw(generator, shape, **options)).astype(dtype)
 
 
 def resolve(kind: Mapping[str, Any]) -> tuple[Draw, dict[str, Any]]:
@@ -93,6 +97,8 @@ def constant(generator: np.random.Generator, shape: Shape, *, value: float) -> A
 @initializer
 def uniform(generator: np.random.Generator, shape: Shape, *, low: float = 0.0, high: float = 1.0) -> Array:
     """Uniform between `low` and `high`."""
+    if not 0 <= high - low < math.inf:
+        raise AttributeValueError(f"uniform needs low <= high, both finite, got {low} and {high}")
     return generator.uniform(low, high, shape)
 
 
@@ -100,6 +106,11 @@ def uniform(generator: np.random.Generator, shape: Shape, *, low: float = 0.0, h
 def normal(generator: np.random.Generator, shape: Shape, *, mean: float = 0.0, std: float = 1.0) -> Array:
     """Normal with `mean` and standard deviation `std`."""
     return generator.standard_normal(shape) * std + mean
+
+
+def _mass(mean: float, std: float, low: float, high: float) -> float:
+    """Return the probability that a normal number lies between `low` and `high`."""
+    return (math.erf((high - mean) / std / math.sqrt(2)) - math.erf((low - mean) / std / math.sqrt(2))) / 2
 
 
 @initializer
@@ -115,8 +126,10 @@ def truncated_normal(
     """Normal, drawn again until it lies between `low` and `high`."""
     if not low < high:
         raise AttributeValueError(f"truncated_normal needs low < high, got {low} and {high}")
-    if high < mean - 6 * std or low > mean + 6 * std:
-        raise AttributeValueError("truncated_normal: low..high lies more than six deviations from the mean")
+    if not std > 0 or _mass(mean, std, low, high) < RAREST:
+        raise AttributeValueError(
+            f"truncated_normal: normal numbers of mean {mean} and deviation {std} hardly ever lie in {low}..{high}"
+        )
     draw = generator.standard_normal(shape) * std + mean
     outside = (draw < low) | (draw > high)
     while outside.any():
@@ -129,7 +142,7 @@ def truncated_normal(
 def xavier_uniform(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
     """Uniform within scale * sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
     bound = scale * math.sqrt(6 / max(sum(fans(shape)), 1))
-    return generator.uniform(-bound, bound, shape)
+    return uniform(generator, shape, low=-bound, high=bound)
 
 
 @initializer
@@ -149,7 +162,7 @@ def kaiming_uniform(
 ) -> Array:
     """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
     bound = gain(nonlinearity, a) * math.sqrt(3 / max(fans(shape)[mode == "fan_out"], 1))
-    return generator.uniform(-bound, bound, shape)
+    return uniform(generator, shape, low=-bound, high=bound)
 
 
 @initializer

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from engine.documents import Reader, escape
-from engine.errors import DocumentError, Finding
+from engine.errors import DocumentError, EngineError, Finding
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph, bind_dims, build
+from engine.graph.limits import LIMITS
 from engine.graph.tensors import read_tensor
 from engine.initializers import initialize
-from engine.plan import NumpyExecutor, make_plan
+from engine.plan import NumpyExecutor, Plan, make_plan
+from engine.training import KEY
 from engine.value import Array, Value
 
 WANTS = ("outputs", "gradients")
@@ -37,6 +39,7 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
         DocumentError: with pointers into the request.
     """
     reader = Reader()
+    request = reader.mapping(request, "")
     reader.fields(request, "", FIELDS)
     wants = [want for want in reader.sequence(request.get("want", list(WANTS)), "/want") if _known_want(want, reader)]
     seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
@@ -50,10 +53,13 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
         for table in ("parameters", "buffers")
     }
     reader.finish()
-    _fill(definition, state, seed)
     dims = bind_dims(definition, {name: array.shape for name, array in inputs.items()})
     graph = build(definition, dims, training=training)
-    return _run(graph, {**inputs, "key": np.array([seed, 0])}, {**state["buffers"], **state["parameters"]}, wants)
+    plan, gradients = _planned(graph, wants)
+    LIMITS.check_count("", "bytes of memory", plan.peak_bytes, LIMITS.compute_bytes)
+    _fill(definition, state, seed)
+    results = _run(plan, {**inputs, KEY: np.array([seed, 0])}, {**state["buffers"], **state["parameters"]})
+    return _answer(definition, wants, gradients, results)
 
 
 def _known_want(want: Any, reader: Reader) -> bool:
@@ -88,8 +94,8 @@ def _fill(definition: Definition, state: dict[str, dict[str, Array]], seed: int)
         raise DocumentError(findings)
 
 
-def _run(graph: Graph, inputs: Mapping[str, Array], state: Mapping[str, Array], wants: list[str]) -> dict[str, Any]:
-    leaves: dict[str, Value] = {**graph.buffers, **graph.parameters}
+def _planned(graph: Graph, wants: list[str]) -> tuple[Plan, list[str]]:
+    """Plan what is wanted; also return the names of the parameters whose gradients were asked for."""
     wanted: dict[str, Value] = dict(graph.outputs) if "outputs" in wants else {}
     wanted.update({LOSS + name: value for name, value in graph.losses.items()})
     gradients: dict[str, Value | None] = {}
@@ -98,17 +104,27 @@ def _run(graph: Graph, inputs: Mapping[str, Array], state: Mapping[str, Array], 
             raise DocumentError([Finding("/want", "no_loss", "the graph has no loss to take gradients of")])
         gradients = graph.gradients(graph.total_loss(), graph.parameters)
         wanted.update({GRADIENT + name: value for name, value in gradients.items() if value is not None})
-    plan = make_plan({**graph.inputs, "key": graph.key}, leaves, wanted, {})
-    executor = NumpyExecutor(
-        plan, {name: np.ascontiguousarray(state[name]).reshape(state[name].shape) for name in leaves}
-    )
+    plan = make_plan({**graph.inputs, KEY: graph.key}, {**graph.buffers, **graph.parameters}, wanted, {})
+    return plan, list(gradients)
+
+
+def _run(plan: Plan, inputs: Mapping[str, Array], state: Mapping[str, Array]) -> dict[str, Array]:
+    executor = NumpyExecutor(plan, {n: np.ascontiguousarray(state[n]).reshape(state[n].shape) for n in plan.state})
     for name, array in inputs.items():
         executor.inputs[name][...] = array
-    executor.run()
-    results = {name: array.copy() for name, array in executor.outputs.items()}
-    answer: dict[str, Any] = {"losses": {name: results[LOSS + name].item() for name in graph.definition.losses}}
+    try:
+        executor.run()
+    except EngineError as error:  # an index out of range, which only the numbers show
+        raise DocumentError([Finding("/inputs", error.code, str(error))]) from error
+    return {name: array.copy() for name, array in executor.outputs.items()}
+
+
+def _answer(
+    definition: Definition, wants: list[str], gradients: list[str], results: Mapping[str, Array]
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {"losses": {name: results[LOSS + name].item() for name in definition.losses}}
     if "outputs" in wants:
-        answer["outputs"] = {name: results[name] for name in graph.definition.outputs}
+        answer["outputs"] = {name: results[name] for name in definition.outputs}
     if "gradients" in wants:
         answer["gradients"] = {name: results.get(GRADIENT + name) for name in gradients}
     return answer

@@ -79,53 +79,62 @@ def at_precision(definition: Definition, precision: str) -> Definition:
     )
 
 
-class Model:
-    """The arrays of a model. `arrays` are what plans work on; `parameters` and `buffers` are named windows on them."""
+class Form:
+    """Which arrays a model in training has, and which of them its parameters and buffers are; no memory yet."""
 
-    def __init__(self, definition: Definition, trained: Iterable[str], optimizer: Optimizer | None, seed: int) -> None:
-        """Initialise every array.
+    def __init__(self, definition: Definition, trained: Iterable[str], optimizer: Optimizer | None) -> None:
+        """Lay the arrays out.
 
         Args:
             definition: the graph.
             trained: names of the parameters that an optimizer moves; the others keep their value.
             optimizer: what needs slots beside the trained parameters, or None.
-            seed: where the initial values come from.
         """
         self.definition = definition
         trained = set(trained)
         self.flats = lay_out({n: s for n, s in definition.parameters.items() if n in trained})
-        self.arrays: dict[str, Array] = {}
-        self.parameters: dict[str, Array] = {}
-        self.buffers: dict[str, Array] = {}
         self.slots: dict[str, dict[str, Spec]] = {}
+        self.specs: dict[str, Spec] = {}
         for flat in self.flats:
-            self.arrays[flat.name] = np.zeros(flat.size, flat.dtype)
-            self.parameters.update(flat.views(self.arrays[flat.name]))
-            self.slots[flat.name] = optimizer.slots(Spec((flat.size,), flat.dtype)) if optimizer else {}
-            for slot, spec in self.slots[flat.name].items():
-                self.arrays[f"{slot}:{flat.name}"] = np.zeros(spec.shape, spec.dtype)
+            vector = Spec((flat.size,), flat.dtype)
+            self.slots[flat.name] = optimizer.slots(vector) if optimizer else {}
+            self.specs[flat.name] = vector
+            self.specs.update({f"{slot}:{flat.name}": spec for slot, spec in self.slots[flat.name].items()})
         for name, state in definition.parameters.items():
             if name not in trained:
-                self.parameters[name] = self.arrays[f"parameter:{name}"] = np.zeros(state.shape, state.dtype)
+                self.specs[f"parameter:{name}"] = Spec(state.shape, state.dtype)
         for name, state in definition.buffers.items():
-            self.buffers[name] = self.arrays[f"buffer:{name}"] = np.zeros(state.shape, state.dtype)
-        self.parameters = {name: self.parameters[name] for name in definition.parameters}
+            self.specs[f"buffer:{name}"] = Spec(state.shape, state.dtype)
+
+    def values(self) -> tuple[dict[str, Value], dict[str, Value], dict[str, Value]]:
+        """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing."""
+        trained = {flat.name for flat in self.flats}
+        leaves = {n: Value(s.shape, s.dtype, None, name=n, requires_grad=n in trained) for n, s in self.specs.items()}
+        parameters = {n: leaves[f"parameter:{n}"] for n in self.definition.parameters if f"parameter:{n}" in leaves}
+        for flat in self.flats:
+            parameters.update(flat.values(leaves[flat.name]))
+        buffers = {name: leaves[f"buffer:{name}"] for name in self.definition.buffers}
+        return leaves, parameters, buffers
+
+
+class Model(Form):
+    """The arrays of a model. `arrays` are what plans work on; `parameters` and `buffers` are named windows on them."""
+
+    def __init__(self, definition: Definition, trained: Iterable[str], optimizer: Optimizer | None, seed: int) -> None:
+        """Lay out and initialise every array; `seed` is where the first values come from (see `Form` for the rest)."""
+        super().__init__(definition, trained, optimizer)
+        self.arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in self.specs.items()}
+        windows = {n: self.arrays[f"parameter:{n}"] for n in definition.parameters if f"parameter:{n}" in self.arrays}
+        for flat in self.flats:
+            windows.update(flat.views(self.arrays[flat.name]))
+        self.parameters = {name: windows[name] for name in definition.parameters}
+        self.buffers = {name: self.arrays[f"buffer:{name}"] for name in definition.buffers}
         self._initialize(seed)
 
     def _initialize(self, seed: int) -> None:
         for specs, arrays in ((self.definition.parameters, self.parameters), (self.definition.buffers, self.buffers)):
             for name, spec in specs.items():
                 arrays[name][...] = initialize(spec.init, name, spec.shape, spec.dtype, seed)
-
-    def values(self) -> tuple[dict[str, Value], dict[str, Value], dict[str, Value]]:
-        """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing."""
-        trained = {flat.name for flat in self.flats}
-        leaves = {n: Value(a.shape, a.dtype, None, name=n, requires_grad=n in trained) for n, a in self.arrays.items()}
-        parameters = {name: leaf for name in self.parameters if (leaf := leaves.get(f"parameter:{name}")) is not None}
-        for flat in self.flats:
-            parameters.update(flat.values(leaves[flat.name]))
-        buffers = {name: leaves[f"buffer:{name}"] for name in self.buffers}
-        return leaves, parameters, buffers
 
     def snapshot(self) -> Checkpoint:
         """Copy everything into a checkpoint; slots as long as a vector are cut into one array a parameter."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from engine.checkpoint import Checkpoint
+from engine.dtypes import is_float
 from engine.errors import DataError, DocumentError, Finding, nearest
 from engine.graph.definition import Definition
-from engine.graph.graph import bind_dims
+from engine.graph.graph import Graph, bind_dims
 from engine.graph.limits import LIMITS
-from engine.graph.probe import probe
+from engine.graph.probe import Probe, probe
 from engine.graph.simplify import reachable
+from engine.graph.tensors import misfit
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
 from engine.training import plan_evaluation
@@ -28,7 +31,9 @@ class Predictor:
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = Model(self.definition, (), None, 0)
         self.model.restore(checkpoint, optimizer=False)
-        self.inputs = _needed_inputs(self.definition)
+        probed = probe(self.definition, LIMITS)
+        self.inputs = _needed_inputs(probed.graph)
+        self._by_row = _inputs_by_row(probed, self.inputs)
         self._executors: dict[tuple[tuple[str, tuple[int, ...]], ...], NumpyExecutor] = {}
 
     def predict(self, inputs: Mapping[str, Array], chunk: int = 256) -> dict[str, Array]:
@@ -36,20 +41,23 @@ class Predictor:
 
         Args:
             inputs: an array for each input that the outputs depend on, with one leading extent for the rows.
-            chunk: rows that are computed at a time; the result does not depend on it beyond rounding.
+            chunk: rows that are computed at a time; the result does not depend on it beyond rounding. Where an output
+                has no axis of rows in front, or one more behind, all rows are computed at once.
 
         Returns:
-            each output; those with the rows in front are joined over all chunks.
+            each output, joined over all chunks.
 
         Raises:
             DocumentError: a missing, unknown or ill-shaped input, with its pointer.
         """
         arrays = self._checked(inputs)
-        rows = len(next(iter(arrays.values()))) if arrays else 0
-        starts = range(0, rows, chunk) if rows > chunk else (0,)
-        parts = [self._run({n: a[s : s + chunk] if arrays else a for n, a in arrays.items()}) for s in starts]
-        if len(parts) == 1:
-            return parts[0]
+        rows = max((len(arrays[name]) for name in self._by_row), default=0)
+        if rows <= chunk:
+            return self._run(arrays)
+        parts = [
+            self._run({name: a[start : start + chunk] if name in self._by_row else a for name, a in arrays.items()})
+            for start in range(0, rows, chunk)
+        ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -71,11 +79,11 @@ class Predictor:
         for name in self.inputs:
             spec = self.definition.inputs[name]
             array = np.asarray(inputs[name])
-            if array.dtype.kind == "f" and spec.dtype.kind in "iu" and not np.array_equal(array, np.trunc(array)):
-                raise DocumentError(
-                    [Finding(f"/inputs/{name}", "dtype_mismatch", f"fractions do not fit {spec.dtype.name}")]
-                )
-            arrays[name] = array.astype(spec.dtype)
+            reason = None if is_float(spec.dtype) else misfit(array, spec.dtype)
+            if reason:
+                raise DocumentError([Finding(f"/inputs/{name}", "dtype_mismatch", reason)])
+            with np.errstate(all="ignore"):
+                arrays[name] = array.astype(spec.dtype)
         bind_dims(self.definition, {name: array.shape for name, array in arrays.items()})
         return arrays
 
@@ -112,11 +120,22 @@ def _before_losses(definition: Definition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _needed_inputs(definition: Definition) -> tuple[str, ...]:
-    graph = probe(definition, LIMITS).graph
+def _needed_inputs(graph: Graph) -> tuple[str, ...]:
+    if not graph.outputs:
+        raise DataError("the graph has no outputs to predict")
     leaves = {id(value) for node in reachable(list(graph.outputs.values())) for value in node.inputs or ()}
     leaves |= {id(value) for value in graph.outputs.values()}
-    needed = tuple(name for name, value in graph.inputs.items() if id(value) in leaves)
-    if not definition.outputs:
-        raise DataError("the graph has no outputs to predict")
-    return needed
+    return tuple(name for name, value in graph.inputs.items() if id(value) in leaves)
+
+
+def _inputs_by_row(probed: Probe, needed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the inputs that can be cut into chunks of rows: none, unless every output is made row by row."""
+    definition = probed.graph.definition
+    shapes = [definition.inputs[name].shape for name in needed]
+    rows = next((shape[0] for shape in shapes if shape and isinstance(shape[0], str)), None)
+    for shape in (*shapes, *(probed.shape(output) for output in definition.outputs)):
+        if any(isinstance(extent, str) and rows in re.split(r"[*+-]", extent) for extent in shape[1:]):
+            return ()
+    if any(shape[:1] != [rows] for shape in map(probed.shape, definition.outputs)):
+        return ()
+    return tuple(name for name in needed if definition.inputs[name].shape[:1] == (rows,))

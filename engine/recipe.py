@@ -84,15 +84,16 @@ def read_recipe(document: Mapping[str, Any]) -> Recipe:
         DocumentError: every fault found, each with its JSON pointer.
     """
     reader = Reader()
+    document = reader.mapping(document, "")
     reader.fields(document, "", FIELDS)
     get = document.get
     epochs = reader.typed(get("epochs"), int | None, "/epochs", "epochs")
     steps = reader.typed(get("steps"), int | None, "/steps", "steps")
-    if (epochs is None) == (steps is None) and "/epochs" not in [f.pointer for f in reader.findings]:
+    if (get("epochs") is None) == (get("steps") is None):
         reader.fault("/epochs", "missing_field", "give exactly one of 'epochs' and 'steps'")
     recipe = Recipe(
-        optimizer=_made(reader, make_optimizer, get("optimizer", {"kind": "adam"}), "/optimizer"),
-        schedule=_made(reader, make_schedule, get("schedule") or {"kind": "constant"}, "/schedule"),
+        optimizer=_made(reader, make_optimizer, _given(document, "optimizer", {"kind": "adam"}), "/optimizer"),
+        schedule=_made(reader, make_schedule, _given(document, "schedule", {"kind": "constant"}), "/schedule"),
         epochs=_at_least(reader, epochs, 1, 10**6, "/epochs"),
         steps=_at_least(reader, steps, 1, 10**9, "/steps"),
         batch_size=_number(reader, get("batch_size", 32), 1, 2**31, "/batch_size"),
@@ -100,21 +101,30 @@ def read_recipe(document: Mapping[str, Any]) -> Recipe:
         drop_last=reader.typed(get("drop_last", False), bool, "/drop_last", "drop_last", False),
         seed=_number(reader, get("seed", 0), 0, 2**63 - 1, "/seed"),
         precision=reader.typed(get("precision", "float32"), Literal["float32", "float64"], "/precision", "precision"),
-        clip=_read_clip(reader, get("clip") or {}),
-        metrics=_read_metrics(reader, get("metrics", [])),
-        validation_split=_read_split(reader, get("validation") or {}),
-        checkpoint=_read_checkpoint(reader, get("checkpoint") or {}),
-        record=_read_record(reader, get("record") or {}),
-        feeds=reader.mapping(get("feeds") or {}, "/feeds"),
+        clip=_read_clip(reader, _given(document, "clip", {})),
+        metrics=_read_metrics(reader, _given(document, "metrics", [])),
+        validation_split=_read_split(reader, _given(document, "validation", {})),
+        checkpoint=_read_checkpoint(reader, _given(document, "checkpoint", {})),
+        record=_read_record(reader, _given(document, "record", {})),
+        feeds=reader.mapping(_given(document, "feeds", {}), "/feeds"),
     )
     reader.finish()
     return recipe
 
 
+def _given(document: Mapping[str, Any], name: str, default: Any) -> Any:
+    """Return a field; null stands for the default, as if it were left out."""
+    value = document.get(name)
+    return default if value is None else value
+
+
 def _made(reader: Reader, make: Any, document: Any, pointer: str) -> Any:
-    document = {"kind": document} if isinstance(document, str) else reader.mapping(document, pointer)
+    document = {"kind": document} if isinstance(document, str) else document
+    if not isinstance(document, Mapping):
+        reader.mapping(document, pointer)
+        return None
     try:
-        return make(document) if document else None
+        return make(document)
     except EngineError as error:
         reader.error(pointer, error)
         return None

@@ -83,7 +83,7 @@ class Op(Generic[R]):
             p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
         )
         self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.inputs)
-        self.required_inputs = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in self.inputs)
+        self.required_inputs = sum(p.default is p.empty for p in self.inputs)  # of several, one at least
         self.attributes: dict[str, Attribute] = {a.name: a for a in attributes_of(body)}
         self._has_training = "training" in self.attributes
         self._defaults = (

@@ -12,7 +12,7 @@ from engine.graph.codec import unused_values
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
-from engine.model import Model
+from engine.model import Form
 from engine.optim import make_optimizer
 from engine.plan import Plan
 from engine.recipe import Clip
@@ -89,12 +89,12 @@ def plan_report(
     sizes = probe(definition, LIMITS).graph.dims
     dims = {name: batch if name in leading else sizes[name] for name in dims}
     if optimizer is None:
-        plan = plan_evaluation(Model(definition, (), None, 0), dims, (), outputs=True)
+        plan = plan_evaluation(Form(definition, (), None), dims, (), outputs=True)
     else:
         if not definition.losses:
             raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
         chosen = make_optimizer(optimizer)
-        model = Model(definition, trained_parameters(definition, dims), chosen, 0)
+        model = Form(definition, trained_parameters(definition, dims), chosen)
         if not model.flats:
             raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
         plan = plan_training(model, dims, chosen, Clip(), (), norms=False)

@@ -9,7 +9,7 @@ from engine.errors import DocumentError, Finding
 from engine.functional import clip_by_norm
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph, build
-from engine.model import Flat, Model
+from engine.model import Flat, Form
 from engine.ops.classification import accuracy
 from engine.ops.elementwise import clamp, square
 from engine.ops.reduce import sum
@@ -19,6 +19,9 @@ from engine.plan import Plan, make_plan
 from engine.recipe import Clip
 from engine.value import Value
 
+KEY, RATE = ":key", ":lr"
+"""Inputs of plans beside those of the graph, whose names never hold a colon."""
+
 SQUARED_NORM = "squared_norm:"
 CLASSIFICATION_LOSSES = ("cross_entropy", "nll_loss", "bce_with_logits_loss", "bce_loss")
 
@@ -27,16 +30,16 @@ def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple
     """Return the parameters that are not frozen and that some path connects with a loss."""
     graph = build(definition, dims, training=True)
     gradients = graph.gradients(graph.total_loss(), graph.parameters)
-    return tuple(n for n, g in gradients.items() if g is not None and not definition.parameters[n].frozen)
+    return tuple(name for name, gradient in gradients.items() if gradient is not None)
 
 
 def plan_training(
-    model: Model, dims: Mapping[str, int], optimizer: Optimizer, clip: Clip, metrics: tuple[str, ...], *, norms: bool
+    model: Form, dims: Mapping[str, int], optimizer: Optimizer, clip: Clip, metrics: tuple[str, ...], *, norms: bool
 ) -> Plan:
     """Plan one training step at the extents `dims`.
 
-    Inputs of the plan are the graph's inputs, `key` (random key, int64[2]) and `lr` (float64). Its outputs are `loss`,
-    the metrics, and squared norms of the gradients before clipping, in all and (with `norms`) by parameter.
+    Inputs of the plan are the graph's inputs, `KEY` (random key, int64[2]) and `RATE` (float64). Its outputs are
+    `loss`, the metrics, and squared norms of the gradients before clipping, in all and (with `norms`) by parameter.
     """
     definition = model.definition
     lr = Value((), FLOAT64, None, name="lr")
@@ -60,16 +63,16 @@ def plan_training(
             slots = {slot: leaves[f"{slot}:{flat.name}"] for slot in model.slots[flat.name]}
             updates[flat.name], changed = optimizer.update(gradient, leaves[flat.name], slots, lr)
             updates.update({f"{slot}:{flat.name}": value for slot, value in changed.items()})
-    return make_plan({**graph.inputs, "key": graph.key, "lr": lr}, leaves, outputs, updates)
+    return make_plan({**graph.inputs, KEY: graph.key, RATE: lr}, leaves, outputs, updates)
 
 
-def plan_evaluation(model: Model, dims: Mapping[str, int], metrics: tuple[str, ...], *, outputs: bool = False) -> Plan:
+def plan_evaluation(model: Form, dims: Mapping[str, int], metrics: tuple[str, ...], *, outputs: bool = False) -> Plan:
     """Plan the losses and metrics, or the declared outputs, in evaluation mode."""
     leaves, graph = _traced(model, dims, training=False)
     wanted = (
         dict(graph.outputs) if outputs else {"loss": graph.total_loss(), **_metrics(graph, model.definition, metrics)}
     )
-    return make_plan({**graph.inputs, "key": graph.key}, leaves, wanted, {})
+    return make_plan({**graph.inputs, KEY: graph.key}, leaves, wanted, {})
 
 
 def metric_operands(definition: Definition) -> tuple[str, str] | None:
@@ -84,7 +87,7 @@ def metric_operands(definition: Definition) -> tuple[str, str] | None:
     return None
 
 
-def _traced(model: Model, dims: Mapping[str, int], *, training: bool) -> tuple[dict[str, Value], Graph]:
+def _traced(model: Form, dims: Mapping[str, int], *, training: bool) -> tuple[dict[str, Value], Graph]:
     """Trace the model's graph over leaves that stand for its arrays."""
     empty = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=training)
     with empty.trace():

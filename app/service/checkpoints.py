@@ -1,7 +1,9 @@
 """Checkpoints: look at, hand out, predict with, delete."""
 
+import hashlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,17 +62,16 @@ class Checkpoints:
         checkpoint = self.get(checkpoint_id)
         return checkpoint, self._path(checkpoint)
 
-    def parameters_file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
-        """Return the checkpoint and a new file of its parameters alone, which the caller deletes."""
-        checkpoint, loaded = self._load(checkpoint_id)
-        with tempfile.NamedTemporaryFile(dir=self._scratch, suffix=".safetensors", delete=False) as file:
-            path = Path(file.name)
-        try:
-            engine.Checkpoint(loaded.parameters, meta=loaded.meta, cursor=loaded.cursor).save(path)
-        except BaseException:
-            path.unlink()
-            raise
-        return checkpoint, path
+    @contextmanager
+    def parameters_file(self, checkpoint_id: str) -> Iterator[tuple[Path, str]]:
+        """Make a file of the parameters alone, which is gone after the block; yield its path and its SHA-256."""
+        loaded = self._load(checkpoint_id)[1]
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            path = Path(folder) / "parameters.safetensors"
+            engine.Checkpoint(loaded.parameters, cursor=loaded.cursor, meta=loaded.meta).save(path)
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            yield path, digest
 
     def parameters(self, checkpoint_id: str) -> dict[str, Array]:
         """Return all parameters, mapped from the file."""
@@ -97,22 +98,19 @@ class Checkpoints:
             work.checkpoints.delete(checkpoint_id)
             work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
 
-    def predict(self, checkpoint_id: str, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """Compute the graph's outputs in evaluation mode; `inputs` holds a tensor document or an array for each."""
+    def predict(self, checkpoint_id: str, inputs: Mapping[str, Any] | Array) -> dict[str, Array]:
+        """Compute the graph's outputs in evaluation mode.
+
+        `inputs` holds a tensor document or an array for each input that the outputs need; where that is one only, an
+        array alone will do.
+        """
         checkpoint, loaded = self._load(checkpoint_id)
         predictor = self._predictor(checkpoint, loaded)
+        if isinstance(inputs, np.ndarray):
+            inputs = {name: inputs for name in predictor.inputs[:1]}
         arrays = {name: _array(name, value) for name, value in inputs.items()}
         with engine_faults():
             return predictor.predict(arrays)
-
-    def predict_array(self, checkpoint_id: str, name: str | None, array: Array) -> tuple[str, Array]:
-        """Compute the first output of one input, the only one unless its `name` is given; return its name as well."""
-        checkpoint, loaded = self._load(checkpoint_id)
-        predictor = self._predictor(checkpoint, loaded)
-        wanted = name if name is not None else next(iter(predictor.inputs), "")
-        with engine_faults():
-            outputs = predictor.predict({wanted: array})
-        return next(iter(outputs.items()))
 
     def _predictor(self, checkpoint: CheckpointRecord, loaded: engine.Checkpoint) -> engine.Predictor:
         with self._store.begin() as work:

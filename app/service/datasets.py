@@ -1,5 +1,6 @@
 """Datasets: take, look at, hand out."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ class Datasets:
                 )
             work.datasets.delete(dataset_id)
             work.after_commit(lambda: self._sweeper.discard(blobs_of(dataset)))
+
+    def file(self, dataset_id: str) -> tuple[DatasetRecord, Path]:
+        """Return the dataset and the file of the bytes as they came."""
+        dataset = self.get(dataset_id)
+        return dataset, self._blobs.local_path(dataset.digest)
 
     def rows(self, dataset_id: str, offset: int, limit: int) -> tuple[int, "dict[str, NDArray[Any]]"]:
         """Return how many rows the dataset has, and of each column those from `offset` on, at most `limit`."""

@@ -2,14 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from app.domain.attempt import Attempt
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
-from app.domain.errors import AdjointError, Conflict, Draining, Finding, NotFound, PreconditionFailed, QueueFull
+from app.domain.errors import AdjointError, Conflict, Draining, Finding, NotFound, QueueFull
 from app.domain.fit import CLAIMABLE, FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
@@ -31,10 +32,11 @@ LABELS_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class FitView:
-    """A fit with the processes that worked on it."""
+    """A fit with the processes that worked on it, and the seconds it will presumably still take."""
 
     fit: FitRecord
     attempts: tuple[Attempt, ...]
+    eta_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +95,22 @@ class Fits:
         with self._store.begin() as work:
             return _view(work, work.fits.get(fit_id))
 
-    async def wait(self, fit_id: str, *, seconds: float, until_change_of: int | None = None) -> FitView:
-        """Return the fit once it is terminal, or no longer at the version `until_change_of`, or `seconds` are over.
-
-        Holds neither a thread nor the database while it waits.
+    async def wait(
+        self, fit_id: str, *, seconds: float, any_change: bool = False, news: Callable[[FitView], bool] | None = None
+    ) -> FitView:
+        """Return the fit once it is terminal, `news` says so of it, it has changed (if `any_change` will do), or
+        `seconds` are over. Holds neither a thread nor the database while it waits.
         """
-        loop = asyncio.get_running_loop()
-        end = loop.time() + seconds
+        clock = asyncio.get_running_loop().time
+        end = clock() + seconds
+        first = None
         with self._wakes.watch(fit_id) as watch:
             while True:
                 view = await asyncio.to_thread(self.get, fit_id)
-                changed = until_change_of is not None and view.fit.version != until_change_of
-                left = end - loop.time()
-                if view.fit.terminal or changed or left <= 0 or self._wakes.closed:
+                first = first or view
+                told = view.fit.terminal or (any_change and view.fit.version != first.fit.version)
+                left = end - clock()
+                if told or left <= 0 or self._wakes.closed or (news is not None and news(view)):
                     return view
                 await watch.wait(left)
 
@@ -126,12 +131,11 @@ class Fits:
                 fit = self._cancel(work, fit)
             return _view(work, fit)
 
-    def label(self, fit_id: str, changes: Mapping[str, str | None], if_version: int | None) -> FitView:
-        """Set labels, and remove those that are None; PreconditionFailed unless the fit is at `if_version`."""
+    def label(self, fit_id: str, changes: Mapping[str, str | None], check: Callable[[FitView], None]) -> FitView:
+        """Set labels, and remove those that are None, unless `check` raises at the sight of the fit."""
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
-            if if_version is not None and fit.version != if_version:
-                raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
+            check(_view(work, fit))
             merged = {**fit.labels, **changes}
             labels = {key: value for key, value in merged.items() if value is not None}
             if len(labels) > LABELS_MAX:
@@ -250,4 +254,12 @@ def _referred(pointer: str, prefix: str, thing_id: str, get: Any) -> Any:
 
 
 def _view(work: UnitOfWork, fit: FitRecord) -> FitView:
-    return FitView(fit, work.attempts.for_fit(fit.id) if fit.attempt else ())
+    attempts = work.attempts.for_fit(fit.id) if fit.attempt else ()
+    return FitView(fit, attempts, _eta_seconds(fit, work.now))
+
+
+def _eta_seconds(fit: FitRecord, now: datetime) -> float | None:
+    """Return the time that the steps left take at the pace so far; unknown unless the fit is running."""
+    if fit.state is not FitState.RUNNING or fit.started_at is None or fit.step == 0:
+        return None
+    return round((now - fit.started_at).total_seconds() * (fit.total_steps - fit.step) / fit.step, 3)

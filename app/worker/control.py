@@ -4,10 +4,12 @@ import os
 import select
 import socket
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Literal, NoReturn
 
-from app.domain.messages import Assignment, Control as ControlMessage, Message
+from app.domain.messages import Assignment, Message
+from app.domain.messages import Control as ControlMessage
 from app.domain.wire import LineReader
 
 ORPHANED = os.EX_UNAVAILABLE
@@ -45,13 +47,18 @@ class Control:
         return self._assignment
 
     def _listen(self) -> NoReturn:
-        while True:
-            readable, _, _ = select.select([self._channel], [], [], TICK_SECONDS)
-            if not readable:
-                self._tick()
-                continue
-            for message in self._lines.feed(self._receive()):
-                self._obey(message)
+        try:
+            while True:
+                readable, _, _ = select.select([self._channel], [], [], TICK_SECONDS)
+                if not readable:
+                    self._tick()
+                    continue
+                for message in self._lines.feed(self._receive()):
+                    self._obey(message)
+        finally:
+            # A worker that nobody can stop must not go on.
+            traceback.print_exc()
+            os._exit(ORPHANED)
 
     def _receive(self) -> bytes:
         try:

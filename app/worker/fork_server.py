@@ -30,7 +30,7 @@ class ForkServer:
         self._numbers: dict[int, int] = {}
 
     def serve(self) -> None:
-        """Work until the runner is gone."""
+        """Work until the runner is gone; then kill and bury every worker."""
         with _child_exits() as exits:
             while True:
                 ready, _, _ = select.select([self._orders, exits], [], [])
@@ -38,7 +38,11 @@ class ForkServer:
                     exits.recv(4096)
                     self._bury()
                 if self._orders in ready and not self._obey():
-                    return
+                    break
+        for pid in self._numbers:
+            os.kill(pid, signal.SIGKILL)
+        for pid in self._numbers:
+            os.waitpid(pid, 0)
 
     def _obey(self) -> bool:
         """Carry out one order; False when there will be no more."""

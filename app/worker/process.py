@@ -18,7 +18,7 @@ from app.worker.recorder import Recorder
 
 DONE = 0
 BROKEN = os.EX_SOFTWARE
-"""Exit code after a fault in this code itself. Not 1, with which OpenBLAS ends a process that it finds no memory for."""
+"""Exit code after a fault in this code itself. Not 1: with that OpenBLAS ends a process that it has no memory for."""
 
 NICENESS = 10
 OUT_OF_MEMORY_SCORE = 500
@@ -44,7 +44,7 @@ def _serve(channel: socket.socket) -> None:
     recorder.send(Started(os.getpid()))
     control = Control(channel, recorder.flush_overdue)
     control.start()
-    recorder.send_last(work(control.assignment(), recorder, control))
+    recorder.send(work(control.assignment(), recorder, control))
 
 
 def _settle(parent: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import engine
-from app.domain.messages import CheckpointWritten, Failed, Finished, Message, Points
+from app.domain.messages import CheckpointWritten, Message, Points
 from app.domain.wire import to_line
 from app.worker.control import ORPHANED
 
@@ -39,10 +39,6 @@ class Recorder:
         with self._lock:
             self._send_points()
             self._send(message)
-
-    def send_last(self, message: Finished | Failed) -> None:
-        """Send the verdict. A worker says nothing after it."""
-        self.send(message)
 
     def add(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
         """Take the rows of a step, and where the fit stands after it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,8 +12,8 @@ import numpy as np
 from engine.documents import Reader, escape
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, nearest
-from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
-from engine.graph.graph import Graph, check_loss
+from engine.graph.definition import NAME, NAME_RULE, Definition, InputSpec, NodeSpec, StateSpec
+from engine.graph.graph import Graph, check_loss, output_index
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe
 from engine.graph.program import parse_program
@@ -23,7 +22,6 @@ from engine.graph.tensors import is_extent, read_dtype, read_shape, read_tensor
 from engine.initializers import default_kind, resolve
 from engine.value import Shape
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
 COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses", "implicit_loss")
 SPELLINGS = ("nodes", "layers", "program")
 
@@ -91,7 +89,7 @@ def _check_name(name: str, pointer: str, reader: Reader, taken: dict[str, str], 
     if len(name.encode(errors="replace")) > limits.name_bytes:
         reader.fault(pointer, "name_invalid", f"a name has at most {limits.name_bytes} bytes")
     elif not NAME.match(name):
-        reader.fault(pointer, "name_invalid", "a name is a letter or _, then letters, digits and _ . - /")
+        reader.fault(pointer, "name_invalid", NAME_RULE)
     elif name in taken:
         reader.fault(pointer, "name_taken", f"the name {name!r} is taken by {taken[name]}")
     else:
@@ -226,7 +224,7 @@ def _nearest(reference: Any, graph: Graph) -> str:
 def _known(graph: Graph, reference: str) -> bool:
     name, colon, index = reference.partition(":")
     if name in graph.values:
-        return not colon or (index.isdecimal() and len(index) < 6 and int(index) < len(graph.values[name]))
+        return not colon or 0 <= output_index(index) < len(graph.values[name])
     return not colon and any(
         name in table for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants)
     )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.dtypes import DType
 from engine.value import Array, Shape
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
+NAME_RULE = "a name is a letter or _, then letters, digits and _ . - /"
 
 Extent = int | str
 """An extent of an input's shape: a number, or a name that is bound when data arrives."""
@@ -56,7 +60,7 @@ class NodeSpec:
     def to_json(self) -> dict[str, Any]:
         """Write it as in a request."""
         document: dict[str, Any] = {"name": self.name, "op": self.op, "inputs": list(self.inputs)}
-        return {**document, "attrs": _plain(self.attrs)} if self.attrs else document
+        return {**document, "attrs": plain(self.attrs)} if self.attrs else document
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,9 +123,10 @@ def tensor_to_json(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": array.reshape(-1).tolist()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Write an attribute's value as JSON has it: tuples become lists."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

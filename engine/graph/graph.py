@@ -43,7 +43,7 @@ class Graph:
         """Return the Value a reference (`name` or `name:k`) stands for."""
         name, _, index = reference.partition(":")
         for table in (self.inputs, self.parameters, self.buffers, self.constants):
-            if name in table and not index:
+            if name in table:
                 return table[name]
         outputs = self.values[name]
         return outputs[int(index or 0)]
@@ -69,10 +69,13 @@ class Graph:
             return total
 
     def gradients(self, loss: Value, wrt: Mapping[str, Value]) -> dict[str, Value | None]:
-        """Append the backward graph of `loss`; None where no path leads from a value to the loss."""
+        """Append the backward graph of `loss`; None for what is frozen or where no path leads to the loss."""
+        specs = self.definition.parameters
+        moving = {name: value for name, value in wrt.items() if name not in specs or not specs[name].frozen}
         with self.trace():
             seed = Value((), loss.dtype, np.ones((), loss.dtype))
-            return dict(zip(wrt, pull_back([loss], [seed], list(wrt.values())), strict=True))
+            found = dict(zip(moving, pull_back([loss], [seed], list(moving.values())), strict=True))
+        return {name: found.get(name) for name in wrt}
 
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
@@ -156,7 +159,7 @@ def _operand(graph: Graph, node: NodeSpec, index: int) -> Value | float:
     reference = node.inputs[index]
     if not isinstance(reference, str):
         return reference
-    name, _, output = reference.partition(":")
+    name, colon, output = reference.partition(":")
     outputs = graph.values.get(name)
     if outputs is None:
         leaf = next(
@@ -167,11 +170,16 @@ def _operand(graph: Graph, node: NodeSpec, index: int) -> Value | float:
             detail = f"nothing before this node is called {name[:64]!r}{nearest(name, known)}"
             raise DocumentError([Finding(_input_pointer(node, index), "unknown_name", node.place + detail)])
         outputs = (leaf,)
-    position = int(output) if output.isdecimal() and len(output) < 6 else -1
-    if output and not 0 <= position < len(outputs):
+    position = output_index(output) if colon else 0
+    if not 0 <= position < len(outputs):
         detail = f"{reference[:80]!r}: {name!r} has outputs 0 to {len(outputs) - 1}"
         raise DocumentError([Finding(_input_pointer(node, index), "unknown_output", node.place + detail)])
-    return outputs[position if output else 0]
+    return outputs[position]
+
+
+def output_index(text: str) -> int:
+    """Read the k of a reference `node:k`; -1 when it is no number that could be one."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else -1
 
 
 def _input_pointer(node: NodeSpec, index: int) -> str:

@@ -24,6 +24,7 @@ class GraphLimits:
     rank: int = 8
     elements: int = 2**31
     parameter_elements: int = 10**9
+    compute_bytes: int = 2**30
     name_bytes: int = 63
     program_characters: int = 200_000
 
@@ -40,9 +41,7 @@ class GraphLimits:
         """Refuse parameters and buffers that are too many elements together."""
         total = sum(reach(shape) for shape in shapes)
         if total > self.parameter_elements:
-            self._refuse(
-                pointer, f"parameters and buffers of {total} elements are more than {self.parameter_elements}"
-            )
+            self._refuse(pointer, f"parameters and buffers of {total} elements are more than {self.parameter_elements}")
 
     def check_count(self, pointer: str, what: str, count: int, limit: int) -> None:
         """Refuse more than `limit` of something."""

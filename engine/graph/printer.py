@@ -134,7 +134,7 @@ class _Names:
     """Names for values: those of the definition, numbers as they read, and %0, %1, ... for the rest."""
 
     def __init__(self, graph: Graph) -> None:
-        self.known: dict[object, str] = {graph.key.key: "key"}
+        self.known: dict[object, str] = {graph.key.key: "%key"}
         self.keep: list[Value] = [graph.key]
         self.count = 0
         for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants):

@@ -23,7 +23,8 @@ from engine.registry import lookup
 TOKEN = re.compile(
     r"[ \t\r]*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<string>'[^'\\\n]*'|\"[^\"\\\n]*\")|(?P<operator>\*\*|<=|>=|==|!=|[-+*/@<>=()\[\],.:])|(?P<comment>\#[^\n]*)"
-    r"|(?P<newline>\n|;))"
+    r"|(?P<newline>\n|;))",
+    re.ASCII,
 )
 BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div", "@": "matmul"}
 COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -124,12 +125,7 @@ class _Parser:
 
     def rename(self, name: str, value: Reference, line: int) -> Reference:
         """Give the node just made the name of the line; a bare name or number becomes a copy, so that it has one."""
-        fresh = (
-            isinstance(value, str)
-            and self.nodes
-            and self.nodes[-1].name == value
-            and value not in self.assigned.values()
-        )
+        fresh = isinstance(value, str) and self.nodes and self.nodes[-1].name == value and value not in self.assigned
         if fresh:
             self.nodes[-1] = replace(self.nodes[-1], name=name)
             return name
@@ -148,7 +144,7 @@ class _Parser:
 
     def node(self, op: str, operands: list[Reference], attrs: dict[str, Any], line: int, name: str = "") -> str:
         self.limits.check_count("/program", "nodes", len(self.nodes) + 1, self.limits.nodes)
-        if not name:
+        while not name or name in self.leaves:
             self.counts[op] = self.counts.get(op, 0) + 1
             name = f"{op}.{self.counts[op]}"
         self.nodes.append(NodeSpec(name, op, tuple(operands), attrs, "/program", f"line {line}: "))

@@ -5,6 +5,7 @@ Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,11 +105,13 @@ class _Lister:
         return self.numbers[value.key]
 
     def constant(self, data: Array) -> int:
+        if not data.flags.c_contiguous:
+            data = np.ascontiguousarray(data)
         small = data.nbytes <= 64
         key = ("constant", data.dtype.name, data.shape, data.tobytes()) if small else ("constant", id(data))
         if key not in self.known:
             number = self.listing.new(Spec(data.shape, data.dtype))
-            self.listing.constants[number] = np.ascontiguousarray(data).reshape(data.shape)
+            self.listing.constants[number] = data  # kept, so that its id stays its own
             self.known[key] = (number,)
         return self.known[key][0]
 
@@ -131,8 +134,9 @@ class _Lister:
 
     def _folded(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
         constants = self.listing.constants
-        size = sum(int(np.prod(spec.shape, dtype=np.int64)) for spec in node.outputs)
-        if size > FOLD_ELEMENTS or node.op.random or not all(number in constants for number in inputs):
+        if node.op.random or not all(number in constants for number in inputs):
+            return None
+        if sum(math.prod(spec.shape) for spec in node.outputs) > FOLD_ELEMENTS:
             return None
         with np.errstate(all="ignore"):
             made = node.op.body(*(constants[number] for number in inputs), **node.attrs)

@@ -9,9 +9,10 @@ from typing import Any
 from engine.attributes import attributes_of, bind
 from engine.documents import Reader
 from engine.dtypes import dtype_of
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, ShapeError
-from engine.graph.definition import Definition, NodeSpec, StateSpec
+from engine.errors import AttributeValueError, DocumentError, EngineError, Finding
+from engine.graph.definition import NAME, NAME_RULE, Definition, NodeSpec, StateSpec, plain
 from engine.graph.graph import Graph, apply_node, build
+from engine.graph.limits import LIMITS
 from engine.graph.probe import trial_dims
 from engine.initializers import resolve
 from engine.layers import find_layer
@@ -64,6 +65,8 @@ def _read_layer(entry: Any, index: int, reader: Reader) -> tuple[str, str, dict[
     entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
     kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
     name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
+    if name and not NAME.match(name):
+        reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
     attrs: dict[str, Any] = {}
     if kind:
         try:
@@ -97,6 +100,7 @@ class _StackScope:
     def _state(self, specs: dict[str, StateSpec], values: dict[str, Value], name: str, spec: StateSpec) -> Value:
         full = f"{self.name}.{name}"
         self.draft.take(full, self.pointer)
+        LIMITS.check_shape(self.pointer, f"the parameter {full!r}", spec.shape)
         specs[full] = spec
         values[full] = Value(spec.shape, spec.dtype, None, name=full, requires_grad=specs is self.draft.parameters)
         self.draft.references[values[full].key] = full
@@ -107,7 +111,7 @@ class _StackScope:
         full = f"{self.name}.{name}" if name else self.name
         self.draft.take(full, self.pointer)
         defaults = {a.name: a.default for a in lookup(op).attributes.values()}
-        given = {key: value for key, value in attrs.items() if value != defaults.get(key)}
+        given = plain({key: value for key, value in attrs.items() if value != defaults.get(key)})
         references = tuple(self.draft.references[value.key] for value in inputs)
         node = NodeSpec(full, lookup(op).name, references, given, self.pointer, f"layer {self.name!r}: ")
         outputs = apply_node(self.graph, node)
@@ -136,6 +140,9 @@ class _Draft:
     def take(self, name: str, pointer: str) -> None:
         if name in self.taken:
             raise DocumentError([Finding(f"{pointer}/name", "name_taken", f"the name {name!r} is already taken")])
+        if len(name) > LIMITS.name_bytes:
+            detail = f"{name[:40]!r}... is longer than {LIMITS.name_bytes} characters; give the layer a shorter name"
+            raise DocumentError([Finding(f"{pointer}/name", "name_invalid", detail)])
         self.taken.add(name)
 
 
@@ -153,7 +160,9 @@ def _expand(
             scope = _StackScope(given_name or f"{kind}_{number}", f"/layers/{index}", graph, parts)
             try:
                 x = find_layer(kind)(scope, x, **attrs)
-            except (ShapeError, AttributeValueError) as error:
+            except DocumentError:
+                raise
+            except EngineError as error:
                 raise DocumentError([Finding(f"/layers/{index}", error.code, str(error))]) from error
         output = parts.references[x.key]
         losses: tuple[str, ...] = ()
@@ -176,7 +185,7 @@ def _add_loss(loss: Any, x: Value, graph: Graph, parts: _Draft) -> str:
     reader.finish()
     others = list(graph.inputs)[1:]
     target = loss.get("target", others[0] if len(others) == 1 else None)
-    if target not in graph.inputs:
+    if not isinstance(target, str) or target not in graph.inputs:
         detail = f"name the input that holds the target: one of {', '.join(others) or '(there is no second input)'}"
         raise DocumentError([Finding("/loss/target", "unknown_name", detail)])
     try:
@@ -185,7 +194,10 @@ def _add_loss(loss: Any, x: Value, graph: Graph, parts: _Draft) -> str:
             raise AttributeValueError(f"{kind[:64]!r} is not a loss; losses are {', '.join(LOSSES)}")
     except EngineError as error:
         raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
-    attrs = {key: value for key, value in loss.items() if key not in ("kind", "target")}
-    scope = _StackScope("loss", "/loss", graph, parts)
-    scope.apply(op.name, x, graph.inputs[target], **attrs)
+    given = {key: value for key, value in loss.items() if key not in ("kind", "target")}
+    try:
+        attrs = bind(op.name, op.attributes, given)
+    except EngineError as error:
+        raise DocumentError([Finding("/loss", error.code, str(error))]) from error
+    _StackScope("loss", "/loss", graph, parts).apply(op.name, x, graph.inputs[target], **attrs)
     return "loss"

@@ -5,6 +5,8 @@ from typing import Any
 from engine.ops import (
     activation,
     cast,
+    channel_norm,
+    class_rows,
     classification,
     compare,
     conv,
@@ -44,7 +46,9 @@ FAMILIES = (
     probability,
     random,
     norm,
+    channel_norm,
     loss,
+    class_rows,
     classification,
 )
 

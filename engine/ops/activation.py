@@ -127,7 +127,7 @@ def leaky_relu(x: Array, *, slope: float = 0.01, out: Array | None = None) -> Ar
 
 @leaky_relu.vjp
 def _(g: Value, y: Value, x: Value, *, slope: float) -> Value:
-    return g * where(x > 0, 1.0, slope)
+    return where(x > 0, g, g * slope)  # not g * where(x > 0, 1.0, slope): two numbers make a float32
 
 
 @primitive(infer=same, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])

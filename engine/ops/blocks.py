@@ -9,7 +9,7 @@ import numpy as np
 from engine.dtypes import FLOAT16, FLOAT32
 from engine.value import Array
 
-BLOCK = 16384
+BLOCK = 32768
 """Elements in a block: a handful of float32 blocks fit in a second-level cache."""
 
 

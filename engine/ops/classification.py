@@ -6,165 +6,20 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32, INT64, is_float
+from engine.dtypes import FLOAT16, FLOAT32, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import require_float, require_integer, require_rank
+from engine.infer import require_float, require_integer
 from engine.ops.cast import cast
+from engine.ops.class_rows import IGNORE, class_index, softmax_cross_entropy
 from engine.ops.compare import ne, where
 from engine.ops.index import embedding, gather
 from engine.ops.loss import Reduction, reduced
-from engine.ops.probability import SHORT, log_softmax, softmax_backward
+from engine.ops.probability import log_softmax
 from engine.ops.reduce import sum
 from engine.ops.shape import permute, reshape
-from engine.ops.sums import sum_over
 from engine.registry import composite, primitive
 from engine.samples import integers, normal, positive, sample, uniform
 from engine.value import Array, Spec, Value
-
-IGNORE = -100
-
-
-def _check_classes(op: str, target: Array, classes: int, ignore_index: int) -> Array | None:
-    """Refuse classes out of range; return where the target is ignored, or None when it is nowhere."""
-    if not target.size:
-        return None
-    unsigned = target.view(f"u{target.itemsize}") if target.dtype.kind == "i" else target  # negative ones become large
-    if int(unsigned.max()) < classes and not 0 <= ignore_index < classes:
-        return None
-    ignored = target == ignore_index
-    bad = target[~ignored & ((target < 0) | (target >= classes))]
-    if bad.size:
-        raise ShapeError(
-            f"{op}: class {int(bad[0])} is out of range for {classes} classes; "
-            f"use 0..{classes - 1}, or {ignore_index} to leave a row out"
-        )
-    return ignored if ignored.any() else None
-
-
-def _row_losses(logits: Value, target: Value, *, ignore_index: int) -> tuple[Spec, Spec]:
-    require_float("cross_entropy", logits)
-    require_integer("cross_entropy", "classes", target)
-    require_rank("softmax_cross_entropy", "logits", logits, 2)
-    if target.shape != logits.shape[:1]:
-        raise ShapeError(f"cross_entropy: {list(logits.shape)} logits need targets of shape [{logits.shape[0]}]")
-    return Spec(target.shape, logits.dtype), logits.spec
-
-
-@primitive(
-    infer=_row_losses,
-    several=True,
-    samples=[sample((4, 3), integers(0, 3, 4)), sample((4, 3), integers(0, 3, 4), ignore_index=1)],
-)
-def softmax_cross_entropy(
-    logits: Array, target: Array, *, ignore_index: int = IGNORE, out: tuple[Array, Array] | None = None
-) -> tuple[Array, Array]:
-    """Loss -log softmax(logits)[target] of each row [rows, classes], and the probabilities softmax(logits).
-
-    Rows whose target is `ignore_index` have loss 0.
-    """
-    rows, classes = logits.shape
-    ignored = _check_classes("cross_entropy", target, classes, ignore_index)
-    losses, probabilities = out or (np.empty(rows, logits.dtype), np.empty_like(logits))
-    if rows:
-        safe = target if ignored is None else np.where(ignored, 0, target)
-        _fill_rows(losses, probabilities, logits, safe)
-    if ignored is not None:
-        losses[ignored] = 0
-    return losses, probabilities
-
-
-def _fill_rows(losses: Array, probabilities: Array, logits: Array, target: Array) -> None:
-    x = logits.astype(FLOAT32) if logits.dtype == FLOAT16 else logits
-    columns = logits.shape[1] <= SHORT  # NumPy reduces many short rows slowly: turn them into columns
-    if columns:
-        x = np.ascontiguousarray(x.T)
-    axis = 0 if columns else 1
-    in_place = not columns and x.dtype == probabilities.dtype
-    y = np.subtract(x, np.max(x, axis=axis, keepdims=True), out=probabilities if in_place else None)
-    row = np.arange(losses.size)
-    picked = y[target, row] if columns else y[row, target]
-    np.exp(y, out=y)
-    total = sum_over(y, (axis,))
-    y /= total
-    if not in_place:
-        probabilities[...] = y.T if columns else y
-    losses[...] = np.log(total.reshape(-1)) - picked
-
-
-@softmax_cross_entropy.vjp
-def _(g: tuple[Value | None, ...], y: tuple[Value, ...], logits: Value, target: Value, *, ignore_index: int) -> object:
-    def pull() -> Value | None:
-        gx = None
-        if g[0] is not None:
-            gx = softmax_cross_entropy_backward(g[0], y[1], target, ignore_index=ignore_index)
-        if g[1] is None:
-            return gx
-        through = softmax_backward(g[1], y[1], axis=1)
-        return through if gx is None else gx + through
-
-    return pull, None
-
-
-def _row_gradients(g: Value, probabilities: Value, target: Value, *, ignore_index: int) -> Spec:
-    require_integer("softmax_cross_entropy_backward", "classes", target)
-    require_rank("softmax_cross_entropy_backward", "probabilities", probabilities, 2)
-    if not g.shape == target.shape == probabilities.shape[:1]:
-        raise ShapeError(
-            f"softmax_cross_entropy_backward: g {list(g.shape)} and target {list(target.shape)} need one entry for "
-            f"each row of {list(probabilities.shape)}"
-        )
-    return probabilities.spec
-
-
-@primitive(
-    infer=_row_gradients,
-    samples=[
-        sample((4,), positive(4, 3), integers(0, 3, 4)),
-        sample((4,), positive(4, 3), integers(0, 3, 4), ignore_index=1),
-    ],
-)
-def softmax_cross_entropy_backward(
-    g: Array, probabilities: Array, target: Array, *, ignore_index: int = IGNORE, out: Array | None = None
-) -> Array:
-    """g (probabilities - onehot(target)) by rows: the gradient of softmax_cross_entropy; 0 in rows left out."""
-    gx = np.multiply(probabilities, g[:, None], out=out)
-    ignored = target == ignore_index
-    if ignored.any():
-        gx[ignored] = 0
-        kept = np.flatnonzero(~ignored)
-        gx[kept, target[kept]] -= g[kept]
-    else:
-        gx[np.arange(g.size), target] -= g
-    return gx
-
-
-@softmax_cross_entropy_backward.vjp
-def _(u: Value, gx: Value, g: Value, probabilities: Value, target: Value, *, ignore_index: int) -> object:
-    def losses() -> Value:
-        valid = ne(target, ignore_index)
-        index = reshape(where(valid, target, 0), shape=(*target.shape, 1))
-        picked = reshape(gather(u, index, axis=1), shape=target.shape)
-        return where(valid, sum(u * probabilities, axis=1) - picked, 0.0)
-
-    def rows() -> Value:
-        weight = where(ne(target, ignore_index), g, 0.0)
-        return u * reshape(weight, shape=(*g.shape, 1))
-
-    return losses, rows, None
-
-
-def _class_index(target: Value, *, classes: int, ignore_index: int) -> Spec:
-    require_integer("cross_entropy", "classes", target)
-    return Spec(target.shape, INT64)
-
-
-@primitive(infer=_class_index, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)])
-def class_index(target: Array, *, classes: int, ignore_index: int = IGNORE, out: Array | None = None) -> Array:
-    """The target with 0 in place of `ignore_index`; classes outside 0..classes-1 are an error."""
-    ignored = _check_classes("cross_entropy", target, classes, ignore_index)
-    result = np.empty(target.shape, INT64) if out is None else out
-    result[...] = target if ignored is None else np.where(ignored, 0, target)
-    return result
 
 
 @composite(
@@ -342,4 +197,6 @@ def accuracy(logits: Array, target: Array, *, ignore_index: int = IGNORE) -> Arr
         hits = (logits > 0) == (target > 0.5)
     else:
         hits = np.argmax(logits, axis=min(1, logits.ndim - 1)) == target
-    return np.asarray(hits[target != ignore_index].mean(dtype=np.float64), dtype=FLOAT32)
+    counted = hits[target != ignore_index]
+    share: Array = np.divide(np.count_nonzero(counted), counted.size, dtype=FLOAT32)
+    return share

@@ -13,8 +13,10 @@ import numpy as np
 from engine.ops.windows import Ints, sliding, tap
 from engine.value import Array, Shape
 
-COLUMN_BYTES = 1 << 17
-"""Bytes of columns made at a time: they should still be in the second-level cache when the BLAS reads them."""
+COLUMN_BYTES = 1 << 18
+"""Bytes of columns made at a time, as whole images: they should still be in a cache when the BLAS reads them."""
+IMAGE_BYTES = 1 << 23
+"""Bytes of columns beyond which an image is taken in pieces, so that a large one does not fill the memory."""
 WHOLE = (slice(None), slice(None))
 
 
@@ -31,16 +33,13 @@ def store(result: Array, dtype: np.dtype, out: Array | None) -> Array:
     return out
 
 
-def _blocks(images: int, rows: int, row_bytes: int, limit: int = COLUMN_BYTES) -> Iterator[tuple[slice, slice]]:
-    """Cut a batch into pieces whose columns take about `limit` bytes: some whole images, or some rows of one."""
-    image_bytes = max(rows * row_bytes, 1)
-    if image_bytes <= limit:
-        step = limit // image_bytes
-        yield from ((slice(n, min(n + step, images)), slice(0, rows)) for n in range(0, images, step))
-        return
-    step = max(limit // row_bytes, 1)
-    for n in range(images):
-        yield from ((slice(n, n + 1), slice(row, min(row + step, rows))) for row in range(0, rows, step))
+def _blocks(images: int, rows: int, row_bytes: int, limit: int) -> Iterator[tuple[slice, slice]]:
+    """Cut a batch into images whose columns take about `limit` bytes, and a large image into pieces of its rows."""
+    step = max(limit // max(rows * row_bytes, 1), 1)
+    height = max(IMAGE_BYTES // max(row_bytes, 1), 1) if step == 1 else rows
+    for n in range(0, images, step):
+        for row in range(0, rows, height):
+            yield slice(n, min(n + step, images)), slice(row, min(row + height, rows))
 
 
 def _product(a: Array, b: Array, out: Array | None = None) -> Array:
@@ -58,7 +57,7 @@ def correlate(x: Array, weight: Array, stride: Ints, dilation: Ints, groups: int
     y = out.reshape((x.shape[0], groups, outputs // groups, math.prod(extents)), copy=False)
     rows = weight.reshape(groups, outputs // groups, -1)
     line = math.prod(extents[1:])
-    for images, lines in _blocks(x.shape[0], extents[0], weight[0].size * groups * line * x.itemsize):
+    for images, lines in _blocks(x.shape[0], extents[0], weight[0].size * groups * line * x.itemsize, COLUMN_BYTES):
         part = windows[(images, *(slice(None),) * (1 + len(kernel)), lines)]
         columns = part.reshape(part.shape[0], groups, weight[0].size, -1)
         _product(rows, columns, y[images, :, :, lines.start * line : lines.stop * line])
@@ -72,7 +71,7 @@ def scatter_columns(g: Array, weight: Array, shape: Shape, stride: Ints, dilatio
     rows = weight.reshape(groups, weight.shape[0] // groups, -1).transpose(0, 2, 1)
     cotangents = g.reshape(g.shape[0], groups, weight.shape[0] // groups, -1)
     line = math.prod(extents[1:])
-    for images, lines in _blocks(g.shape[0], extents[0], weight[0].size * groups * line * g.itemsize):
+    for images, lines in _blocks(g.shape[0], extents[0], weight[0].size * groups * line * g.itemsize, COLUMN_BYTES):
         columns = _product(rows, cotangents[images, :, :, lines.start * line : lines.stop * line])
         columns = columns.reshape(-1, shape[1], *kernel, lines.stop - lines.start, *extents[1:])
         target = x[images, :, lines.start * stride[0] :]
@@ -84,17 +83,24 @@ def scatter_columns(g: Array, weight: Array, shape: Shape, stride: Ints, dilatio
 
 def weight_products(x: Array, g: Array, kernel: Ints, stride: Ints, dilation: Ints, groups: int) -> Array:
     """Products of columns and cotangents, summed over images and positions."""
-    windows = np.moveaxis(sliding(x, kernel, stride, dilation), 0, 1 + len(kernel))  # [C, *kernel, N, *positions]
-    extents, outputs, size = g.shape[2:], g.shape[1], x.shape[1] // groups * math.prod(kernel)
-    cotangents = g.swapaxes(0, 1).reshape(groups, outputs // groups, g.shape[0], *extents)
-    total = np.zeros((groups, size, outputs // groups), x.dtype)
-    leading = (slice(None),) * (1 + len(kernel))
+    images_count, inputs, outputs = x.shape[0], x.shape[1] // groups, g.shape[1] // groups
+    extents, size = g.shape[2:], inputs * math.prod(kernel)
+    windows = sliding(x, kernel, stride, dilation)
+    cotangents = g.reshape(images_count, groups, outputs, *extents)
+    total = np.zeros((groups, size, outputs), x.dtype)
     row_bytes = size * groups * math.prod(extents[1:]) * x.itemsize
-    for images, lines in _blocks(x.shape[0], extents[0], row_bytes, max(COLUMN_BYTES, total.nbytes)):
-        columns = windows[(*leading, images, lines)].reshape(groups, size, -1)
-        part = cotangents[:, :, images, lines].reshape(groups, outputs // groups, -1)
-        total += _product(columns, part.transpose(0, 2, 1))
-    return total.transpose(0, 2, 1).reshape(outputs, x.shape[1] // groups, *kernel)
+    each = 4 * outputs <= math.prod(extents)  # a product an image, where that is small beside the columns it is made of
+    for images, lines in _blocks(images_count, extents[0], row_bytes, max(COLUMN_BYTES, total.nbytes)):
+        columns = windows[(images, *(slice(None),) * (1 + len(kernel)), lines)]
+        part = cotangents[images, :, :, lines]
+        if each:
+            columns = columns.reshape(len(columns), groups, size, -1)
+            total += _product(columns, part.reshape(len(part), groups, outputs, -1).swapaxes(-1, -2)).sum(axis=0)
+        else:  # one product for all, with their columns side by side
+            columns = np.moveaxis(columns, 0, 1 + len(kernel)).reshape(groups, size, -1)
+            part = np.moveaxis(part, 0, 2).reshape(groups, outputs, -1)
+            total += _product(columns, part.swapaxes(-1, -2))
+    return total.swapaxes(-1, -2).reshape(-1, inputs, *kernel)
 
 
 def mirrored(weight: Array, groups: int) -> Array:

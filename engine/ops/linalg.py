@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from engine.errors import ShapeError
@@ -30,8 +32,9 @@ def matrix_product(a: Array, b: Array, *, out: Array | None = None) -> Array:
         product = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
         return product if out is None else _into(out, product)
     if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:  # one large product instead of many small ones
-        rows = a.reshape(-1, a.shape[-1])
-        flat = np.matmul(rows, b, out=None if out is None else out.reshape(-1, b.shape[-1]))
+        count = math.prod(a.shape[:-1])
+        target = None if out is None else out.reshape((count, b.shape[-1]), copy=False)
+        flat = np.matmul(a.reshape(count, a.shape[-1]), b, out=target)
         return flat.reshape(*a.shape[:-1], b.shape[-1]) if out is None else out
     return np.matmul(a, b, out=out)
 
@@ -48,8 +51,9 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
     def right() -> Value:
         if b.ndim == 2 and a.ndim > 2:
-            rows = reshape(a, shape=(-1, a.shape[-1])) if a.size else reshape(a, shape=(0, a.shape[-1]))
-            return matrix_product(transpose(rows), reshape(g, shape=(rows.shape[0], g.shape[-1])))
+            count = math.prod(a.shape[:-1])
+            rows = reshape(a, shape=(count, a.shape[-1]))
+            return matrix_product(transpose(rows), reshape(g, shape=(count, g.shape[-1])))
         return matrix_product(transpose(a), g)
 
     return left, right

@@ -1,25 +1,23 @@
-"""Normalisation: layer_norm and rms_norm over trailing axes, batch_norm over all axes but the channels'."""
+"""Normalisation over trailing axes: layer_norm, rms_norm, and the standardization that they and batch_norm share."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from engine.attributes import Axes
-from engine.dtypes import FLOAT16, FLOAT32, DType, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import normalize_axes, reduced_shape, require_float, require_rank
-from engine.ops.elementwise import rsqrt
+from engine.dtypes import FLOAT16, FLOAT32, DType
+from engine.errors import ShapeError
+from engine.infer import normalize_axes, reduced_shape, require_float
 from engine.ops.reduce import count, mean, sum
-from engine.ops.shape import broadcast_to, reshape
 from engine.ops.sums import dot_over, sum_over
 from engine.registry import composite, primitive
-from engine.samples import normal, positive, sample
+from engine.samples import positive, sample
 from engine.value import Array, Spec, Value
 
 AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), axis=0), sample((2, 5), centre=False)]
 
 
-def _wide(dtype: DType) -> DType:
+def statistics_dtype(dtype: DType) -> DType:
     """The dtype statistics are computed in."""
     return FLOAT32 if dtype == FLOAT16 else dtype
 
@@ -27,7 +25,7 @@ def _wide(dtype: DType) -> DType:
 def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spec, Spec]:
     axes = normalize_axes(axis, x.ndim)
     require_float("standardize", x)
-    return x.spec, Spec(reduced_shape(x.shape, axes, True), _wide(x.dtype))
+    return x.spec, Spec(reduced_shape(x.shape, axes, True), statistics_dtype(x.dtype))
 
 
 @primitive(infer=_standardize, several=True, samples=AXES_SAMPLES)
@@ -40,7 +38,7 @@ def standardize(
     """
     axes = normalize_axes(axis, x.ndim)
     total = count(x.shape, axis)
-    wide = x.astype(_wide(x.dtype), copy=False)
+    wide = x.astype(statistics_dtype(x.dtype), copy=False)
     y = out[0] if out is not None and out[0].dtype == wide.dtype else np.empty(x.shape, wide.dtype)
     centred = np.subtract(wide, sum_over(wide, axes) / total, out=y) if centre else wide
     factor = np.divide(1, np.sqrt(dot_over(centred, centred, axes) / total + eps), dtype=wide.dtype)
@@ -89,7 +87,7 @@ def standardize_backward(
     """factor (g - mean(g) - y mean(g y)) over `axis`: the gradient of standardize, given its outputs."""
     axes = normalize_axes(axis, g.ndim)
     total = count(g.shape, axis)
-    wide, wide_y = (a.astype(_wide(a.dtype), copy=False) for a in (g, y))
+    wide, wide_y = (a.astype(statistics_dtype(a.dtype), copy=False) for a in (g, y))
     gx = out if out is not None and out.dtype == wide.dtype else np.empty(g.shape, wide.dtype)
     np.multiply(wide_y, dot_over(wide, wide_y, axes) / total, out=gx)
     if centre:
@@ -161,172 +159,3 @@ def rms_norm(x: Value, weight: Value | None = None, *, axes: int = 1, eps: float
     require_float("rms_norm", x)
     y = standardize(x, axis=over, eps=float(np.finfo(x.dtype).eps) if eps is None else eps, centre=False)[0]
     return y if weight is None else y * weight
-
-
-def _channel_axes(ndim: int) -> tuple[int, ...]:
-    return (0, *range(2, ndim))
-
-
-def _per_channel(value: Value, ndim: int) -> Value:
-    """[C] as [1, C, 1, ...]."""
-    return reshape(value, shape=(1, value.shape[0], *(1,) * (ndim - 2)))
-
-
-def _batch_norm(
-    x: Value,
-    weight: Value,
-    bias: Value,
-    running_mean: Value,
-    running_var: Value,
-    *,
-    momentum: float,
-    eps: float,
-    training: bool,
-) -> tuple[Spec, Spec, Spec]:
-    require_rank("batch_norm", "an input", x, 2, 3, 4, 5)
-    channels = x.shape[1]
-    given = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
-    for name, value in given.items():
-        if value.shape != (channels,):
-            raise ShapeError(
-                f"batch_norm: {name} has shape {list(value.shape)}, the input {list(x.shape)} has {channels} channels "
-                f"on axis 1: it needs shape [{channels}]"
-            )
-    if not all(is_float(value.dtype) for value in (x, *given.values())):
-        raise DTypeError("batch_norm needs floating inputs; cast them to float32")
-    if not 0 <= momentum <= 1:
-        raise AttributeValueError(f"batch_norm: momentum {momentum} must be in 0..1")
-    if training and count(x.shape, _channel_axes(x.ndim)) <= 1:
-        raise ShapeError(f"expected more than 1 value per channel when training, got input size {list(x.shape)}")
-    return x.spec, running_mean.spec, running_var.spec
-
-
-BATCH = (normal(3), normal(3), normal(3), positive(3))
-
-
-@primitive(
-    infer=_batch_norm,
-    several=True,
-    updates={3: 1, 4: 2},
-    samples=[
-        sample((4, 3), *BATCH, training=True),
-        sample((2, 3, 2, 2), *BATCH, training=True, momentum=0.3),
-        sample((4, 3), *BATCH, training=False),
-        sample((2, 3, 2), *BATCH, training=False, eps=1e-2),
-    ],
-)
-def batch_norm(
-    x: Array,
-    weight: Array,
-    bias: Array,
-    running_mean: Array,
-    running_var: Array,
-    *,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-    training: bool | None = None,
-    out: tuple[Array, Array, Array] | None = None,
-) -> tuple[Array, Array, Array]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), and the new running statistics.
-
-    In training mean and biased variance are those of the batch, and the running ones move towards them by `momentum`
-    (towards the unbiased variance, as in PyTorch); otherwise the running statistics are used and stay (Ioffe & Szegedy
-    2015).
-    """
-    y, new_mean, new_var = out or (np.empty(x.shape, x.dtype), np.empty_like(running_mean), np.empty_like(running_var))
-    wide = x.astype(_wide(x.dtype), copy=False)
-    target = y if y.dtype == wide.dtype else np.empty(x.shape, wide.dtype)
-    kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
-    if training:
-        axes, total = _channel_axes(x.ndim), x.size // x.shape[1] if x.size else 0
-        batch_mean = sum_over(wide, axes) / total
-        np.subtract(wide, batch_mean, out=target)
-        squares = dot_over(target, target, axes)
-        factor = weight.reshape(kept) / np.sqrt(squares / total + eps)
-        np.multiply(target, factor.astype(wide.dtype, copy=False), out=target)
-        target += bias.reshape(kept)
-        new_mean[...] = (1 - momentum) * running_mean + momentum * batch_mean.reshape(-1)
-        new_var[...] = (1 - momentum) * running_var + momentum * (squares.reshape(-1) / (total - 1))
-    else:
-        factor = weight / np.sqrt(running_var + eps)
-        np.multiply(wide, factor.reshape(kept).astype(wide.dtype, copy=False), out=target)
-        target += (bias - running_mean * factor).reshape(kept)
-        new_mean[...], new_var[...] = running_mean, running_var
-    if target is not y:
-        y[...] = target
-    return y, new_mean, new_var
-
-
-@batch_norm.vjp
-def _(
-    g: tuple[Value | None, ...],
-    y: tuple[Value, ...],
-    x: Value,
-    weight: Value,
-    bias: Value,
-    running_mean: Value,
-    running_var: Value,
-    *,
-    momentum: float,
-    eps: float,
-    training: bool,
-) -> object:
-    if training:
-        return _batch_pull(g, x, weight, momentum, eps)
-    return _running_pull(g, x, weight, running_mean, running_var, eps)
-
-
-def _batch_pull(g: tuple[Value | None, ...], x: Value, weight: Value, momentum: float, eps: float) -> object:
-    axes = _channel_axes(x.ndim)
-    total = count(x.shape, axes)
-    standard, factor = standardize(x, axis=axes, eps=eps)
-
-    def inputs() -> Value | None:
-        parts: list[Value | None] = []
-        if g[0] is not None:
-            scaled = g[0] * _per_channel(weight, x.ndim)
-            parts.append(standardize_backward(scaled, standard, factor, axis=axes))
-        if g[1] is not None:
-            parts.append(broadcast_to(_per_channel(g[1] * (momentum / total), x.ndim), shape=x.shape))
-        if g[2] is not None:
-            slope = _per_channel(g[2] * (2 * momentum / (total - 1)), x.ndim) / factor
-            parts.append(standard * slope)
-        return _added(parts)
-
-    return (
-        inputs,
-        lambda: None if g[0] is None else sum(g[0] * standard, axis=axes),
-        lambda: None if g[0] is None else sum(g[0], axis=axes),
-        lambda: None if g[1] is None else g[1] * (1 - momentum),
-        lambda: None if g[2] is None else g[2] * (1 - momentum),
-    )
-
-
-def _running_pull(
-    g: tuple[Value | None, ...], x: Value, weight: Value, running_mean: Value, running_var: Value, eps: float
-) -> object:
-    axes = _channel_axes(x.ndim)
-    gy, (_, g_mean, g_var) = g[0], g
-    if gy is None:
-        return None, None, None, g_mean, g_var
-    factor = rsqrt(running_var + eps)
-
-    def weights() -> Value:
-        standard = (x - _per_channel(running_mean, x.ndim)) * _per_channel(factor, x.ndim)
-        return sum(gy * standard, axis=axes)
-
-    return (
-        lambda: gy * _per_channel(weight * factor, x.ndim),
-        weights,
-        lambda: sum(gy, axis=axes),
-        lambda: _added([-(sum(gy, axis=axes) * weight * factor), g_mean]),
-        lambda: _added([weights() * weight * (factor * factor) * -0.5, g_var]),
-    )
-
-
-def _added(parts: list[Value | None]) -> Value | None:
-    total: Value | None = None
-    for part in parts:
-        if part is not None:
-            total = part if total is None else total + part
-    return total

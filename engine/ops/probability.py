@@ -11,7 +11,7 @@ from engine.errors import ShapeError
 from engine.infer import normalize_axis
 from engine.ops.elementwise import exp
 from engine.ops.reduce import sum
-from engine.ops.sums import dot_over, sum_over
+from engine.ops.sums import dot_over, max_over, sum_over
 from engine.registry import primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
@@ -61,7 +61,7 @@ def along_axis(kernel: Kernel, inputs: tuple[Array, ...], axis: int, out: Array 
 
 
 def _softmax(y: Array, x: Array, axis: int) -> None:
-    np.subtract(x, np.max(x, axis=axis, keepdims=True), out=y)
+    np.subtract(x, max_over(x, axis), out=y)
     np.exp(y, out=y)
     y /= sum_over(y, (axis,))
 
@@ -98,7 +98,7 @@ def _(u: Value, gx: Value, g: Value, y: Value, *, axis: int) -> object:
 
 
 def _log_softmax(y: Array, x: Array, axis: int) -> None:
-    np.subtract(x, np.max(x, axis=axis, keepdims=True), out=y)
+    np.subtract(x, max_over(x, axis), out=y)
     y -= np.log(sum_over(np.exp(y), (axis,)))
 
 

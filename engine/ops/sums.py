@@ -1,4 +1,4 @@
-"""Sums over axes in one pass: rows by BLAS products where that is accurate, else as the reductions do."""
+"""Sums and maxima over axes by what NumPy does fastest: rows by BLAS products where that is accurate."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT32, FLOAT64
 from engine.infer import reduced_shape
-from engine.ops.reduce import sum_array
+from engine.ops.reduce import BLOCK, sum_array
 from engine.value import Array
 
 LONG = 8192
 """Rows beyond this length are not left to BLAS: the float32 error of its products grows with the length."""
+SHORT_ROW = 512
+"""Rows up to this length have their maximum found by its place."""
 
 
 def sum_over(x: Array, axes: tuple[int, ...]) -> Array:
@@ -20,6 +21,9 @@ def sum_over(x: Array, axes: tuple[int, ...]) -> Array:
 
     A product with ones adds short rows three times as fast as a reduction.
     """
+    if len(axes) == 1 and x.shape[axes[0]] <= BLOCK and axes[0] < x.ndim - 1 and x.itemsize > 2:
+        total: Array = np.add.reduce(x, axis=axes[0], keepdims=True)
+        return total
     run, length = _trailing(x, axes)
     if run == 0 or not x.flags.c_contiguous:
         return sum_array(x, axes, True)
@@ -36,17 +40,35 @@ def dot_over(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
     return _rest(np.vecdot(a.reshape(*lead, length), b.reshape(*lead, length)), a, axes, run)
 
 
+def max_over(x: Array, axis: int) -> Array:
+    """Largest element over one axis (NaN wins), kept with extent 1; x is not empty.
+
+    NumPy finds the place of the maximum of a short row twice as fast as the maximum itself.
+    """
+    length = x.shape[axis]
+    top: Array
+    if axis != x.ndim - 1 or length > SHORT_ROW or not x.flags.c_contiguous:
+        top = np.maximum.reduce(x, axis=axis, keepdims=True)
+        return top
+    rows = x.reshape(-1, length)
+    places = rows.argmax(axis=1)
+    places += np.arange(0, x.size, length)
+    top = rows.reshape(-1).take(places).reshape(*x.shape[:-1], 1)
+    return top
+
+
 def _trailing(x: Array, axes: tuple[int, ...]) -> tuple[int, int]:
     """Return how many of the last axes are all reduced and their joint length; 0 of them where BLAS is no good."""
     run = 0
-    while run < x.ndim and x.ndim - 1 - run in axes:
+    while run < len(axes) and axes[-1 - run] == x.ndim - 1 - run:
         run += 1
     length = math.prod(x.shape[x.ndim - run :])
-    good = x.size and length <= LONG and x.dtype in (FLOAT32, FLOAT64)
+    good = x.size and length <= LONG and x.dtype.char in "fd"
     return (run, length) if good else (0, 0)
 
 
 def _rest(inner: Array, x: Array, axes: tuple[int, ...], run: int) -> Array:
     """Sum what is left to sum once the trailing axes are gone."""
-    inner = inner.reshape(x.shape[: x.ndim - run])
-    return sum_array(inner, axes[: len(axes) - run], True).reshape(reduced_shape(x.shape, axes, True))
+    if run < len(axes):
+        inner = sum_array(inner.reshape(x.shape[: x.ndim - run]), axes[: len(axes) - run], True)
+    return inner.reshape(reduced_shape(x.shape, axes, True))

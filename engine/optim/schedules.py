@@ -54,8 +54,11 @@ class Schedule:
     per: Literal["epoch", "step"]
 
     def rate(self, base: float, *, epoch: int, step: int) -> float:
-        """Return the learning rate of a step: `epoch` and `step` count what is complete."""
-        return SCHEDULES[self.kind](base, epoch if self.per == "epoch" else step, **self.options)
+        """Return the learning rate of a step: `epoch` and `step` count what is complete; inf when it overflows."""
+        try:
+            return SCHEDULES[self.kind](base, epoch if self.per == "epoch" else step, **self.options)
+        except OverflowError:
+            return math.inf
 
 
 def make_schedule(document: Mapping[str, Any]) -> Schedule:

@@ -40,6 +40,7 @@ class _Planner:
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
+        self._copy_outputs_of_states()
         self._copy_leaf_updates()
         self.layouts, self.free = layouts(listing)
         self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
@@ -77,6 +78,22 @@ class _Planner:
             arena_bytes=arena_bytes,
         )
 
+    def _copy_outputs_of_states(self) -> None:
+        """Make every output that is a window on an updated state a copy: it is the state as it was before the run."""
+        windows = {ins.outputs[0]: ins.inputs[0] for ins in self.listing.instructions if ins.op.view}
+        updated = {self.listing.state[name] for name in self.listing.updates}
+        for name, number in self.listing.outputs.items():
+            source = number
+            while source in windows:
+                source = windows[source]
+            if source in updated:
+                self.listing.outputs[name] = self._copied(number)
+
+    def _copied(self, number: int) -> int:
+        fresh = self.listing.new(self.listing.specs[number])
+        self.listing.instructions.append(Instruction(lookup("copy"), (number,), (fresh,), {}))
+        return fresh
+
     def _copy_leaf_updates(self) -> None:
         """Make every update a freshly computed value, so that states can be exchanged with one another."""
         made = {n for ins in self.listing.instructions if not ins.op.view for n in ins.outputs}
@@ -85,9 +102,7 @@ class _Planner:
             if number == self.listing.state[name]:
                 continue
             if number not in made or number in seen:
-                fresh = self.listing.new(self.listing.specs[number])
-                self.listing.instructions.append(Instruction(lookup("copy"), (number,), (fresh,), {}))
-                self.listing.updates[name] = fresh
+                self.listing.updates[name] = self._copied(number)
             seen.add(self.listing.updates[name])
 
     def _last_uses(self) -> dict[int, int]:
@@ -128,6 +143,8 @@ class _Planner:
 
     def _may_overwrite_state(self, state: int, base: int) -> bool:
         made = self.made_at[base]
+        if self.listing.instructions[made].op.name == "pack":
+            return False  # the gaps of a pack are zero from the start, those of a state need not be
         last = self.last_use.get(state, -1)
         if last != made:
             return last < made

@@ -42,7 +42,9 @@ def encode(arrays: Mapping[str, ArrayLike]) -> bytes:
         array = np.asarray(value)
         dtype = array.dtype.newbyteorder("<") if array.dtype.kind in "iuf" else array.dtype
         if dtype not in _NAMES:
-            raise TypeError(f"array {name!r} has dtype {array.dtype}; use numbers or truth values ({', '.join(_NAMES.values())})")
+            raise TypeError(
+                f"array {name!r} has dtype {array.dtype}; use numbers or truth values ({', '.join(_NAMES.values())})"
+            )
         block = array.astype(dtype, order="C").tobytes()
         header[name] = {
             "dtype": _NAMES[dtype],

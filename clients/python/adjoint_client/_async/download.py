@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import httpx
@@ -14,21 +15,28 @@ _FRUITLESS_ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.1
 
 
-async def download(transport: AsyncTransport, path: str, target: BinaryIO, digest: str) -> None:
-    """Append to `target`, which may hold the beginning already, until it holds the whole content at `path`.
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Content on the server that never changes: where it is, its SHA-256 in hex, its size."""
 
-    `target` is open for reading and writing and stands at its end; `digest` is the SHA-256 of the whole in hex.
+    path: str
+    digest: str
+    size_bytes: int
+
+
+async def download(transport: AsyncTransport, remote: Remote, target: BinaryIO) -> None:
+    """Append to `target`, which may hold the beginning already, until it holds the whole content.
+
+    `target` is open for reading and writing and stands at its end.
 
     Raises:
-        DownloadDamaged: what came has another digest.
+        DownloadDamaged: what came has another digest; `target` has been emptied.
         ServerUnreachable: the connection was lost several times in a row without a byte in between.
     """
     fruitless = 0
-    while True:
-        begin = target.tell()
+    while (begin := target.tell()) < remote.size_bytes:
         try:
-            await _continue(transport, path, target, digest)
-            break
+            await _continue(transport, remote, target)
         except httpx.TransportError as error:
             fruitless = fruitless + 1 if target.tell() == begin else 0
             if fruitless == _FRUITLESS_ATTEMPTS:
@@ -36,16 +44,17 @@ async def download(transport: AsyncTransport, path: str, target: BinaryIO, diges
             await asyncio.sleep(_FIRST_PAUSE_SECONDS * 2**fruitless)
     target.seek(0)
     found = hashlib.file_digest(target, "sha256").hexdigest()
-    if found != digest:
-        raise DownloadDamaged(f"{path} arrived with SHA-256 {found}, not {digest}; download it again")
+    if found != remote.digest:
+        target.seek(0)
+        target.truncate()
+        raise DownloadDamaged(f"{remote.path} arrived with SHA-256 {found}, not {remote.digest}; download it again")
 
 
-async def _continue(transport: AsyncTransport, path: str, target: BinaryIO, digest: str) -> None:
-    """One connection's worth of the content."""
+async def _continue(transport: AsyncTransport, remote: Remote, target: BinaryIO) -> None:
+    """Append what one connection yields; a whole answer to the request for the rest starts anew."""
     begin = target.tell()
-    # If-Range: other content than the one begun is sent whole, never spliced.
-    headers = {"Range": f"bytes={begin}-", "If-Range": f'"{digest}"'} if begin else {}
-    async with transport.stream(path, headers=headers) as response:
+    headers = {"Range": f"bytes={begin}-"} if begin else {}
+    async with transport.stream(remote.path, headers=headers) as response:
         if begin and response.status_code != httpx.codes.PARTIAL_CONTENT:
             target.seek(0)
             target.truncate()

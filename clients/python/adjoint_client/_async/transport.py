@@ -103,7 +103,9 @@ class AsyncTransport:
 
     def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
         """Say in one line that, and why, there is no answer."""
-        return ServerUnreachable(f"no answer from {self.address} ({error or type(error).__name__}); is the server running?")
+        return ServerUnreachable(
+            f"no answer from {self.address} ({error or type(error).__name__}); is the server running?"
+        )
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -1,0 +1,58 @@
+# Every target sets up what it needs, and no more, in .venv: nothing has to be run first.
+# Needed beforehand: Python 3.11 or later with venv and pip, and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CONSTRAINTS := requirements/constraints.txt
+PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo serve test check lint client clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/run.stamp ## train on real data through a server of its own, then stop
+	@$(BIN)/adjoint demo
+
+serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the like set it up
+	@$(BIN)/adjoint serve
+
+test: $(VENV)/test.stamp ## run all tests
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/python clients/generate.py --check
+
+client: $(VENV)/lint.stamp ## write clients/openapi.json and the Python client anew from the server's code
+	$(BIN)/python clients/generate.py
+
+clean: ## remove everything that make has made; data directories stay
+	rm -rf $(VENV) build dist *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find app engine clients tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit("Adjoint needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
+	$(PIP) install -c $(CONSTRAINTS) -e . -e clients/python
+	@touch $@
+
+# The extras are added to what is there: a pattern for test.stamp and lint.stamp.
+$(VENV)/%.stamp: $(VENV)/run.stamp
+	$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python
+	@touch $@

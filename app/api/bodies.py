@@ -1,0 +1,57 @@
+"""Request bodies as bytes: of what type they are, how large they may be, and how they come in."""
+
+from asyncio import timeout
+from collections.abc import AsyncIterator
+
+from fastapi import Request
+
+from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
+
+STALL_SECONDS = 30.0
+"""How long a client may send nothing in the middle of a body."""
+
+
+class RequestTimeout(AdjointError):  # noqa: N818 (named as its answer is)
+    """The client stopped sending in the middle of a request."""
+
+    code = "request_timeout"
+    status = 408
+    title = "The request did not arrive in time"
+
+
+def content_type(request: Request) -> str:
+    """Return the type of the request's body, without parameters; UnsupportedMedia if the body is compressed."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise UnsupportedMedia("the body is compressed; send it without Content-Encoding", code="content_encoding")
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """Yield the body as it comes; TooLarge as soon as it is known to exceed `limit` bytes."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
+    received = 0
+    stream = aiter(request.stream())
+    while True:
+        try:
+            async with timeout(STALL_SECONDS):
+                chunk = await anext(stream, None)
+        except TimeoutError as error:
+            raise RequestTimeout(f"nothing came for {STALL_SECONDS:g} seconds; send the request again") from error
+        if chunk is None:
+            return
+        received += len(chunk)
+        if received > limit:
+            raise _too_large(limit)
+        yield chunk
+
+
+async def whole(request: Request, limit: int) -> bytes:
+    """Return the whole body; TooLarge if it exceeds `limit` bytes."""
+    return b"".join([chunk async for chunk in chunks(request, limit)])
+
+
+def _too_large(limit: int) -> TooLarge:
+    detail = f"the body is larger than {limit} bytes, which is as much as this server takes here"
+    return TooLarge(detail, limit=limit, findings=[Finding("", "too_large", detail)])

@@ -1,0 +1,149 @@
+"""Routes of checkpoints."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Header, Query, Request, Response
+from numpy.typing import NDArray
+
+from app.api.answers import JsonAnswer
+from app.api.arrays import NPY, TensorFormat, TensorFormatDep, read_npy, tensor_answer
+from app.api.bodies import content_type, whole
+from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep
+from app.api.downloads import open_file, send_file
+from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.routing import router
+from app.api.schemas.checkpoints import (
+    Checkpoint,
+    CheckpointList,
+    ParameterList,
+    PredictRequest,
+    Prediction,
+    parameter_list,
+)
+from app.api.schemas.tensors import Tensor, tensor_document
+from app.api.strict_json import read_json
+from app.api.validation import validated
+from app.domain.errors import Finding, Invalid, UnsupportedMedia
+from app.service.checkpoints import Alias
+
+routes = router("checkpoints")
+
+SAFETENSORS = "application/vnd.safetensors"
+NPY_BYTES_MAX = 64 * 1024**2
+
+
+async def _prediction_format(
+    request: Request,
+    format: Annotated[TensorFormat | None, Query(description="By default what Accept says, or as the body is.")] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "*/*",
+) -> TensorFormat:
+    if format is not None:
+        return format
+    asked = accept if NPY in accept or JSON in accept else content_type(request)
+    return "npy" if NPY in asked else "json"
+
+
+PredictionFormatDep = Annotated[TensorFormat, Depends(_prediction_format)]
+
+
+@routes.get("/v1/fits/{fit_id}/checkpoints", response_model=CheckpointList)
+def list_checkpoints(fit_id: FitId, page: PageDep, checkpoints: CheckpointsDep) -> Response:
+    """List the checkpoints that a fit keeps."""
+    return JsonAnswer(CheckpointList.of(checkpoints.of_fit(fit_id, page)))
+
+
+@routes.get("/v1/fits/{fit_id}/checkpoints/{alias}", response_model=Checkpoint)
+def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) -> Response:
+    """Return a fit's latest or best checkpoint."""
+    return JsonAnswer(Checkpoint.of(checkpoints.alias(fit_id, alias)))
+
+
+@routes.get("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
+def get_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> Response:
+    """Return what is known of a checkpoint without its content."""
+    return JsonAnswer(Checkpoint.of(checkpoints.get(checkpoint_id)))
+
+
+@routes.get(
+    "/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS)
+)
+def download_checkpoint(
+    checkpoint_id: CheckpointId,
+    request: Request,
+    checkpoints: CheckpointsDep,
+    only: Annotated[Literal["parameters"] | None, Query(description="Leave out buffers and optimizer state.")] = None,
+) -> Response:
+    """Return the file, in the safetensors format."""
+    name = f"{checkpoint_id}.safetensors"
+    if only is None:
+        checkpoint, path = checkpoints.file(checkpoint_id)
+        return send_file(request, open_file(path, SAFETENSORS, name, checkpoint.digest, checkpoint.digest))
+    with checkpoints.parameters_file(checkpoint_id) as (path, digest):
+        return send_file(request, open_file(path, SAFETENSORS, name, digest, digest))
+
+
+@routes.get("/v1/checkpoints/{checkpoint_id}/parameters", response_model=ParameterList)
+def list_parameters(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> Response:
+    """List the parameters in a checkpoint."""
+    return JsonAnswer(parameter_list(checkpoints.parameters(checkpoint_id)))
+
+
+@routes.get(
+    "/v1/checkpoints/{checkpoint_id}/parameters/{name}", response_model=Tensor, responses=binary_answer(NPY)
+)
+def get_parameter(
+    checkpoint_id: CheckpointId, name: str, checkpoints: CheckpointsDep, format: TensorFormatDep
+) -> Response:
+    """Return one parameter, as JSON or as .npy."""
+    return tensor_answer(checkpoints.parameter(checkpoint_id, name), format)
+
+
+@routes.delete("/v1/checkpoints/{checkpoint_id}", status_code=204)
+def delete_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> None:
+    """Delete a checkpoint's content; asking for it is then answered with 410."""
+    checkpoints.delete(checkpoint_id)
+
+
+@routes.post(
+    "/v1/checkpoints/{checkpoint_id}:predict",
+    response_model=Prediction,
+    responses=binary_answer(NPY),
+    openapi_extra=upload_body({JSON: "PredictRequest", NPY: None}),
+)
+async def predict_with_checkpoint(
+    checkpoint_id: CheckpointId,
+    request: Request,
+    checkpoints: CheckpointsDep,
+    settings: SettingsDep,
+    format: PredictionFormatDep,
+    input: Annotated[str | None, Query(description="Which input a .npy body is for, if there are several.")] = None,
+    output: Annotated[str | None, Query(description="Which output a .npy answer holds, if there are several.")] = None,
+) -> Response:
+    """Compute the outputs for given inputs, in evaluation mode."""
+    inputs = await _inputs(request, settings.max_json_bytes, input)
+    outputs = await asyncio.to_thread(checkpoints.predict, checkpoint_id, inputs)
+    return _prediction(outputs, format, output)
+
+
+async def _inputs(request: Request, json_bytes_max: int, input: str | None) -> Mapping[str, Any] | NDArray[Any]:
+    kind = content_type(request)
+    if kind == NPY:
+        array = read_npy(await whole(request, NPY_BYTES_MAX))
+        return array if input is None else {input: array}
+    if kind != JSON:
+        raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to one of them")
+    document = await asyncio.to_thread(read_json, await whole(request, json_bytes_max))
+    return validated(PredictRequest, document).inputs
+
+
+def _prediction(outputs: Mapping[str, NDArray[Any]], format: TensorFormat, output: str | None) -> Response:
+    if format == "json":
+        return JsonAnswer({"outputs": {name: tensor_document(array) for name, array in outputs.items()}})
+    name = output if output is not None else next(iter(outputs))
+    if name not in outputs:
+        known = ", ".join(outputs)
+        finding = Finding("/output", "unknown_name", f"there is no output of this name; the outputs are {known}")
+        raise Invalid(finding.detail, code=finding.code, findings=[finding])
+    return tensor_answer(outputs[name], "npy")

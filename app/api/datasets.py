@@ -1,0 +1,138 @@
+"""Routes of datasets."""
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Header, Query, Request, Response
+
+from app.api.answers import JsonAnswer
+from app.api.bodies import chunks, content_type
+from app.api.content_digest import check_digest, stated_digest
+from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep
+from app.api.downloads import open_file, send_file
+from app.api.once import OnceDep
+from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.routing import router
+from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
+from app.blobs.store import BlobWriter
+from app.domain.errors import UnsupportedMedia
+from app.ingest.options import IngestOptions
+from app.service.ingestion import UploadTerms
+
+routes = router("datasets")
+
+FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        JSON: "json",
+        "text/csv": "csv",
+        "application/x-npy": "npy",
+        "application/x-npz": "npz",
+        "application/vnd.safetensors": "safetensors",
+        "application/x-ndjson": "ndjson",
+    }
+)
+MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()})
+OCTETS = "application/octet-stream"
+WRITE_BYTES = 1024 * 1024
+
+FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson"]
+
+
+async def _terms(
+    request: Request,
+    name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
+    format: Annotated[FormatName | None, Query(description="What an application/octet-stream holds.")] = None,
+    columns: Annotated[
+        str | None, Query(max_length=100_000, description="Groups CSV columns, such as x:float32[4],y:int64.")
+    ] = None,
+    column: Annotated[str, Query(max_length=64, description="Name of the column that a .npy file becomes.")] = "x",
+) -> UploadTerms:
+    kind = content_type(request)
+    known = format if kind == OCTETS else FORMATS.get(kind)
+    if known is None:
+        accepted = ", ".join((*FORMATS, OCTETS))
+        raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
+    return UploadTerms(known, name, IngestOptions(columns, column))
+
+
+@routes.post(
+    "/v1/datasets",
+    status_code=201,
+    response_model=Dataset,
+    openapi_extra=upload_body({JSON: "InlineDataset", **{kind: None for kind in (*FORMATS, OCTETS) if kind != JSON}}),
+)
+async def create_dataset(
+    request: Request,
+    terms: Annotated[UploadTerms, Depends(_terms)],
+    datasets: DatasetsDep,
+    settings: SettingsDep,
+    once: OnceDep,
+    content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
+) -> Response:
+    """Store a dataset out of the body, all of it or nothing."""
+    with await asyncio.to_thread(datasets.open_upload) as upload:
+        await _receive(request, upload, settings.max_upload_bytes)
+        check_digest(stated_digest(content_digest), upload.digest)
+        said = upload.digest.encode()
+        return await asyncio.to_thread(
+            once.answer, lambda keep: datasets.create(upload, terms, keep), Dataset.of, said=said
+        )
+
+
+@routes.get("/v1/datasets", response_model=DatasetList)
+def list_datasets(page: PageDep, datasets: DatasetsDep) -> Response:
+    """List datasets."""
+    return JsonAnswer(DatasetList.of(datasets.list(page)))
+
+
+@routes.get("/v1/datasets/{dataset_id}", response_model=Dataset)
+def get_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> Response:
+    """Return a dataset: its columns with dtype, shape, extremes and missing values."""
+    return JsonAnswer(Dataset.of(datasets.get(dataset_id)))
+
+
+@routes.get("/v1/datasets/{dataset_id}/rows", response_model=DatasetRows)
+def list_dataset_rows(
+    dataset_id: DatasetId,
+    datasets: DatasetsDep,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """List rows; a value that is missing or not finite is null."""
+    total, columns = datasets.rows(dataset_id, offset, limit)
+    return JsonAnswer(_rows(total, offset, columns))
+
+
+@routes.get(
+    "/v1/datasets/{dataset_id}/content", response_class=Response, responses=binary_answer(OCTETS, *MEDIA_TYPES.values())
+)
+def download_dataset(dataset_id: DatasetId, request: Request, datasets: DatasetsDep) -> Response:
+    """Return the bytes as they were sent."""
+    dataset, path = datasets.file(dataset_id)
+    name = f"{dataset.id}.{dataset.format}"
+    return send_file(request, open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest))
+
+
+@routes.delete("/v1/datasets/{dataset_id}", status_code=204)
+def delete_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> None:
+    """Delete a dataset that no unfinished fit uses."""
+    datasets.delete(dataset_id)
+
+
+async def _receive(request: Request, upload: BlobWriter, limit: int) -> None:
+    """Write the body to `upload` as it comes, in threads, so that the disk holds nobody else up."""
+    gathered = bytearray()
+    async for chunk in chunks(request, limit):
+        gathered += chunk
+        if len(gathered) >= WRITE_BYTES:
+            await asyncio.to_thread(upload.write, bytes(gathered))
+            gathered.clear()
+    await asyncio.to_thread(upload.write, bytes(gathered))
+
+
+def _rows(total: int, offset: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+    count = min((len(array) for array in columns.values()), default=0)
+    rows = [{name: array[index] for name, array in columns.items()} for index in range(count)]
+    return {"object": "list", "data": rows, "has_more": offset + count < total, "offset": offset, "total": total}

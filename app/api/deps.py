@@ -1,0 +1,92 @@
+"""What handlers are given: the use cases, pages, ids and headers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Header, Path, Query, Request
+from pydantic import AfterValidator
+
+from app.domain.errors import NotFound
+from app.domain.ids import is_id
+from app.service.checkpoints import Checkpoints
+from app.service.datasets import Datasets
+from app.service.events import Events
+from app.service.fits import Fits
+from app.service.graphs import Graphs
+from app.service.idempotency import Idempotency
+from app.service.metrics import Metrics
+from app.service.system import System
+from app.settings import Settings
+from app.store.pages import DEFAULT_LIMIT, PageRequest
+
+LIMIT_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """All use cases, and the settings."""
+
+    settings: Settings
+    graphs: Graphs
+    datasets: Datasets
+    fits: Fits
+    metrics: Metrics
+    events: Events
+    checkpoints: Checkpoints
+    idempotency: Idempotency
+    system: System
+
+
+def services_of(request: Request) -> Services:
+    """Return the services of the app that the request came to."""
+    services: Services = request.app.state.services
+    return services
+
+
+def _service(name: str) -> Any:
+    # Asynchronous, since FastAPI runs a synchronous dependency in a thread.
+    async def pick(request: Request) -> Any:
+        return getattr(services_of(request), name)
+
+    return Depends(pick)
+
+
+async def _page(
+    limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(description="next_cursor of the page before.")] = None,
+    order: Annotated[Literal["asc", "desc"], Query(description="By age; newest first by default.")] = "desc",
+) -> PageRequest:
+    return PageRequest(limit, cursor, order)
+
+
+def _known_as(prefix: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if not is_id(prefix, text):
+            raise NotFound(f"there is nothing here: an id of this kind is {prefix}_ and 26 characters")
+        return text
+
+    return check
+
+
+def _id(prefix: str) -> Any:
+    return Annotated[str, Path(), AfterValidator(_known_as(prefix))]
+
+
+GraphsDep = Annotated[Graphs, _service("graphs")]
+DatasetsDep = Annotated[Datasets, _service("datasets")]
+FitsDep = Annotated[Fits, _service("fits")]
+MetricsDep = Annotated[Metrics, _service("metrics")]
+EventsDep = Annotated[Events, _service("events")]
+CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+SystemDep = Annotated[System, _service("system")]
+SettingsDep = Annotated[Settings, _service("settings")]
+
+PageDep = Annotated[PageRequest, Depends(_page)]
+IfNoneMatch = Annotated[str | None, Header(description="ETag that the client has; 304 if it is still right.")]
+IfMatch = Annotated[str | None, Header(description="ETag that the change is based on; 412 if it is outdated.")]
+
+GraphId = _id("graph")
+DatasetId = _id("ds")
+FitId = _id("fit")
+CheckpointId = _id("ckpt")

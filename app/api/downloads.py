@@ -1,0 +1,103 @@
+"""Downloads: whole files or one range of them, with what a client needs to check and resume (RFC 9110, section 14)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from app.api.answers import matches
+from app.api.content_digest import spelled_digest
+from app.domain.errors import RangeNotSatisfiable
+
+CHUNK_BYTES = 256 * 1024
+_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """An open file: its length, its type, a name for the client's disk, and a tag that changes with the content.
+
+    `digest` is the content's SHA-256, None if it was not computed.
+    """
+
+    file: BinaryIO
+    size_bytes: int
+    media_type: str
+    name: str
+    tag: str
+    digest: str | None
+
+
+def open_file(path: Path, media_type: str, name: str, tag: str, digest: str | None) -> Download:
+    """Open the file at `path` for a download."""
+    file = path.open("rb")
+    return Download(file, path.stat().st_size, media_type, name, tag, digest)
+
+
+def send_file(request: Request, download: Download) -> Response:
+    """Answer with the file, with the range of it that was asked for, or with 304; closes the file."""
+    headers = _headers(download)
+    if matches(request.headers.get("if-none-match"), headers["ETag"]):
+        download.file.close()
+        return Response(status_code=304, headers={"ETag": headers["ETag"]})
+    asked = request.headers.get("range") if _range_is_current(request, headers["ETag"]) else None
+    try:
+        first, end = _range(asked, download.size_bytes)
+    except RangeNotSatisfiable:
+        download.file.close()
+        raise
+    partial = (first, end) != (0, download.size_bytes)
+    if partial:
+        headers["Content-Range"] = f"bytes {first}-{end - 1}/{download.size_bytes}"
+        headers.pop("Content-Digest", None)
+    headers["Content-Length"] = str(end - first)
+    body = _chunks(download.file, first, end)
+    return StreamingResponse(body, 206 if partial else 200, headers, media_type=download.media_type)
+
+
+def _headers(download: Download) -> dict[str, str]:
+    headers = {
+        "ETag": f'"{download.tag}"',
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f'attachment; filename="{download.name}"',
+        "Cache-Control": "private, no-cache",
+    }
+    if download.digest is not None:
+        headers["Content-Digest"] = spelled_digest(download.digest)
+    return headers
+
+
+def _range_is_current(request: Request, tag: str) -> bool:
+    condition = request.headers.get("if-range")
+    return condition is None or condition.strip() == tag
+
+
+def _range(header: str | None, size: int) -> tuple[int, int]:
+    """Return the first byte and the one after the last; a header that is not one range is ignored, as it may be."""
+    match = None if header is None else _RANGE.fullmatch(header.replace(" ", ""))
+    if match is None or match[0] == "bytes=-":
+        return 0, size
+    first, last = match[1], match[2]
+    if not first:
+        span = min(int(last), size)
+        start, end = size - span, size
+    else:
+        start, end = int(first), min(int(last) + 1, size) if last else size
+        if last and int(last) < int(first):
+            return 0, size
+    if start >= end:
+        raise RangeNotSatisfiable(f"the content has {size} bytes; ask for a range within it", size_bytes=size)
+    return start, end
+
+
+def _chunks(file: BinaryIO, first: int, end: int) -> Iterator[bytes]:
+    with file:
+        file.seek(first)
+        left = end - first
+        while left and (chunk := file.read(min(CHUNK_BYTES, left))):
+            left -= len(chunk)
+            yield chunk

@@ -1,0 +1,48 @@
+"""Routes of journals: server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import Depends, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from app.api.deps import EventsDep, FitId
+from app.api.openapi_parts import text_answer
+from app.api.routing import router
+from app.service.events import Events, StreamTerms, spelled
+
+routes = router("events")
+
+EVENT_STREAM = "text/event-stream"
+RETRY = "retry: 2000\n\n"
+HEARTBEAT = ": heartbeat\n\n"
+SECONDS_MAX = 24 * 3600.0
+HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+async def _terms(
+    after: Annotated[int | None, Query(ge=0, description="The last event that the client has.")] = None,
+    max_events: Annotated[int | None, Query(ge=1, description="End after so many events.")] = None,
+    timeout: Annotated[float | None, Query(ge=0, le=SECONDS_MAX, description="End after so many seconds.")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; what a browser sends by itself.")] = None,
+) -> StreamTerms:
+    start = after if last_event_id is None else last_event_id
+    return StreamTerms(start or 0, max_events, timeout)
+
+
+@routes.get(
+    "/v1/fits/{fit_id}/events",
+    response_class=StreamingResponse,
+    responses=text_answer(EVENT_STREAM, "Events named metric, state, checkpoint, log and end, numbered by id."),
+)
+async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[StreamTerms, Depends(_terms)]) -> Response:
+    """Send what has happened to a fit and what happens, until it ends."""
+    await asyncio.to_thread(events.check, fit_id)
+    return StreamingResponse(_written(events, fit_id, terms), headers=HEADERS, media_type=EVENT_STREAM)
+
+
+async def _written(events: Events, fit_id: str, terms: StreamTerms) -> AsyncIterator[str]:
+    yield RETRY
+    async for event in events.stream(fit_id, terms):
+        yield HEARTBEAT if event is None else spelled(event)

@@ -1,0 +1,83 @@
+"""Routes of fits."""
+
+from typing import Annotated, Literal
+
+from fastapi import Query, Request, Response
+
+from app.api.answers import JsonAnswer, matches
+from app.api.deps import FitId, FitsDep, IfMatch, IfNoneMatch, PageDep
+from app.api.once import OnceDep
+from app.api.routing import router
+from app.api.schemas.fits import Fit, FitChanges, FitList, FitRequest
+from app.domain.errors import PreconditionFailed
+from app.domain.fit import FitState
+from app.service.fits import FitView
+
+routes = router("fits")
+
+WAIT_MAX = 60.0
+
+State = Annotated[FitState | None, Query(description="Only fits in this state.")]
+Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only fits with this key:value.")]
+Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for what `until` says.")]
+Until = Annotated[
+    Literal["terminal", "change"],
+    Query(description="terminal: the fit has ended. change: it is no longer what If-None-Match names, or what it is now."),
+]
+
+
+@routes.post("/v1/fits", status_code=202, response_model=Fit)
+def create_fit(request: FitRequest, fits: FitsDep, once: OnceDep) -> Response:
+    """Check a fit in full and queue it."""
+    return once.answer(lambda keep: fits.submit(request.document(), keep), Fit.of, status=202)
+
+
+@routes.get("/v1/fits", response_model=FitList)
+def list_fits(page: PageDep, fits: FitsDep, state: State = None, label: Label = None) -> Response:
+    """List fits."""
+    key, _, value = (label or "").partition(":")
+    return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None)))
+
+
+@routes.get("/v1/fits/{fit_id}", response_model=Fit)
+async def get_fit(
+    fit_id: FitId, fits: FitsDep, wait: Wait = 0, until: Until = "terminal", if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return a fit, at once or when there is something to tell."""
+
+    def news(view: FitView) -> bool:
+        return until == "change" and if_none_match is not None and not matches(if_none_match, _tag(view))
+
+    return _answer(await fits.wait(fit_id, seconds=wait, any_change=until == "change", news=news))
+
+
+@routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)
+def cancel_fit(fit_id: FitId, fits: FitsDep) -> Response:
+    """Ask a fit to stop, after a last checkpoint if a process works on it."""
+    return _answer(fits.cancel(fit_id), 202)
+
+
+@routes.patch("/v1/fits/{fit_id}", response_model=Fit)
+def update_fit(fit_id: FitId, changes: FitChanges, fits: FitsDep, if_match: IfMatch = None) -> Response:
+    """Set and remove labels."""
+
+    def check(view: FitView) -> None:
+        if if_match is not None and not matches(if_match, _tag(view)):
+            raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
+
+    return _answer(fits.label(fit_id, changes.labels, check))
+
+
+@routes.delete("/v1/fits/{fit_id}", status_code=204)
+def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
+    """Delete a terminal fit with its journal and its checkpoints."""
+    fits.delete(fit_id)
+
+
+def _tag(view: FitView) -> str:
+    # Weak: the time that is left is estimated anew each time.
+    return f'W/"{view.fit.version}"'
+
+
+def _answer(view: FitView, status: int = 200) -> Response:
+    return JsonAnswer(Fit.of(view), status, {"ETag": _tag(view)})

@@ -1,0 +1,118 @@
+"""Routes of graphs."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Body, Query, Response
+from fastapi.responses import PlainTextResponse
+
+from app.api.answers import JsonAnswer
+from app.api.deps import GraphId, GraphsDep, PageDep
+from app.api.once import OnceDep
+from app.api.openapi_parts import text_answer
+from app.api.routing import router
+from app.api.schemas.documents import described
+from app.api.schemas.graphs import (
+    ComputeRequest,
+    ComputeResult,
+    Graph,
+    GraphDefinition,
+    GraphList,
+    GraphNodes,
+    GraphPlan,
+    GraphReport,
+)
+from app.api.schemas.shapes import finite_part
+from app.api.schemas.tensors import tensor_document
+
+routes = router("graphs")
+
+DOT = "text/vnd.graphviz"
+BATCH_MAX = 2**20
+
+Definition = Annotated[described(GraphDefinition), Body()]
+Backward = Annotated[bool, Query(description="With the backward nodes after the forward ones.")]
+
+
+@routes.post("/v1/graphs", status_code=201, response_model=Graph)
+def create_graph(definition: Definition, graphs: GraphsDep, once: OnceDep) -> Response:
+    """Store a graph, given as nodes, layers or a program."""
+    return once.answer(lambda keep: graphs.create(definition, keep), Graph.of)
+
+
+@routes.post("/v1/graphs:validate", response_model=GraphReport)
+def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
+    """Report on a graph as if it were stored, and store nothing."""
+    return JsonAnswer(GraphReport.of(graphs.validate(definition)))
+
+
+@routes.get("/v1/graphs", response_model=GraphList)
+def list_graphs(page: PageDep, graphs: GraphsDep) -> Response:
+    """List graphs."""
+    return JsonAnswer(GraphList.of(graphs.list(page)))
+
+
+@routes.get("/v1/graphs/{graph_id}", response_model=Graph)
+def get_graph(graph_id: GraphId, graphs: GraphsDep) -> Response:
+    """Return a graph: its canonical definition, counts, shapes, memory and findings."""
+    return JsonAnswer(Graph.of(graphs.get(graph_id)))
+
+
+@routes.delete("/v1/graphs/{graph_id}", status_code=204)
+def delete_graph(graph_id: GraphId, graphs: GraphsDep) -> None:
+    """Delete a graph that no unfinished fit uses."""
+    graphs.delete(graph_id)
+
+
+@routes.get("/v1/graphs/{graph_id}/nodes", response_model=GraphNodes)
+def list_graph_nodes(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
+    """List the nodes in the order of execution."""
+    return JsonAnswer(GraphNodes(data=graphs.nodes(graph_id, backward=backward)))
+
+
+@routes.get(
+    "/v1/graphs/{graph_id}/text",
+    response_class=PlainTextResponse,
+    responses=text_answer("text/plain", "One line for each input, parameter and node."),
+)
+def print_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
+    """Print the graph for a person to read."""
+    return PlainTextResponse(graphs.text(graph_id, backward=backward))
+
+
+@routes.get(
+    "/v1/graphs/{graph_id}/dot",
+    response_class=PlainTextResponse,
+    responses=text_answer(DOT, "The graph in the language of Graphviz."),
+)
+def draw_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
+    """Draw the graph with Graphviz."""
+    return PlainTextResponse(graphs.dot(graph_id, backward=backward), media_type=DOT)
+
+
+@routes.get("/v1/graphs/{graph_id}/plan", response_model=GraphPlan)
+def plan_graph(
+    graph_id: GraphId,
+    graphs: GraphsDep,
+    batch: Annotated[int, Query(ge=1, le=BATCH_MAX, description="Rows in a step.")] = 32,
+    optimizer: Annotated[str | None, Query(description="Plans a training step with it, else an evaluation.")] = None,
+) -> Response:
+    """Plan a step: what is computed in which order, in which memory."""
+    return JsonAnswer(graphs.plan(graph_id, batch=batch, optimizer=optimizer))
+
+
+@routes.post("/v1/graphs/{graph_id}:compute", response_model=ComputeResult)
+def compute_graph(
+    graph_id: GraphId, request: Annotated[described(ComputeRequest), Body()], graphs: GraphsDep
+) -> Response:
+    """Evaluate the graph once, without a fit: outputs, losses and gradients."""
+    return JsonAnswer(_computed(graphs.compute(graph_id, request)))
+
+
+def _computed(result: dict[str, Any]) -> dict[str, Any]:
+    losses, nonfinite = finite_part(result["losses"])
+    answer: dict[str, Any] = {"losses": losses, "nonfinite": nonfinite}
+    tensors: tuple[Literal["outputs"], Literal["gradients"]] = ("outputs", "gradients")
+    for kind in tensors:
+        if kind in result:
+            answer[kind] = {n: None if a is None else tensor_document(a) for n, a in result[kind].items()}
+    return answer

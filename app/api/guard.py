@@ -1,0 +1,88 @@
+"""Who may speak to the server: the Host and Origin of a request, and its key.
+
+A server on loopback is reached by every web page that a person of this machine opens; the Host allow-list stops names
+that are rebound to 127.0.0.1, the Origin check stops pages of other sites from sending anything that changes.
+"""
+
+from hmac import compare_digest
+
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.problems import problem
+from app.domain.errors import AdjointError, Forbidden, Unauthorized
+from app.settings import Settings
+
+OPEN_PATHS = frozenset({"/healthz"})
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+OWN_SITES = frozenset({"same-origin", "none"})
+ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
+KEY_MAX = 1024
+
+
+class Guard:
+    """Refuses requests before anything else looks at them."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        """Guard `app`."""
+        self._app = app
+        self._hosts = {_host_name(host) for host in settings.allowed_hosts}
+        if settings.host not in ANY_ADDRESS:
+            self._hosts.add(settings.host.strip("[]"))
+        self._key = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer with the reason why not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            self._check_host(request)
+            self._check_origin(request)
+            self._check_key(request)
+        except AdjointError as error:
+            await problem(request, error)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _check_host(self, request: Request) -> None:
+        if _host_name(request.headers.get("host", "")) not in self._hosts:
+            raise Forbidden(
+                "this server does not answer to this Host; use localhost, or add the name to ADJOINT_ALLOWED_HOSTS",
+                code="host_not_allowed",
+            )
+
+    def _check_origin(self, request: Request) -> None:
+        if request.method in READING:
+            return
+        origin = request.headers.get("origin")
+        host = request.headers.get("host", "")
+        foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
+        if foreign or request.headers.get("sec-fetch-site", "none") not in OWN_SITES:
+            raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
+
+    def _check_key(self, request: Request) -> None:
+        if self._key is None or request.url.path in OPEN_PATHS:
+            return
+        sent = _sent_key(request)
+        if sent is None:
+            raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
+        if len(sent) > KEY_MAX or not compare_digest(sent, self._key):
+            raise Unauthorized("this server does not know the key that was sent", code="unknown_key")
+
+
+def _sent_key(request: Request) -> bytes | None:
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip().encode("latin-1")
+    key = request.headers.get("x-api-key")
+    return None if key is None else key.encode("latin-1")
+
+
+def _host_name(host: str) -> str:
+    """Return a Host without its port; the brackets of an IPv6 address are left out as well."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host if host.count(":") > 1 else host.partition(":")[0]

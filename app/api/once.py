@@ -1,0 +1,87 @@
+"""Creating once: the Idempotency-Key of a POST, and the answer to it."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Header, Request, Response
+from pydantic import BaseModel
+
+from app.api.answers import JsonAnswer
+from app.api.deps import services_of
+from app.api.routing import ReadRequest
+from app.service.idempotency import Idempotency, Keep, Ticket
+from app.store.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
+
+KEY_PATTERN = r"^[\x21-\x7e]{1,255}$"
+
+
+class Once:
+    """Answers a POST that creates: the first time by creating, then by what was answered first."""
+
+    def __init__(self, idempotency: Idempotency, scope: str, path: str, key: str | None, parts: tuple[bytes, ...]) -> None:
+        """Bind to one request; `parts` are what it says besides the key, the same request has the same ones."""
+        self._idempotency = idempotency
+        self._scope = scope
+        self._path = path
+        self._key = key
+        self._parts = parts
+
+    def answer(
+        self,
+        create: Callable[[Keep[T]], T],
+        shape: Callable[[T], BaseModel],
+        *,
+        status: int = 201,
+        said: bytes = b"",
+    ) -> Response:
+        """Call `create` unless its answer is known; `shape` shows the thing, which has an `id`.
+
+        `said` is what the body says, or a digest of it, where the body was not read as JSON.
+        """
+        if self._key is None:
+            return self._rendered(shape(create(_keep_nothing)), status)
+        digest = hashlib.sha256(b"\0".join((*self._parts, said))).hexdigest()
+        ticket = Ticket(self._scope, self._key, digest)
+        with self._idempotency.answering(ticket) as kept:
+            if kept is not None:
+                headers = {"Location": f"{self._path}/{kept.resource_id}", "Idempotent-Replayed": "true"}
+                return JsonAnswer(kept.response_body.encode(), kept.status, headers)
+
+            def keep(work: UnitOfWork, thing: T) -> None:
+                shown: Any = shape(thing)
+                work.idempotency.add(
+                    ticket.key,
+                    ticket.scope,
+                    body_digest=ticket.body_digest,
+                    status=status,
+                    response_body=shown.model_dump_json(),
+                    resource_id=shown.id,
+                )
+
+            return self._rendered(shape(create(keep)), status)
+
+    def _rendered(self, shown: Any, status: int) -> Response:
+        return JsonAnswer(shown, status, {"Location": f"{self._path}/{shown.id}"})
+
+
+def _keep_nothing(_work: UnitOfWork, _thing: object) -> None:
+    """Without a key nothing is kept."""
+
+
+async def _once(
+    request: Request,
+    idempotency_key: Annotated[
+        str | None,
+        Header(pattern=KEY_PATTERN, description="Makes it safe to send the request again: it is carried out once."),
+    ] = None,
+) -> Once:
+    received = request.received if isinstance(request, ReadRequest) else b""
+    parts = (request.url.query.encode(), request.headers.get("content-type", "").encode(), received)
+    path = request.url.path
+    return Once(services_of(request).idempotency, f"{request.method} {path}", path, idempotency_key, parts)
+
+
+OnceDep = Annotated[Once, Depends(_once)]

@@ -1,0 +1,75 @@
+"""The OpenAPI document: what FastAPI reads off the routes, and what holds for all of them."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from app.api.schemas.checkpoints import PredictRequest
+from app.api.schemas.datasets import InlineDataset
+from app.api.schemas.problem import CONTENT_TYPE, Problem
+
+REFERENCE = "#/components/schemas/{model}"
+METHODS = frozenset({"get", "post", "put", "patch", "delete"})
+NAMED_IN_BODIES: tuple[type[BaseModel], ...] = (InlineDataset, PredictRequest)
+"""Shapes that only the description of a body refers to."""
+
+FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
+SECURITY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+
+
+def operation_id(route: APIRoute) -> str:
+    """Name an operation after its function, which is a verb and a noun."""
+    return route.name
+
+
+def check_operation_ids(routes: Iterable[APIRoute]) -> None:
+    """ValueError if two operations have one name: a generated client could hold only one of them."""
+    counts = Counter(route.name for route in routes)
+    twice = sorted(name for name, count in counts.items() if count > 1)
+    if twice:
+        raise ValueError(f"several routes are called {', '.join(twice)}; give each function a name of its own")
+
+
+def openapi(app: FastAPI) -> dict[str, Any]:
+    """Return the document, made once an app."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+        )
+        _complete(document)
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _complete(document: dict[str, Any]) -> None:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    _, shapes = models_json_schema(
+        [(shape, "validation") for shape in NAMED_IN_BODIES] + [(Problem, "serialization")], ref_template=REFERENCE
+    )
+    schemas.update(shapes["$defs"])
+    for name in FASTAPI_ERRORS:
+        schemas.pop(name, None)
+    components["schemas"] = dict(sorted(schemas.items()))
+    components["responses"] = {
+        "Problem": {
+            "description": "What went wrong, and what to change (RFC 9457).",
+            "content": {CONTENT_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}},
+        }
+    }
+    components["securitySchemes"] = SECURITY_SCHEMES
+    document["security"] = [{}, *({name: []} for name in SECURITY_SCHEMES)]
+    for path in document["paths"].values():
+        for method in METHODS & path.keys():
+            responses = path[method]["responses"]
+            responses.pop("422", None)
+            responses["default"] = {"$ref": "#/components/responses/Problem"}

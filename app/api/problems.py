@@ -1,0 +1,104 @@
+"""Errors as problem documents (RFC 9457): one shape for all of them, whoever raised them."""
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from app.api.request_id import HEADER, request_id_of
+from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
+from app.api.validation import findings_of, summed_up
+from app.domain.errors import AdjointError, NotFound
+
+TYPE_PREFIX = "urn:adjoint:problem:"
+CLOSING = frozenset({408, 413})
+"""Answers before the whole body has come: what is left of it is not read, so the connection ends."""
+
+DETAILS: Mapping[int, str] = MappingProxyType(
+    {
+        404: "there is nothing at this path; the paths are listed in /openapi.json",
+        405: "this path does not take this method; see the Allow header",
+        500: "the server met an error of its own; its log says more under this request_id",
+    }
+)
+
+
+def problem(request: Request, error: AdjointError) -> Response:
+    """Render an error of ours."""
+    document = Problem(
+        type=f"{TYPE_PREFIX}{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        instance=request.url.path[:256],
+        code=error.code,
+        request_id=request_id_of(request.scope),
+        errors=[ProblemError(pointer=f.pointer, code=f.code, detail=f.detail) for f in error.findings],
+        limit=getattr(error, "limit", None),
+    )
+    # Also set here, since the answer to an error that nobody expected does not pass the middleware.
+    headers = {**error.headers, HEADER: document.request_id, "Cache-Control": "no-store"}
+    if error.status in CLOSING:
+        headers["Connection"] = "close"
+    body = document.model_dump_json(exclude_none=True).encode()
+    return Response(body, error.status, headers, media_type=CONTENT_TYPE)
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of the app rendered here."""
+
+    def on_adjoint(request: Request, error: Exception) -> Response:
+        assert isinstance(error, AdjointError)
+        return problem(request, error)
+
+    def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return problem(request, _from_http(app, request, error))
+
+    def on_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return problem(request, _from_validation(request, error))
+
+    def on_anything(request: Request, _error: Exception) -> Response:
+        return problem(request, AdjointError(DETAILS[500]))
+
+    app.add_exception_handler(AdjointError, on_adjoint)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(Exception, on_anything)
+
+
+def _from_http(app: FastAPI, request: Request, error: HTTPException) -> AdjointError:
+    headers = dict(error.headers or {})
+    status = error.status_code
+    if status == 405:
+        headers["Allow"] = ", ".join(_allowed(app, request.url.path))
+        if not headers["Allow"]:
+            return NotFound(DETAILS[404], code="no_such_route")
+    phrase = HTTPStatus(status).phrase
+    code = "no_such_route" if status == 404 else re.sub(r"[^a-z]+", "_", phrase.lower())
+    translated = AdjointError(DETAILS.get(status, phrase), code=code, headers=headers)
+    translated.status, translated.title = status, phrase
+    return translated
+
+
+def _allowed(app: FastAPI, path: str) -> list[str]:
+    """Return the methods that `path` takes; none if it only looks like a path because an id may hold anything."""
+    methods: set[str] = set()
+    for route in app.state.routes:
+        match = route.path_regex.match(path)
+        if match and not any(":" in part for part in match.groupdict().values()):
+            methods |= route.methods
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
+
+
+def _from_validation(request: Request, error: RequestValidationError) -> AdjointError:
+    route = request.scope.get("route")
+    body_field = route.body_field if isinstance(route, APIRoute) else None
+    shape = None if body_field is None else body_field.field_info.annotation
+    return summed_up(findings_of(error.errors(), error.body, shape))

@@ -1,0 +1,66 @@
+"""How every route reads its body and tags its answer."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+
+from app.api.answers import tagged
+from app.api.bodies import content_type, whole
+from app.api.deps import services_of
+from app.api.strict_json import read_json
+from app.domain.errors import UnsupportedMedia
+
+JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
+SMALL_BYTES = 64 * 1024
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class ReadRequest(Request):
+    """A request whose JSON body has been read: FastAPI's own parsing never sees what the client sent."""
+
+    def __init__(self, request: Request, received: bytes, document: Any) -> None:
+        """Take over from `request`; `document` is what the bytes `received` say."""
+        super().__init__(request.scope, request.receive)
+        self.received = received
+        self._document = document
+
+    async def body(self) -> bytes:
+        """Return the bytes."""
+        return self.received
+
+    async def json(self) -> Any:
+        """Return what they say."""
+        return self._document
+
+
+class StrictRoute(APIRoute):
+    """A route whose JSON body is read strictly, and whose answers to GET carry an entity tag."""
+
+    def get_route_handler(self) -> Handler:
+        """Wrap FastAPI's handler."""
+        handle = super().get_route_handler()
+        reads_json = self.body_field is not None
+
+        async def strict(request: Request) -> Response:
+            return tagged(request, await handle(await _read(request) if reads_json else request))
+
+        return strict
+
+
+async def _read(request: Request) -> Request:
+    kind = content_type(request)
+    if kind not in JSON_TYPES:
+        raise UnsupportedMedia("this route reads JSON; send Content-Type: application/json")
+    body = await whole(request, services_of(request).settings.max_json_bytes)
+    # A long body is read in a thread, so that other clients are answered meanwhile.
+    document = read_json(body) if len(body) <= SMALL_BYTES else await asyncio.to_thread(read_json, body)
+    return ReadRequest(request, body, document)
+
+
+def router(tag: str) -> APIRouter:
+    """Return a new router for the routes of one noun."""
+    return APIRouter(tags=[tag], route_class=StrictRoute)

@@ -1,0 +1,111 @@
+"""Checkpoints on the wire."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from app.api.schemas.shapes import Moment, RequestShape, ResourceShape, finite_part
+from app.api.schemas.tensors import Tensor, TensorDocument
+from app.domain.checkpoint import CheckpointRecord
+from app.store.pages import Page
+
+
+class CheckpointLinks(ResourceShape):
+    """Where to go on from a checkpoint."""
+
+    self: str
+    content: str
+    parameters: str
+
+
+class Checkpoint(ResourceShape):
+    """A file with everything a fit needs to go on."""
+
+    id: str
+    object: Literal["checkpoint"] = "checkpoint"
+    fit: str | None
+    graph: str
+    step: int
+    epoch: int
+    is_best: bool
+    metrics: dict[str, float | None]
+    nonfinite: dict[str, str]
+    digest: str = Field(description="SHA-256 of the content.")
+    size_bytes: int
+    created_at: Moment
+    links: CheckpointLinks
+
+    @classmethod
+    def of(cls, checkpoint: CheckpointRecord) -> "Checkpoint":
+        """Show a record."""
+        metrics, nonfinite = finite_part(checkpoint.metrics)
+        here = f"/v1/checkpoints/{checkpoint.id}"
+        return cls(
+            id=checkpoint.id,
+            fit=checkpoint.fit_id,
+            graph=checkpoint.graph_id,
+            step=checkpoint.step,
+            epoch=checkpoint.epoch,
+            is_best=checkpoint.is_best,
+            metrics=metrics,
+            nonfinite=nonfinite,
+            digest=checkpoint.digest,
+            size_bytes=checkpoint.size_bytes,
+            created_at=checkpoint.created_at,
+            links=CheckpointLinks(self=here, content=f"{here}/content", parameters=f"{here}/parameters"),
+        )
+
+
+class CheckpointList(ResourceShape):
+    """A page of checkpoints."""
+
+    object: Literal["list"] = "list"
+    data: list[Checkpoint]
+    has_more: bool
+    next_cursor: str | None
+
+    @classmethod
+    def of(cls, page: Page[CheckpointRecord]) -> "CheckpointList":
+        """Show a page of records."""
+        return cls(
+            data=[Checkpoint.of(checkpoint) for checkpoint in page.items],
+            has_more=page.next_cursor is not None,
+            next_cursor=page.next_cursor,
+        )
+
+
+class ParameterSummary(ResourceShape):
+    """A parameter without its numbers."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+
+
+class ParameterList(ResourceShape):
+    """The parameters of a checkpoint."""
+
+    object: Literal["list"] = "list"
+    data: list[ParameterSummary]
+
+
+class PredictRequest(RequestShape):
+    """A tensor for each input that the outputs depend on."""
+
+    inputs: dict[str, TensorDocument]
+
+
+class Prediction(ResourceShape):
+    """The outputs by name."""
+
+    outputs: dict[str, Tensor]
+
+
+def parameter_list(parameters: dict[str, Any]) -> ParameterList:
+    """Show arrays by name, without their numbers."""
+    return ParameterList(
+        data=[
+            ParameterSummary(name=name, dtype=array.dtype.name, shape=list(array.shape))
+            for name, array in parameters.items()
+        ]
+    )

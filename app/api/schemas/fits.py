@@ -1,0 +1,256 @@
+"""Fits on the wire."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.schemas.datasets import InlineDataset
+from app.api.schemas.documents import described
+from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.shapes import Moment, RequestShape, ResourceShape, finite_part
+from app.domain.attempt import Attempt
+from app.domain.fit import FitRecord, FitState
+from app.service.fits import FitView
+from app.store.pages import Page
+
+LabelKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-/]{1,64}$")]
+LabelValue = Annotated[str, Field(max_length=256)]
+LABELS_MAX = 64
+
+
+class OptimizerChoice(RequestShape):
+    """An optimizer by its kind, with its options beside it; see /v1/optimizers."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    kind: str
+
+
+class ScheduleChoice(RequestShape):
+    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    kind: str
+
+
+class ClipChoice(RequestShape):
+    """Limits on gradients: their global norm, or each element."""
+
+    norm: float | None = None
+    value: float | None = None
+
+
+class ValidationChoice(RequestShape):
+    """Rows to validate on: a share of the dataset, or another dataset."""
+
+    split: float | None = None
+    dataset: str | None = None
+
+
+class CheckpointChoice(RequestShape):
+    """When to write checkpoints besides the last one, and how many to keep."""
+
+    every_steps: int | None = None
+    every_epochs: int | None = None
+    keep_last: int | None = None
+    keep_best: bool | None = None
+
+
+class RecordChoice(RequestShape):
+    """Which steps become metric rows, and what is in them."""
+
+    every_steps: int | None = None
+    gradient_norms: bool | None = None
+
+
+class ResourcesChoice(RequestShape):
+    """What the fit gets of the machine."""
+
+    priority: Literal["low", "normal", "high"] = "normal"
+
+
+class FitRequest(RequestShape):
+    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
+
+    graph: described(GraphDefinition, or_id=True)  # type: ignore[valid-type]
+    dataset: described(InlineDataset, or_id=True)  # type: ignore[valid-type]
+    feeds: dict[str, str] | None = Field(default=None, description="Input of the graph: column; equal names by default.")
+    validation: ValidationChoice | None = None
+    optimizer: OptimizerChoice | None = None
+    schedule: ScheduleChoice | None = None
+    clip: ClipChoice | None = None
+    epochs: int | None = None
+    steps: int | None = None
+    batch_size: int | None = None
+    shuffle: bool | None = None
+    drop_last: bool | None = None
+    seed: int | None = None
+    precision: Literal["float32", "float64"] | None = None
+    metrics: list[str] | None = None
+    checkpoint: CheckpointChoice | None = None
+    record: RecordChoice | None = None
+    resources: ResourcesChoice | None = None
+    labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=LABELS_MAX)
+
+    def document(self) -> dict[str, Any]:
+        """Return the fields that were given, without those that are null."""
+        return self.model_dump(exclude_unset=True, exclude_none=True)
+
+
+class FitChanges(RequestShape):
+    """Changes to a fit: labels to set, and null for those to remove."""
+
+    labels: dict[LabelKey, LabelValue | None]
+
+
+class FitAttempt(ResourceShape):
+    """A process that worked on the fit."""
+
+    number: int
+    started_at: Moment
+    ended_at: Moment | None
+    outcome: str | None
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> "FitAttempt":
+        """Show an attempt."""
+        return cls(
+            number=attempt.number,
+            started_at=attempt.started_at,
+            ended_at=attempt.ended_at,
+            outcome=attempt.outcome,
+        )
+
+
+class FitError(BaseModel):
+    """Why a fit failed."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    code: str
+    detail: str
+
+
+class FitLinks(ResourceShape):
+    """Where to go on from a fit."""
+
+    self: str
+    metrics: str
+    events: str
+    checkpoints: str
+    graph: str
+    dataset: str
+
+
+class Fit(ResourceShape):
+    """A fit: what was asked, how far it is, and how it ended."""
+
+    id: str
+    object: Literal["fit"] = "fit"
+    state: FitState
+    terminal: bool
+    phase: str
+    step: int
+    total_steps: int
+    epoch: int
+    progress: float
+    eta_seconds: float | None
+    latest: dict[str, float | None]
+    nonfinite: dict[str, str] = Field(description="Values of latest that are not finite: nan, inf or -inf.")
+    best: dict[str, Any] | None
+    attempt: int
+    attempts_max: int
+    attempts: list[FitAttempt]
+    error: FitError | None
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    graph: str
+    dataset: str
+    labels: dict[str, str]
+    request: dict[str, Any]
+    links: FitLinks
+
+    @classmethod
+    def of(cls, view: FitView) -> "Fit":
+        """Show a fit with its attempts."""
+        fit = view.fit
+        latest, nonfinite = finite_part(fit.latest)
+        return cls(
+            id=fit.id,
+            state=fit.state,
+            terminal=fit.terminal,
+            phase=fit.phase,
+            step=fit.step,
+            total_steps=fit.total_steps,
+            epoch=fit.epoch,
+            progress=fit.progress,
+            eta_seconds=view.eta_seconds,
+            latest=latest,
+            nonfinite=nonfinite,
+            best=None if fit.best is None else finite_part(fit.best)[0],
+            attempt=fit.attempt,
+            attempts_max=fit.attempts_max,
+            attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
+            error=None if fit.error is None else FitError(**fit.error),
+            created_at=fit.created_at,
+            started_at=fit.started_at,
+            finished_at=fit.finished_at,
+            graph=fit.graph_id,
+            dataset=fit.dataset_id,
+            labels=fit.labels,
+            request=fit.request,
+            links=_links(fit),
+        )
+
+
+class FitList(ResourceShape):
+    """A page of fits."""
+
+    object: Literal["list"] = "list"
+    data: list[Fit]
+    has_more: bool
+    next_cursor: str | None
+
+    @classmethod
+    def of(cls, page: Page[FitView]) -> "FitList":
+        """Show a page of fits."""
+        return cls(
+            data=[Fit.of(view) for view in page.items],
+            has_more=page.next_cursor is not None,
+            next_cursor=page.next_cursor,
+        )
+
+
+class MetricRow(ResourceShape):
+    """One row of a fit's curve; seq is gap-free from 1, and a row never changes."""
+
+    seq: int
+    step: int
+    epoch: int
+    split: Literal["train", "validation"]
+    values: dict[str, float | None]
+    nonfinite: dict[str, str]
+
+
+class MetricRows(ResourceShape):
+    """A page of metric rows; pass next_after as `after` for the next one."""
+
+    object: Literal["list"] = "list"
+    data: list[MetricRow]
+    has_more: bool
+    next_cursor: str | None
+    next_after: int
+
+
+def _links(fit: FitRecord) -> FitLinks:
+    here = f"/v1/fits/{fit.id}"
+    return FitLinks(
+        self=here,
+        metrics=f"{here}/metrics",
+        events=f"{here}/events",
+        checkpoints=f"{here}/checkpoints",
+        graph=f"/v1/graphs/{fit.graph_id}",
+        dataset=f"/v1/datasets/{fit.dataset_id}",
+    )

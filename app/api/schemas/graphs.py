@@ -1,0 +1,154 @@
+"""Graphs on the wire."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api.schemas.shapes import Moment, ResourceShape
+from app.api.schemas.tensors import Tensor, TensorDocument
+from app.domain.graph import GraphRecord
+from app.store.pages import Page
+
+Extent = int | str
+
+
+class GraphDefinition(BaseModel):
+    """A graph in one of three spellings: nodes, layers, or a program. The answer always holds the nodes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = None
+    inputs: dict[str, Any] = Field(description="Name: a shape, or an object with shape and dtype.")
+    parameters: dict[str, Any] | None = Field(default=None, description="Name: a shape, or shape, dtype, init, frozen.")
+    buffers: dict[str, Any] | None = Field(default=None, description="State that is not trained, by name.")
+    constants: dict[str, TensorDocument] | None = Field(default=None, description="Given tensors, by name.")
+    nodes: list[dict[str, Any]] | None = Field(default=None, description="Objects with name, op, inputs and attrs.")
+    layers: list[dict[str, Any]] | None = Field(default=None, description="Objects with layer and its options.")
+    loss: dict[str, Any] | None = Field(default=None, description="The loss of layers: kind, target and options.")
+    program: str | None = Field(default=None, description="Lines such as `pred = x @ w + b`.")
+    outputs: list[str] | None = None
+    losses: list[str] | None = None
+
+
+class GraphFinding(ResourceShape):
+    """Something about a graph that is allowed and probably not meant."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class GraphReport(ResourceShape):
+    """What the engine makes of a definition."""
+
+    name: str
+    digest: str = Field(description="Equal digests mean equal graphs.")
+    definition: dict[str, Any] = Field(description="The canonical spelling.")
+    parameter_count: int
+    node_counts: dict[str, int]
+    shapes: dict[str, Any]
+    implicit_loss: bool
+    memory: dict[str, int]
+    findings: list[GraphFinding]
+
+    @classmethod
+    def of(cls, graph: GraphRecord) -> "GraphReport":
+        """Show what the engine reported."""
+        return cls(**_report(graph))
+
+
+class Graph(GraphReport):
+    """A stored graph."""
+
+    id: str
+    object: Literal["graph"] = "graph"
+    created_at: Moment
+
+    @classmethod
+    def of(cls, graph: GraphRecord) -> "Graph":
+        """Show a record."""
+        return cls(id=graph.id, created_at=graph.created_at, **_report(graph))
+
+
+class GraphSummary(ResourceShape):
+    """A graph as lists show it."""
+
+    id: str
+    object: Literal["graph"] = "graph"
+    name: str
+    digest: str
+    parameter_count: int
+    created_at: Moment
+
+
+class GraphList(ResourceShape):
+    """A page of graphs."""
+
+    object: Literal["list"] = "list"
+    data: list[GraphSummary]
+    has_more: bool
+    next_cursor: str | None
+
+    @classmethod
+    def of(cls, page: Page[GraphRecord]) -> "GraphList":
+        """Show a page of records."""
+        summaries = [
+            GraphSummary(
+                id=graph.id,
+                name=graph.name,
+                digest=graph.digest,
+                parameter_count=graph.report["parameter_count"],
+                created_at=graph.created_at,
+            )
+            for graph in page.items
+        ]
+        return cls(data=summaries, has_more=page.next_cursor is not None, next_cursor=page.next_cursor)
+
+
+class GraphNodes(ResourceShape):
+    """The nodes of a graph in the order of execution."""
+
+    object: Literal["list"] = "list"
+    data: Sequence[dict[str, Any]]
+
+
+class GraphPlan(ResourceShape):
+    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations."""
+
+    model_config = ConfigDict(extra="allow")
+
+    batch: int
+    training: bool
+    executor: str
+    steps: list[dict[str, Any]]
+    buffers: list[dict[str, Any]]
+    fused_groups: list[Any]
+    peak_bytes: int
+    flops: int
+
+
+class ComputeRequest(BaseModel):
+    """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    inputs: dict[str, TensorDocument] | None = None
+    parameters: dict[str, TensorDocument] | None = None
+    buffers: dict[str, TensorDocument] | None = None
+    want: list[str] | None = Field(default=None, description="outputs, gradients; by default both.")
+    seed: int | None = None
+    training: bool | None = None
+
+
+class ComputeResult(ResourceShape):
+    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
+
+    outputs: dict[str, Tensor] | None = None
+    losses: dict[str, float | None]
+    nonfinite: dict[str, str]
+    gradients: dict[str, Tensor | None] | None = None
+
+
+def _report(graph: GraphRecord) -> dict[str, Any]:
+    return {"name": graph.name, "digest": graph.digest, "definition": graph.definition, **graph.report}

@@ -1,0 +1,37 @@
+"""The one shape of every error (RFC 9457)."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.api.schemas.shapes import ResourceShape
+
+CONTENT_TYPE = "application/problem+json"
+
+
+class ProblemError(ResourceShape):
+    """One fault in a request."""
+
+    pointer: str = Field(description="JSON pointer into the request; empty for the whole of it.")
+    code: str
+    detail: str
+
+
+class Problem(ResourceShape):
+    """What went wrong, and what to change."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str = Field(description="Stable, for programs to decide by.")
+    request_id: str
+    errors: list[ProblemError]
+    limit: int | None = Field(default=None, description="The limit that was exceeded, for 413.")
+
+
+class Status(ResourceShape):
+    """An answer that says no more than that there is one."""
+
+    status: Literal["ok", "ready"]

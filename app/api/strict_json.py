@@ -1,0 +1,72 @@
+"""JSON bodies without ambiguities: what two readers could understand differently is refused.
+
+Duplicate keys, NaN and Infinity, bad UTF-8 and deep nesting are refused by the reader that uploads pass too; numbers
+that no reader could hold, lone surrogates and NUL are refused here.
+"""
+
+from math import isfinite
+from typing import Any
+
+from app.domain.errors import Finding, Unparsable
+from app.ingest.errors import IngestError
+from app.ingest.strict_json import parse_json
+
+DEPTH_MAX = 64
+INTEGER_MAX = 2**64
+
+
+def read_json(body: bytes) -> Any:
+    """Return what `body` says; Unparsable, with the place where it can be told, if it is refused."""
+    if not body.strip():
+        raise _refused("", "empty", "the body is empty; send a JSON object")
+    try:
+        document = parse_json(body, DEPTH_MAX)
+    except IngestError as error:
+        raise _refused(error.pointer, error.code, error.detail) from error
+    except RecursionError as error:
+        raise _refused("", "too_deep", f"JSON is nested deeper than {DEPTH_MAX}") from error
+    _check(document, "")
+    return document
+
+
+def _check(value: Any, pointer: str) -> None:
+    if isinstance(value, str):
+        _check_text(value, pointer)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key, pointer)
+            _check(item, f"{pointer}/{escaped(key)}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            if not _is_plain_number(item):
+                _check(item, f"{pointer}/{index}")
+    elif isinstance(value, int | float) and not _is_plain_number(value):
+        raise _refused(pointer, "number_out_of_range", "this number is too large; 64 bits must hold it")
+
+
+def _is_plain_number(value: Any) -> bool:
+    if type(value) is float:
+        return isfinite(value)
+    return type(value) is int and -INTEGER_MAX < value < INTEGER_MAX
+
+
+def _check_text(text: str, pointer: str) -> None:
+    if text.isascii():
+        if "\0" in text:
+            raise _refused(pointer, "nul", "a text holds the character U+0000; leave it out")
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _refused(pointer, "bad_unicode", "a text holds half of a surrogate pair; send whole ones") from error
+    if "\0" in text:
+        raise _refused(pointer, "nul", "a text holds the character U+0000; leave it out")
+
+
+def escaped(name: object) -> str:
+    """Write a name as one token of a JSON pointer (RFC 6901), cut to 64 characters."""
+    return str(name)[:64].replace("~", "~0").replace("/", "~1")
+
+
+def _refused(pointer: str, code: str, detail: str) -> Unparsable:
+    return Unparsable(detail, code=code, findings=[Finding(pointer, code, detail)])

@@ -1,0 +1,116 @@
+"""From what pydantic finds wrong with a request to findings with JSON pointers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from app.api.strict_json import escaped
+from app.domain.errors import Finding, Invalid
+
+CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "missing": "missing_field",
+        "extra_forbidden": "unknown_field",
+        "type_mismatch": "type_mismatch",
+        "literal_error": "unknown_name",
+        "enum": "unknown_name",
+        "string_pattern_mismatch": "malformed",
+        "too_long": "too_many",
+    }
+)
+"""Codes of ours for pydantic's; an error of a `*_type` is a mismatch of types, any other is out of range."""
+
+OUTSIDE_BODY = frozenset({"query", "path", "header", "cookie"})
+
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def validated(shape: type[Shape], document: Any) -> Shape:
+    """Return `document` as a `shape`; Invalid, with every fault found, if it is none."""
+    try:
+        return shape.model_validate(document)
+    except ValidationError as error:
+        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+        raise summed_up(findings_of(faults, document, shape)) from error
+
+
+def summed_up(findings: tuple[Finding, ...]) -> Invalid:
+    """Return one error for all the faults: a single one in its own words, several by their number."""
+    if len(findings) == 1:
+        return Invalid(findings[0].detail, code=findings[0].code, findings=findings)
+    return Invalid(f"the request has {len(findings)} faults; see errors", findings=findings)
+
+
+def findings_of(errors: Iterable[Mapping[str, Any]], body: Any, shape: Any) -> tuple[Finding, ...]:
+    """Translate pydantic's `errors` about a `body` of `shape` (or about parameters); never repeats the input."""
+    return tuple(_finding(error, body, shape) for error in errors)
+
+
+def _finding(error: Mapping[str, Any], body: Any, shape: Any) -> Finding:
+    source, *path = error["loc"] or ("body",)
+    if source in OUTSIDE_BODY:
+        pointer = "".join(f"/{escaped(part)}" for part in path)
+        return Finding(pointer, _code(error["type"]), f"{source} parameter: {_advice(error)}")
+    steps = tuple(_steps(path, body, error["type"] == "missing"))
+    if error["type"] == "missing":
+        pointer, name = _spelled(steps[:-1]), str(steps[-1]) if steps else ""
+        return Finding(pointer, "missing_field", f"the field {name!r} is required")
+    if error["type"] == "extra_forbidden":
+        return Finding(_spelled(steps), "unknown_field", f"unknown field{_hint(steps, shape)}")
+    return Finding(_spelled(steps), _code(error["type"]), _advice(error))
+
+
+def _steps(path: Sequence[Any], body: Any, missing: bool) -> Iterator[Any]:
+    """Yield the parts of pydantic's location that lead into the body, not those that name branches of a union."""
+    here = body
+    for position, part in enumerate(path):
+        last = position == len(path) - 1
+        if isinstance(here, Mapping) and part in here:
+            here = here[part]
+        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+            here = here[part]
+        elif not (last and missing):
+            continue
+        yield part
+
+
+def _spelled(steps: Iterable[Any]) -> str:
+    return "".join(f"/{escaped(step)}" for step in steps)
+
+
+def _code(kind: str) -> str:
+    return CODES.get(kind, "type_mismatch" if kind.endswith(("_type", "_parsing", "_from_float")) else "out_of_range")
+
+
+def _advice(error: Mapping[str, Any]) -> str:
+    message = str(error["msg"])
+    return message[:1].lower() + message[1:]
+
+
+def _hint(steps: Sequence[Any], shape: Any) -> str:
+    known = _fields(steps[:-1], shape)
+    near = get_close_matches(str(steps[-1])[:64], known, n=1) if steps else []
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known are {', '.join(known)}" if known else ""
+
+
+def _fields(steps: Sequence[Any], shape: Any) -> list[str]:
+    """Return the names of the fields of the shape that `steps` lead to."""
+    for step in steps:
+        model = _model(shape)
+        if model is None or step not in model.model_fields:
+            return []
+        shape = model.model_fields[step].annotation
+    model = _model(shape)
+    return [] if model is None else list(model.model_fields)
+
+
+def _model(shape: Any) -> type[BaseModel] | None:
+    if isinstance(shape, type) and issubclass(shape, BaseModel):
+        return shape
+    return next((model for part in get_args(shape) if (model := _model(part)) is not None), None)

@@ -1,0 +1,90 @@
+"""The composition root: from settings to a server's parts, wired together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+
+from app.api.deps import Services
+from app.blobs.local import LocalBlobStore
+from app.blobs.store import BlobStore
+from app.domain.clock import Clock, SystemClock
+from app.ingest.limits import IngestLimits
+from app.runner.local import LocalRunner
+from app.runner.supervisor import Supervisor
+from app.service.attempts import Attempts
+from app.service.blob_sweeper import BlobSweeper
+from app.service.checkpoints import Checkpoints
+from app.service.datasets import Datasets
+from app.service.events import Events
+from app.service.fits import Fits, FitTerms
+from app.service.graphs import Graphs
+from app.service.idempotency import Idempotency
+from app.service.ingestion import Ingestion
+from app.service.metrics import Metrics
+from app.service.system import System
+from app.service.wakes import Wakes
+from app.settings import Settings
+from app.store.lock import data_directory_lock
+from app.store.unit_of_work import Store
+
+SCRATCH = "scratch"
+STAGING = "staging"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A server's parts. Nothing runs before `supervisor.start`."""
+
+    settings: Settings
+    services: Services
+    supervisor: Supervisor
+    wakes: Wakes
+
+
+@contextmanager
+def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[Container]:
+    """Open the data directory and wire everything up; close it after the block.
+
+    DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened.
+    """
+    clock = clock or SystemClock()
+    with data_directory_lock(settings.data_dir), Store.open(settings.data_dir, clock) as store:
+        yield _wired(settings, store, LocalBlobStore(settings.data_dir), clock)
+
+
+def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> Container:
+    wakes = Wakes()
+    sweeper = BlobSweeper(store, blobs)
+    sweeper.discard_orphans()
+    scratch = _emptied(settings.data_dir / SCRATCH)
+    attempts = Attempts(store, blobs, sweeper, settings.data_dir.resolve() / STAGING, wakes.notify, clock)
+    supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
+    limits = IngestLimits(
+        max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
+    )
+    ingestion = Ingestion(blobs, scratch, limits, clock)
+    terms = FitTerms(settings.max_queue, settings.attempts_max)
+    idempotency = Idempotency(store)
+    idempotency.forget_old()
+    services = Services(
+        settings=settings,
+        graphs=Graphs(store, clock),
+        datasets=Datasets(store, blobs, ingestion, sweeper),
+        fits=Fits(store, ingestion, sweeper, wakes, supervisor, terms, clock),
+        metrics=Metrics(store),
+        events=Events(store, wakes, settings.event_heartbeat_seconds),
+        checkpoints=Checkpoints(store, blobs, sweeper, scratch),
+        idempotency=idempotency,
+        system=System(store, wakes, supervisor, settings.data_dir, settings.storage_min_free_bytes),
+    )
+    return Container(settings, services, supervisor, wakes)
+
+
+def _emptied(folder: Path) -> Path:
+    """Return the folder, which is there and empty: what an earlier server left in it is of no use."""
+    folder = folder.resolve()
+    rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder

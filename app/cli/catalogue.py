@@ -1,0 +1,63 @@
+"""`adjoint ops` and `adjoint openapi`: what the server can do, told without one."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import engine
+
+
+def ops(name: Annotated[str | None, typer.Argument(help="An op, to see all about it.")] = None) -> None:
+    """List the ops that graphs are made of, or describe one."""
+    console = Console(highlight=False)
+    if name is None:
+        console.print(_table(engine.op_catalogue()))
+        return
+    try:
+        console.print(_description(engine.op_entry(name)), markup=False, soft_wrap=True)
+    except engine.UnknownName as error:
+        sys.stderr.write(f"adjoint: {error}\n")
+        raise typer.Exit(1) from error
+
+
+def openapi() -> None:
+    """Print the contract of the HTTP interface, an OpenAPI document."""
+    from app.main import openapi_document  # the web framework takes a while to load, and only this command needs it
+
+    json.dump(openapi_document(), sys.stdout, indent=2, sort_keys=True, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def _table(entries: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("op", "family", "what it does"):
+        table.add_column(title, no_wrap=title != "what it does", overflow="fold")
+    for entry in entries:
+        table.add_row(_call(entry), entry["family"], entry["doc"].partition("\n")[0])
+    return table
+
+
+def _description(entry: dict[str, Any]) -> str:
+    lines = [_call(entry), "", entry["doc"], ""]
+    lines += [f"  {attr['name']}: {attr['type']}{_default(attr)}" for attr in entry["attrs"]]
+    facts = {
+        "family": entry["family"],
+        "also called": ", ".join(entry["aliases"]),
+        "differentiable": "yes" if entry["differentiable"] else "no",
+    }
+    return "\n".join(lines + [f"{name}: {fact}" for name, fact in facts.items() if fact])
+
+
+def _call(entry: dict[str, Any]) -> str:
+    """The op as it is called: `clamp(x, *, low, high)`."""
+    inputs = [f"*{item['name']}" if item["variadic"] else item["name"] for item in entry["inputs"]]
+    attrs = ["*", *(attr["name"] for attr in entry["attrs"])] if entry["attrs"] else []
+    return f"{entry['name']}({', '.join(inputs + attrs)})"
+
+
+def _default(attr: dict[str, Any]) -> str:
+    return "" if attr["required"] else f" (default {json.dumps(attr['default'])})"

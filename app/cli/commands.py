@@ -1,0 +1,46 @@
+"""All commands, put together."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+from adjoint_client import AdjointError
+
+from app.cli.catalogue import openapi, ops
+from app.cli.demo import demo
+from app.cli.fit import fit
+from app.cli.serve import serve
+from app.cli.watch import watch
+
+_INTERRUPTED = 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command in `arguments` and return the exit status; a refusal is told in a line, without traceback."""
+    try:
+        return int(commands()(args=list(arguments), prog_name="adjoint", standalone_mode=True) or 0)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except AdjointError as error:
+        sys.stderr.write(f"adjoint: {error}\n")
+        return 1
+
+
+def commands() -> typer.Typer:
+    """The command line as a whole."""
+    app = typer.Typer(
+        help="Train models on a server: post graphs and data, follow the fits, fetch the parameters.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    app.command("serve", context_settings=passed_on, help="Run the server until Ctrl-C.")(_serve)
+    for command in (demo, fit, watch, ops, openapi):
+        app.command()(command)
+    return app
+
+
+def _serve(context: typer.Context) -> None:
+    raise typer.Exit(serve(context.args))

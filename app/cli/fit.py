@@ -1,0 +1,83 @@
+"""`adjoint fit`: train a graph on data, from two files to a checkpoint."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
+from app.cli.watch import follow
+
+DEFAULT_EPOCHS = 10
+
+_InputFile = typer.Argument(exists=True, dir_okay=False, readable=True)
+
+
+def fit(
+    graph: Annotated[Path, _InputFile],
+    data: Annotated[Path, _InputFile],
+    *,
+    columns: Annotated[str | None, typer.Option(help="Columns of a CSV file: x:float32[4],label:class")] = None,
+    feed: Annotated[list[str] | None, typer.Option(metavar="INPUT=COLUMN", help="Feed an input; repeatable.")] = None,
+    epochs: Annotated[int | None, typer.Option(help=f"Passes over the data (default {DEFAULT_EPOCHS}).")] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps, in place of epochs.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Rows in a batch.")] = None,
+    optimizer: Annotated[str | None, typer.Option(help="Kind of optimizer: sgd, adam, adamw ...")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    validation: Annotated[float | None, typer.Option(help="Part of the rows to hold out, 0 to 1.")] = None,
+    metric: Annotated[list[str] | None, typer.Option(help="Metric to report, as accuracy; repeatable.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the start values and of the shuffling.")] = None,
+    request: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="JSON file with any other field of a fit.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Where to put the last checkpoint (safetensors).")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Print the id of the fit and do not wait for it.")] = False,
+    url: UrlOption = DEFAULT_URL,
+    key: KeyOption = None,
+) -> None:
+    """Upload a graph (JSON) and data (CSV, JSON, NDJSON, npy, npz, safetensors), train, and show the progress."""
+    fields: dict[str, Any] = {
+        **(read_document(request) if request else {}),
+        **_given(epochs=epochs, steps=steps, batch_size=batch_size, metrics=metric, seed=seed),
+        **_given(feeds=read_feeds(feed) if feed else None, validation=_given(split=validation) or None),
+    }
+    if optimizer or lr is not None:
+        fields["optimizer"] = _given(kind=optimizer or "adam", lr=lr)
+    if "steps" not in fields:
+        fields.setdefault("epochs", DEFAULT_EPOCHS)
+    console = Console()
+    with connect(url, key) as client:
+        handle = client.fit(read_document(graph), client.upload(data, columns=columns), **fields)
+        if detach:
+            console.print(handle.id, highlight=False)
+            return
+        follow(handle, console)
+        if output:
+            console.print(
+                f"checkpoint: {handle.checkpoint('latest').download(output)}", highlight=False, soft_wrap=True
+            )
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; a usage error names the file and the place of the fault."""
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise typer.BadParameter(f"{path} is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise typer.BadParameter(f"{path} holds no JSON object")
+    return document
+
+
+def read_feeds(pairs: list[str]) -> dict[str, str]:
+    """`x=features` as `{"x": "features"}`."""
+    feeds = dict(pair.partition("=")[::2] for pair in pairs)
+    if not all(feeds.values()):
+        raise typer.BadParameter("--feed takes INPUT=COLUMN, as in --feed x=features")
+    return feeds
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,70 @@
+"""`adjoint serve`: run the server until it is told to stop."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.settings import Settings
+
+REFUSED = 2
+"""Exit status of a server that cannot be started as asked."""
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "host": {"metavar": "ADDRESS"},
+    "port": {"type": int, "metavar": "N"},
+    "data_dir": {"metavar": "FOLDER"},
+    "workers": {"type": int, "metavar": "N"},
+}
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """Run a server set up by `arguments` and the environment; 0 once it has stopped, `REFUSED` if it cannot start.
+
+    Prints `Adjoint listening on http://...` to standard output, and nothing else, once requests are answered.
+    """
+    given = {name: value for name, value in vars(parser().parse_args(arguments)).items() if value is not None}
+    try:
+        settings = Settings(**given)
+    except ValidationError as error:
+        return _refuse("; ".join(_fault(fault) for fault in error.errors(include_url=False, include_input=False)))
+    return _run(settings)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options, with their descriptions and defaults as the settings have them."""
+    made = argparse.ArgumentParser(
+        prog="adjoint serve",
+        description="Run the server until Ctrl-C.",
+        epilog="Everything else is set by the environment, as ADJOINT_API_KEY; an option wins over its variable.",
+    )
+    for name, options in _OPTIONS.items():
+        field = Settings.model_fields[name]
+        default = "" if field.default_factory else f" (default {field.default})"
+        made.add_argument(f"--{name.replace('_', '-')}", help=f"{field.description}{default}", **options)
+    return made
+
+
+def _run(settings: Settings) -> int:
+    from app.domain.errors import DataDirectoryInUse
+    from app.main import run
+
+    try:
+        run(settings, on_ready=lambda url: print(f"Adjoint listening on {url}", flush=True))
+    except DataDirectoryInUse as error:
+        return _refuse(error.detail)
+    except OSError as error:
+        return _refuse(f"cannot listen on {settings.host} port {settings.port} ({error.strerror})")
+    return 0
+
+
+def _fault(fault: Any) -> str:
+    message = fault["msg"].removeprefix("Value error, ")
+    return ": ".join([*map(str, fault["loc"]), message])
+
+
+def _refuse(why: str) -> int:
+    sys.stderr.write(f"adjoint: {why}\n")
+    return REFUSED

@@ -1,0 +1,100 @@
+"""The application: routers, error rendering, lifespan; and how to run it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from prometheus_client import CollectorRegistry
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from app.api import checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
+from app.api.fit_metrics import FitMetrics
+from app.api.guard import Guard
+from app.api.head import HeadAsGet
+from app.api.openapi import check_operation_ids, openapi, operation_id
+from app.api.telemetry import RequestMetrics, Telemetry
+from app.bootstrap import Container, open_container
+from app.log import log_as_json
+from app.server import bound_socket, serve, url_of
+from app.service.system import server_version
+from app.settings import Settings
+
+TITLE = "Adjoint"
+DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
+ROUTERS: tuple[APIRouter, ...] = (
+    graphs.routes,
+    datasets.routes,
+    fits.routes,
+    metrics.routes,
+    events.routes,
+    checkpoints.routes,
+    ops.routes,
+    system.routes,
+)
+EXIT_OK = 0
+EXIT_FAILED = 1
+
+
+def create_app(container: Container) -> FastAPI:
+    """Return the application over a server's parts; while its lifespan lasts, fits are run."""
+    registry = CollectorRegistry()
+    app = FastAPI(
+        title=TITLE,
+        description=DESCRIPTION,
+        version=server_version(),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=operation_id,
+        lifespan=partial(_lifespan, container),
+    )
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    check_operation_ids(routes)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.state.services = container.services
+    app.state.registry = registry
+    app.state.routes = routes
+    app.openapi = partial(openapi, app)  # type: ignore[method-assign]
+    problems.install(app)
+    # The last one added is the outermost.
+    app.add_middleware(HeadAsGet)
+    app.add_middleware(Guard, settings=container.settings)
+    app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
+    _collect(registry, container)
+    return app
+
+
+def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
+    """Serve until a signal ends it, and return the exit status.
+
+    Calls `on_ready` with the server's URL when requests are answered and fits are run. Raises DataDirectoryInUse or
+    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used.
+    """
+    log_as_json(settings.log_level)
+    with open_container(settings) as container, bound_socket(settings.host, settings.port) as listener:
+        app = create_app(container)
+        began = serve(app, listener, lambda: on_ready(url_of(listener)), container.wakes.close)
+    return EXIT_OK if began else EXIT_FAILED
+
+
+@asynccontextmanager
+async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
+    await asyncio.to_thread(container.supervisor.start)
+    try:
+        yield
+    finally:
+        container.wakes.close()
+        await asyncio.to_thread(container.supervisor.drain)
+
+
+def _collect(registry: CollectorRegistry, container: Container) -> None:
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    registry.register(FitMetrics(container.services.system))

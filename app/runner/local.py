@@ -1,0 +1,282 @@
+"""Workers as processes of this machine, forked from a server that has the engine loaded."""
+
+import contextlib
+import logging
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from app.domain.clock import Clock
+from app.domain.errors import BadMessage
+from app.domain.messages import Assignment, Control, Message, Started
+from app.domain.wire import FORK, KILL, ORDER, LineReader, to_line
+from app.runner.exits import classify
+from app.runner.port import Exited, Handle, Report
+
+CHUNK_BYTES = 1 << 18
+CLOSE_SECONDS = 5.0
+
+_COMMAND = (sys.executable, "-P", "-m", "app.worker.fork_server")
+_IMPORT_ROOT = Path(__file__).resolve().parents[2]
+# In force before NumPy is loaded: sums must not depend on the number of cores, nor anything on the seed of a hash.
+_ENVIRONMENT = {
+    "PYTHONPATH": str(_IMPORT_ROOT),
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class _Worker:
+    """A process as seen from here. It is gone when its socket has been read to the end and `status` is known."""
+
+    handle: Handle
+    assignment: Assignment
+    channel: socket.socket
+    lines: LineReader = field(default_factory=LineReader)
+    unsent: bytearray = field(default_factory=bytearray)
+    read_to_end: bool = False
+    status: int | None = None
+    deadline: float | None = None
+
+    def interest(self, hold: Collection[Handle]) -> int:
+        """Return what to wait for on the socket."""
+        if self.read_to_end:
+            return 0
+        reading = 0 if self.handle in hold else selectors.EVENT_READ
+        return reading | (selectors.EVENT_WRITE if self.unsent else 0)
+
+
+class LocalRunner:
+    """A runner (see `port.Runner`) over a fork server, which is started anew should it die."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Measure time with `clock`. Nothing is started before `open` or the first `start`."""
+        self._clock = clock
+        self._numbers = count(1)
+        self._workers: dict[int, _Worker] = {}
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._waker = socket.socketpair()
+        for end in (self._woken, self._waker):
+            end.setblocking(False)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._server: subprocess.Popen[bytes] | None = None
+        self._orders: socket.socket | None = None
+
+    def open(self) -> None:
+        """Start the fork server; it loads the engine while this returns."""
+        if self._server is not None:
+            return
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._server = subprocess.Popen(  # noqa: S603 (the command is fixed)
+                _COMMAND,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C is for the server, which then drains
+            )
+        self._selector.register(self._orders, selectors.EVENT_READ)
+
+    def start(self, assignment: Assignment) -> Handle:
+        """Have a process forked. It gets its assignment when it says that it is there."""
+        self.open()
+        assert self._orders is not None
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        handle = Handle(assignment.fit_id, assignment.attempt, assignment.token)
+        number = next(self._numbers)
+        worker = self._workers[number] = _Worker(handle, assignment, ours)
+        with theirs:
+            try:
+                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], [theirs.fileno()])
+            except OSError:
+                _logger.exception("the fork server is gone")
+                worker.status = os.EX_UNAVAILABLE
+        return handle
+
+    def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
+        """Ask, and kill after `grace` seconds."""
+        for _, worker in self._of(handle):
+            self._send(worker, Control(kind))
+            worker.deadline = self._clock.monotonic() + grace
+
+    def kill(self, handle: Handle) -> None:
+        """Have the fork server kill: it knows which process still has the pid."""
+        for number, worker in self._of(handle):
+            worker.deadline = None
+            if worker.status is None and self._orders is not None:
+                with contextlib.suppress(OSError):
+                    self._orders.sendall(ORDER.pack(number, KILL))
+
+    def known(self) -> tuple[Handle, ...]:
+        """Return the attempts whose end was not reported yet."""
+        return tuple(worker.handle for worker in self._workers.values())
+
+    def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
+        """Wait for news; see `port.Runner`. Deadlines of `stop` are kept here."""
+        received: list[Report | Exited] = []
+        self._watch(hold)
+        for key, events in self._selector.select(self._until_deadline(timeout)):
+            if key.fileobj is self._woken:
+                self._woken.recv(CHUNK_BYTES)
+            elif key.fileobj is self._orders:
+                self._read_orders()
+            else:
+                received += self._exchange(key.data, events)
+        self._kill_overdue()
+        return [*received, *self._bury()]
+
+    def wake(self) -> None:
+        """End a `receive` that waits."""
+        # Full means that it will wake anyway, closed that nobody waits.
+        with contextlib.suppress(OSError):
+            self._waker.send(b"\0")
+
+    def close(self) -> None:
+        """Kill every process and wait until it is gone."""
+        if self._orders is not None:
+            # Its workers die with the fork server, and that when it reads the end of its orders.
+            self._forget_server()
+        for worker in self._workers.values():
+            self._unwatch(worker)
+        self._workers.clear()
+        self._selector.close()
+        self._woken.close()
+        self._waker.close()
+
+    def _of(self, handle: Handle) -> list[tuple[int, _Worker]]:
+        return [(number, worker) for number, worker in self._workers.items() if worker.handle == handle]
+
+    def _watch(self, hold: Collection[Handle]) -> None:
+        watched = self._selector.get_map()
+        for worker in self._workers.values():
+            interest = worker.interest(hold)
+            key = watched.get(worker.channel) if not worker.read_to_end else None
+            if key is None and interest:
+                self._selector.register(worker.channel, interest, worker)
+            elif key is not None and not interest:
+                self._selector.unregister(worker.channel)
+            elif key is not None and key.events != interest:
+                self._selector.modify(worker.channel, interest, worker)
+
+    def _until_deadline(self, timeout: float | None) -> float | None:
+        deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
+        if any(worker.status is not None and worker.read_to_end for worker in self._workers.values()):
+            return 0
+        if not deadlines:
+            return timeout
+        left = max(0.0, min(deadlines) - self._clock.monotonic())
+        return left if timeout is None else min(left, timeout)
+
+    def _exchange(self, worker: _Worker, events: int) -> list[Report | Exited]:
+        if events & selectors.EVENT_WRITE:
+            self._send_unsent(worker)
+        if not events & selectors.EVENT_READ:
+            return []
+        try:
+            data = worker.channel.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self._unwatch(worker)
+            return []
+        try:
+            return [Report(worker.handle, message) for message in self._understood(worker, data)]
+        except BadMessage:
+            _logger.exception("fit %s: its worker is out of its mind", worker.handle.fit_id)
+            self.kill(worker.handle)
+            return []
+
+    def _understood(self, worker: _Worker, data: bytes) -> list[Message]:
+        messages = worker.lines.feed(data)
+        if any(isinstance(message, Started) for message in messages):
+            self._send(worker, worker.assignment)
+        return messages
+
+    def _send(self, worker: _Worker, message: Message) -> None:
+        worker.unsent += to_line(message)
+        self._send_unsent(worker)
+
+    def _send_unsent(self, worker: _Worker) -> None:
+        """Send as much as goes without waiting: a worker that does not listen must not hold up the others."""
+        try:
+            sent = worker.channel.send(worker.unsent)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            sent = len(worker.unsent)  # it is gone, and so is the need
+        del worker.unsent[:sent]
+
+    def _unwatch(self, worker: _Worker) -> None:
+        worker.read_to_end = True
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(worker.channel)
+        worker.channel.close()
+
+    def _read_orders(self) -> None:
+        assert self._orders is not None
+        try:
+            report = self._orders.recv(ORDER.size, socket.MSG_WAITALL)
+        except OSError:
+            report = b""
+        if len(report) < ORDER.size:
+            self._lose_server()
+            return
+        number, status = ORDER.unpack(report)
+        if number in self._workers:
+            self._workers[number].status = status
+
+    def _lose_server(self) -> None:
+        """Count every worker as killed, which the kernel does to them when the fork server dies."""
+        _logger.error("the fork server died; the fits that were running will be started again")
+        self._forget_server()
+        for worker in self._workers.values():
+            worker.status = -signal.SIGKILL if worker.status is None else worker.status
+            # Where the kernel does not, they end when they read this.
+            with contextlib.suppress(OSError):
+                worker.channel.shutdown(socket.SHUT_WR)
+
+    def _forget_server(self) -> None:
+        assert self._orders is not None
+        assert self._server is not None
+        self._selector.unregister(self._orders)
+        self._orders.close()
+        try:
+            self._server.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
+        self._orders = self._server = None
+
+    def _kill_overdue(self) -> None:
+        now = self._clock.monotonic()
+        for worker in self._workers.values():
+            if worker.deadline is not None and now >= worker.deadline:
+                self.kill(worker.handle)
+
+    def _bury(self) -> Iterator[Exited]:
+        for number, worker in [*self._workers.items()]:
+            if worker.status is not None and worker.read_to_end:
+                del self._workers[number]
+                yield Exited(worker.handle, *classify(worker.status))
+
+
+def _environment() -> dict[str, str]:
+    # The rest is passed on, since some of it (OPENBLAS_CORETYPE) decides about bits; our settings hold secrets.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    return {**kept, **_ENVIRONMENT}

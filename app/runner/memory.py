@@ -1,0 +1,97 @@
+"""A runner without processes, for tests: the test plays the worker."""
+
+import threading
+from collections.abc import Collection
+from typing import Literal
+
+from app.domain.messages import Assignment, Message
+from app.runner.port import Exited, ExitReason, Handle, Report
+
+
+class MemoryRunner:
+    """A runner (see `port.Runner`) that notes what is asked of it; `say` and `end` speak for the process."""
+
+    def __init__(self) -> None:
+        """Start with no attempts."""
+        self.assignments: dict[Handle, Assignment] = {}
+        self.stopped: dict[Handle, tuple[str, float]] = {}
+        self.killed: list[Handle] = []
+        self._known: set[Handle] = set()
+        self._news: list[Report | Exited] = []
+        self._changed = threading.Condition()
+        self._woken = False
+
+    def open(self) -> None:
+        """Nothing to get ready."""
+
+    def start(self, assignment: Assignment) -> Handle:
+        """Note the assignment."""
+        handle = Handle(assignment.fit_id, assignment.attempt, assignment.token)
+        with self._changed:
+            self.assignments[handle] = assignment
+            self._known.add(handle)
+            self._changed.notify_all()
+        return handle
+
+    def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
+        """Note how the attempt was asked to stop; the grace is up to the test."""
+        with self._changed:
+            self.stopped[handle] = (kind, grace)
+            self._changed.notify_all()
+
+    def kill(self, handle: Handle) -> None:
+        """Report the attempt as killed."""
+        with self._changed:
+            self.killed.append(handle)
+        if handle in self._known:
+            self.end(handle, "killed", "the process was killed")
+
+    def known(self) -> tuple[Handle, ...]:
+        """Return the attempts whose end was not received yet."""
+        return tuple(self._known)
+
+    def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
+        """Return what was said since the last time, in order."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._woken or any(news.handle not in hold for news in self._news), timeout)
+            self._woken = False
+            received = [news for news in self._news if news.handle not in hold]
+            self._news = [news for news in self._news if news.handle in hold]
+            self._known -= {news.handle for news in received if isinstance(news, Exited)}
+            return received
+
+    def wake(self) -> None:
+        """End a `receive` that waits."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Forget every attempt."""
+        self._known.clear()
+
+    def say(self, handle: Handle, *messages: Message) -> None:
+        """Let the attempt's process say something."""
+        with self._changed:
+            self._news += [Report(handle, message) for message in messages]
+            self._changed.notify_all()
+
+    def end(self, handle: Handle, reason: ExitReason, detail: str = "") -> None:
+        """Let the attempt's process end."""
+        with self._changed:
+            self._news.append(Exited(handle, reason, detail))
+            self._changed.notify_all()
+
+    def await_start(self, number: int = 1, timeout: float = 5.0) -> Handle:
+        """Wait until `number` attempts were started, and return the last of them."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self.assignments) >= number, timeout):
+                raise TimeoutError(f"only {len(self.assignments)} of {number} attempts were started")
+            return [*self.assignments][number - 1]
+
+    def await_stop(self, handle: Handle, timeout: float = 5.0) -> tuple[str, float]:
+        """Wait until the attempt is asked to stop, and return how and with how much grace."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: handle in self.stopped, timeout):
+                raise TimeoutError(f"{handle.fit_id} was not asked to stop")
+            return self.stopped[handle]

@@ -1,0 +1,89 @@
+"""The HTTP server: uvicorn, with an end that open streams cannot hold up."""
+
+import logging
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+HEADER_BYTES_MAX = 64 * 1024
+KEEP_ALIVE_SECONDS = 30
+GRACE_SECONDS = 3
+BACKLOG = 2048
+
+
+class Server(uvicorn.Server):
+    """Tells when it is ready, and tells its streams to end before it waits for them."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_exit: Callable[[], None]) -> None:
+        """Call `on_ready` when requests are answered, and `on_exit` in the event loop when a signal ends that."""
+        super().__init__(config)
+        self._on_ready = on_ready
+        self._on_exit = on_exit
+        self._exiting = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look whether to end, ten times a second."""
+        if self.should_exit and not self._exiting:
+            # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
+            self._exiting = True
+            self._on_exit()
+        return await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end. The signal is not raised again afterwards: having ended as asked is a success."""
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the address; port 0 lets the system choose. OSError if it is taken or unknown."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL at which a bound socket is reached from this machine."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (any address is reached by loopback)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], on_exit: Callable[[], None]) -> bool:
+    """Answer requests on `listener` until a signal ends it; tell whether it ever began."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    server = Server(config, on_ready, on_exit)
+    server.run(sockets=[listener])
+    return server.started

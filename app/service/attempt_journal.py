@@ -1,0 +1,164 @@
+"""What an attempt's news change: the fit's record, its journal and its checkpoints, within one unit of work."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from app.domain.attempt import Attempt
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.fit import FitRecord, FitState
+from app.domain.messages import Failed, Finished, Log, Points
+from app.service.attempt_progress import CRASHES, Died, Verdict
+from app.service.journal import record_state
+from app.store.unit_of_work import UnitOfWork
+
+DIVERGED = (
+    "metric row {seq} came out differently when the fit went on from its last checkpoint; a row that was read never "
+    "changes, so the fit ends here: submit it again"
+)
+CRASH_LOOP = "{losses} processes in a row died without getting any further; the last one: {detail}"
+EVENTS_MAX = 10_000
+OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
+
+
+class AttemptJournal:
+    """One attempt's entries. Its writes stand when the unit of work is committed; `save` comes last."""
+
+    def __init__(self, work: UnitOfWork, attempt: Attempt) -> None:
+        """Write for `attempt`, which must have passed the fence in this unit of work."""
+        self._work = work
+        self._attempt = attempt
+        self.fit: FitRecord = work.fits.get(attempt.fit_id)
+        self.ended = False
+
+    def save(self) -> FitRecord:
+        """Store the fit as it is now."""
+        self.fit = self._work.fits.update(self.fit)
+        return self.fit
+
+    def started(self, pid: int) -> None:
+        """Note the process; the fit runs, unless it is to stop already."""
+        self._work.attempts.set_pid(self.fit.id, self._attempt.number, pid)
+        if self.fit.state is FitState.STARTING:
+            self._become(FitState.RUNNING, phase="loading")
+
+    def cancelling(self) -> None:
+        """Note that the fit was asked to stop, if nobody has yet."""
+        if self.fit.state in (FitState.STARTING, FitState.RUNNING, FitState.PAUSING):
+            self._become(FitState.CANCELLING, phase="cancelling")
+
+    def phase(self, phase: str) -> None:
+        """Note what the process is doing."""
+        if self.fit.state is FitState.RUNNING:
+            self.fit = replace(self.fit, phase=phase)
+
+    def points(self, points: Points) -> None:
+        """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails."""
+        rows = [(json.loads(row)["seq"], row) for row in points.rows]
+        last = self._work.events.last_metric_seq(self.fit.id)
+        again = {seq: row for seq, row in rows if seq <= last}
+        stored = self._work.events.metric_bodies(self.fit.id, again) if again else {}
+        different = [seq for seq, row in again.items() if stored.get(seq) != row]
+        if different:
+            self.end(Failed("numerics_diverged", DIVERGED.format(seq=different[0])))
+            return
+        self._work.events.append_metrics(self.fit.id, rows[len(again) :])
+        # While rows are made again, the fit is further than its process.
+        if points.step >= self.fit.step:
+            self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
+
+    def checkpoint(self, checkpoint: CheckpointRecord) -> None:
+        """Store a checkpoint, whose blob must be durable by now."""
+        self._work.checkpoints.add(checkpoint)
+        body = {
+            "id": checkpoint.id,
+            "step": checkpoint.step,
+            "epoch": checkpoint.epoch,
+            "digest": checkpoint.digest,
+            "size_bytes": checkpoint.size_bytes,
+            "is_best": checkpoint.is_best,
+            "metrics": _finite(checkpoint.metrics),
+        }
+        self._work.events.append(self.fit.id, "checkpoint", _spell(body))
+
+    def end(self, verdict: Verdict) -> None:
+        """Note that the attempt is over, and what that makes of the fit."""
+        self.ended = True
+        match verdict:
+            case Finished(outcome):
+                self._end_attempt(outcome)
+                self._stop(OUTCOMES.get(outcome) or self._stopped())
+            case Failed(code, detail):
+                self._end_attempt(code)
+                self._stop(FitState.FAILED, {"code": code, "detail": detail})
+            case Died(reason, detail):
+                self._end_attempt(reason)
+                self._lose(detail, crashed=reason in CRASHES)
+
+    def losses(self) -> int:
+        """Return how many attempts, this one included, crashed since the fit last got any further."""
+        first = self._first_attempt_since_progress()
+        attempts = self._work.attempts.for_fit(self.fit.id)
+        return sum(attempt.outcome in CRASHES for attempt in attempts if attempt.number >= first)
+
+    def _lose(self, detail: str, *, crashed: bool) -> None:
+        state = self._stopped()
+        losses = self.losses() if crashed else 0
+        if state is FitState.INTERRUPTED and losses >= self.fit.attempts_max:
+            error = {"code": "crash_loop", "detail": CRASH_LOOP.format(losses=losses, detail=detail)}
+            self._stop(FitState.FAILED, error)
+        else:
+            record_log(self._work, self.fit.id, Log("warning", f"attempt {self._attempt.number}: {detail}"))
+            self._stop(state)
+
+    def _stopped(self) -> FitState:
+        """Return what a fit becomes whose process has stopped short of the end: what was asked for, if anything."""
+        asked = {FitState.CANCELLING: FitState.CANCELLED, FitState.PAUSING: FitState.PAUSED}
+        return asked.get(self.fit.state, FitState.INTERRUPTED)
+
+    def _stop(self, state: FitState, error: Mapping[str, Any] | None = None) -> None:
+        moved = self.fit.to(state, phase=state.value)
+        self.fit = replace(
+            moved,
+            error=None if error is None else dict(error),
+            finished_at=self._work.now if moved.terminal else None,
+        )
+        record_state(self._work, self.fit)
+
+    def _become(self, state: FitState, **changes: Any) -> None:
+        self.fit = self.fit.to(state, **changes)
+        record_state(self._work, self.fit)
+
+    def _end_attempt(self, outcome: str) -> None:
+        self._work.attempts.end(self.fit.id, self._attempt.number, outcome)
+
+    def _first_attempt_since_progress(self) -> int:
+        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump."""
+        events = self._work.events
+        last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
+        first: int | None = None
+        for event in events.after(self.fit.id, last[0].seq if last else 0, EVENTS_MAX):
+            if event.kind == "checkpoint":
+                first = None
+            elif event.kind == "state" and first is None:
+                first = json.loads(event.body)["attempt"]
+        return self._attempt.number if first is None else first
+
+
+def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
+    """Append to the fit's journal what a person may want to know."""
+    work.events.append(fit_id, "log", _spell({"level": entry.level, "text": entry.text}))
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` with null for what JSON has no number for."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
+    }
+
+
+def _spell(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,57 @@
+"""What an attempt's process reported, gathered so that one commit takes it all."""
+
+from dataclasses import dataclass, field
+
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.messages import CheckpointWritten, Failed, Finished, Log, Message, Phase, Points, Started
+
+CRASHES = frozenset({"killed", "out_of_memory", "blas_abort", "error", "not_started"})
+"""Reasons that count as a crash of the fit; that the server went down, or had it stopped, does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process is gone and gave no verdict. `reason` is a word, `detail` a sentence."""
+
+    reason: str
+    detail: str
+
+
+Verdict = Finished | Failed | Died
+
+
+@dataclass(slots=True)
+class Progress:
+    """News of an attempt, applied in the order of the fields.
+
+    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now.
+    """
+
+    pid: int | None = None
+    cancelling: bool = False
+    phase: str | None = None
+    logs: list[Log] = field(default_factory=list)
+    points: Points | None = None
+    written: list[CheckpointWritten] = field(default_factory=list)
+    checkpoints: list[CheckpointRecord] = field(default_factory=list)
+    verdict: Verdict | None = None
+
+    def add(self, message: Message) -> None:
+        """Take a message that the process sent after the others."""
+        match message:
+            case Started(pid):
+                self.pid = pid
+            case Phase(phase):
+                self.phase = phase
+            case Log():
+                self.logs.append(message)
+            case Points(rows, step, epoch, latest, best):
+                before = [] if self.points is None else self.points.rows
+                before += rows
+                self.points = Points(before, step, epoch, latest, best)
+            case CheckpointWritten():
+                self.written.append(message)
+            case Finished() | Failed():
+                self.verdict = message
+            case _:
+                raise TypeError(f"a worker does not send {type(message).__name__}")

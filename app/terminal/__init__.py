@@ -1,0 +1,1 @@
+"""What people see at a terminal: the console and the progress bar."""

@@ -1,0 +1,142 @@
+"""The front door: one server, its graphs, datasets and fits."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import httpx
+from numpy.typing import ArrayLike
+
+from adjoint_client._async.checkpoint import AsyncCheckpointHandle
+from adjoint_client._async.fit import AsyncFitHandle
+from adjoint_client._async.transport import AsyncTransport, Body
+from adjoint_client.computed import Computed
+from adjoint_client.generated import Client as GeneratedClient
+from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
+from adjoint_client.safetensors import encode
+from adjoint_client.tensors import all_to_wire
+from adjoint_client.uploads import SAFETENSORS, content_type
+
+# Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
+_TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+_BLOCK_BYTES = 1 << 20
+
+
+class AsyncClient:
+    """Speaks with the server at `base_url`; use it as a context, or close it."""
+
+    def __init__(self, base_url: str = "http://127.0.0.1:8000", api_key: str | None = None) -> None:
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self.api = GeneratedClient(base_url, headers=headers, timeout=_TIMEOUT)
+        """What the functions in `adjoint_client.generated.api` take as `client`: the whole interface, as generated."""
+        self._transport = AsyncTransport(self.api.get_async_httpx_client())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._transport.aclose()
+
+    async def system(self) -> dict[str, Any]:
+        """Return what the server says of itself: versions, workers, queue, limits."""
+        document: dict[str, Any] = await self._transport.get("/v1/system")
+        return document
+
+    async def graph(self, definition: Mapping[str, Any]) -> Graph:
+        """Store a graph, spelled as nodes, layers or program; a fault is raised with its place in `definition`."""
+        return Graph.from_dict(await self._transport.create("/v1/graphs", definition))
+
+    async def upload(
+        self,
+        source: Mapping[str, ArrayLike] | str | PathLike[str],
+        *,
+        name: str | None = None,
+        columns: str | None = None,
+    ) -> Dataset:
+        """Store a dataset: arrays by column, or a file (csv, json, ndjson, npy, npz, safetensors).
+
+        `columns` groups the columns of a CSV file into tensors, as in `x:float32[4],label:class`.
+        """
+        query = {key: value for key, value in (("name", name), ("columns", columns)) if value is not None}
+        if isinstance(source, Mapping):
+            content = encode(source)
+            return await self._upload(lambda: content, len(content), SAFETENSORS, query)
+        path = Path(source)
+        query.setdefault("name", path.stem)
+        return await self._upload(lambda: _blocks(path), path.stat().st_size, content_type(path), query)
+
+    async def _upload(self, body: Callable[[], Body], size: int, kind: str, query: Mapping[str, str]) -> Dataset:
+        headers = {"Content-Type": kind, "Content-Length": str(size), "Idempotency-Key": str(uuid4())}
+        response = await self._transport.send("POST", "/v1/datasets", params=query, body=body, headers=headers)
+        return Dataset.from_dict(response.json())
+
+    async def fit(
+        self,
+        graph: str | Graph | Mapping[str, Any],
+        dataset: str | Dataset | Mapping[str, ArrayLike],
+        *,
+        validation: float | str | Dataset | None = None,
+        **fields: Any,
+    ) -> AsyncFitHandle:
+        """Start to fit `graph` (an id, a graph or a definition) to `dataset` (an id, a dataset or arrays by column).
+
+        `validation` is a share of the rows to hold out, or another dataset. The rest are the fields of a fit:
+        `epochs` or `steps` is needed; `optimizer={"kind": "adam", "lr": 0.001}`, `batch_size`, `metrics`, `seed` ...
+
+        Raises:
+            ServerError: a field is wrong; nothing has been started.
+        """
+        if isinstance(dataset, Mapping):
+            dataset = await self.upload(dataset)
+        request: dict[str, Any] = {"graph": _reference(graph), "dataset": _reference(dataset), **fields}
+        if validation is not None:
+            held_out = {"split": validation} if isinstance(validation, float) else {"dataset": _reference(validation)}
+            request["validation"] = held_out
+        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.create("/v1/fits", request)))
+
+    async def get_fit(self, fit_id: str) -> AsyncFitHandle:
+        """Return a fit that has been started before."""
+        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.get(f"/v1/fits/{fit_id}")))
+
+    async def get_checkpoint(self, checkpoint_id: str) -> AsyncCheckpointHandle:
+        """Return a checkpoint by its id."""
+        info = await self._transport.get(f"/v1/checkpoints/{checkpoint_id}")
+        return AsyncCheckpointHandle(self._transport, Checkpoint.from_dict(info))
+
+    async def compute(
+        self,
+        graph: str | Graph | Mapping[str, Any],
+        inputs: Mapping[str, ArrayLike] | None = None,
+        parameters: Mapping[str, ArrayLike] | None = None,
+        *,
+        want: Sequence[str] = ("outputs", "gradients"),
+        **fields: Any,
+    ) -> Computed:
+        """Evaluate a graph once, without a job; parameters left out start as the graph says, from `seed`."""
+        if isinstance(graph, Mapping):
+            graph = await self.graph(graph)
+        request: dict[str, Any] = {"want": list(want), **fields}
+        for name, arrays in (("inputs", inputs), ("parameters", parameters)):
+            if arrays is not None:
+                request[name] = all_to_wire(arrays)
+        return Computed.from_wire(await self._transport.post(f"/v1/graphs/{_reference(graph)}:compute", request))
+
+
+def _reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """Return how a request names the thing: by its id, or by spelling it out."""
+    return thing if isinstance(thing, str | Mapping) else thing.id
+
+
+async def _blocks(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block

@@ -1,0 +1,113 @@
+# Made from _async/transport.py by clients/generate.py: change that file.
+"""Requests that are sent again when that is safe, and answers that are problems made exceptions."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from adjoint_client.errors import ServerError, ServerUnreachable, retry_after
+
+Body = bytes | Iterator[bytes]
+
+_ATTEMPTS = 4
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 30.0
+
+
+class Transport:
+    """Speaks HTTP with one server.
+
+    A request that may safely be repeated (it reads, or it carries an Idempotency-Key) is: after a lost connection,
+    and when the server asks for it with Retry-After.
+    """
+
+    def __init__(self, http: httpx.Client) -> None:
+        self._http = http
+
+    @property
+    def address(self) -> str:
+        """The base URL of the server."""
+        return str(self._http.base_url).rstrip("/")
+
+    def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
+        """The JSON that the server has at `path`."""
+        return (self.send("GET", path, params=params)).json()
+
+    def create(self, path: str, json: Any) -> Any:
+        """POST `json` under a fresh Idempotency-Key: whatever the network does, it takes effect once."""
+        return (self.send("POST", path, json=json, headers={"Idempotency-Key": str(uuid4())})).json()
+
+    def post(self, path: str, json: Any = None) -> Any:
+        """POST `json` where doing so twice is harmless."""
+        return (self.send("POST", path, json=json, repeatable=True)).json()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        json: Any = None,
+        body: Callable[[], Body] | None = None,
+        headers: Mapping[str, str] | None = None,
+        repeatable: bool = False,
+    ) -> httpx.Response:
+        """Send a request and return the answer if it is a success; `body` makes the content, anew for each attempt.
+
+        Raises:
+            ServerError: the server refused; `code`, `detail` and `findings` say why.
+            ServerUnreachable: no server answered, or it fell silent.
+        """
+        repeatable = repeatable or method == "GET" or "Idempotency-Key" in (headers or {})
+        for attempt in range(_ATTEMPTS):
+            last = attempt == _ATTEMPTS - 1 or not repeatable
+            try:
+                response = self._http.request(
+                    method,
+                    path,
+                    params=params,
+                    json=json,
+                    content=body() if body is not None else None,
+                    headers=headers,
+                )
+            except httpx.TransportError as error:
+                if last:
+                    raise self.unreachable(error) from error
+                pause = _FIRST_PAUSE_SECONDS * 2**attempt
+            else:
+                if response.is_success:
+                    return response
+                asked = retry_after(response)
+                if last or asked is None or asked > _LONGEST_PAUSE_SECONDS:
+                    raise ServerError.from_response(response)
+                pause = asked
+            time.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    @contextmanager
+    def stream(
+        self, path: str, *, params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Iterator[httpx.Response]:
+        """Open the answer to a GET without reading its body; a refusal is raised as by `send`.
+
+        A connection lost while the body is read surfaces as `httpx.TransportError`: the reader knows how to go on.
+        """
+        with self._http.stream("GET", path, params=params, headers=headers) as response:
+            if not response.is_success:
+                response.read()
+                raise ServerError.from_response(response)
+            yield response
+
+    def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
+        """Say in one line that, and why, there is no answer."""
+        return ServerUnreachable(
+            f"no answer from {self.address} ({error or type(error).__name__}); is the server running?"
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._http.close()

@@ -1,0 +1,187 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.checkpoint import Checkpoint
+from ...models.find_checkpoint_alias import check_find_checkpoint_alias
+from ...models.find_checkpoint_alias import FindCheckpointAlias
+from ...models.http_validation_error import HTTPValidationError
+from typing import cast
+
+
+def _get_kwargs(
+    fit_id: str,
+    alias: FindCheckpointAlias,
+) -> dict[str, Any]:
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/fits/{fit_id}/checkpoints/{alias}".format(
+            fit_id=quote(str(fit_id), safe=""),
+            alias=quote(str(alias), safe=""),
+        ),
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Checkpoint | HTTPValidationError | None:
+    if response.status_code == 200:
+        response_200 = Checkpoint.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Checkpoint | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    fit_id: str,
+    alias: FindCheckpointAlias,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Checkpoint | HTTPValidationError]:
+    """Find Checkpoint
+
+     Return a fit's latest or best checkpoint.
+
+    Args:
+        fit_id (str):
+        alias (FindCheckpointAlias):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Checkpoint | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        fit_id=fit_id,
+        alias=alias,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    fit_id: str,
+    alias: FindCheckpointAlias,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Checkpoint | HTTPValidationError | None:
+    """Find Checkpoint
+
+     Return a fit's latest or best checkpoint.
+
+    Args:
+        fit_id (str):
+        alias (FindCheckpointAlias):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Checkpoint | HTTPValidationError
+    """
+
+    return sync_detailed(
+        fit_id=fit_id,
+        alias=alias,
+        client=client,
+    ).parsed
+
+
+async def asyncio_detailed(
+    fit_id: str,
+    alias: FindCheckpointAlias,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Checkpoint | HTTPValidationError]:
+    """Find Checkpoint
+
+     Return a fit's latest or best checkpoint.
+
+    Args:
+        fit_id (str):
+        alias (FindCheckpointAlias):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Checkpoint | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        fit_id=fit_id,
+        alias=alias,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    fit_id: str,
+    alias: FindCheckpointAlias,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Checkpoint | HTTPValidationError | None:
+    """Find Checkpoint
+
+     Return a fit's latest or best checkpoint.
+
+    Args:
+        fit_id (str):
+        alias (FindCheckpointAlias):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Checkpoint | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            fit_id=fit_id,
+            alias=alias,
+            client=client,
+        )
+    ).parsed

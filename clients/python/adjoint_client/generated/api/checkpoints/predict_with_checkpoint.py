@@ -1,0 +1,266 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.http_validation_error import HTTPValidationError
+from ...models.predict_with_checkpoint_format_type_0 import check_predict_with_checkpoint_format_type_0
+from ...models.predict_with_checkpoint_format_type_0 import PredictWithCheckpointFormatType0
+from ...models.prediction import Prediction
+from ...types import File, FileTypes
+from ...types import UNSET, Unset
+from io import BytesIO
+from typing import cast
+
+
+def _get_kwargs(
+    checkpoint_id: str,
+    *,
+    body: File,
+    input_: None | str | Unset = UNSET,
+    output: None | str | Unset = UNSET,
+    format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    params: dict[str, Any] = {}
+
+    json_input_: None | str | Unset
+    if isinstance(input_, Unset):
+        json_input_ = UNSET
+    else:
+        json_input_ = input_
+    params["input"] = json_input_
+
+    json_output: None | str | Unset
+    if isinstance(output, Unset):
+        json_output = UNSET
+    else:
+        json_output = output
+    params["output"] = json_output
+
+    json_format_: None | str | Unset
+    if isinstance(format_, Unset):
+        json_format_ = UNSET
+    elif isinstance(format_, str):
+        json_format_ = format_
+    else:
+        json_format_ = format_
+    params["format"] = json_format_
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/checkpoints/{checkpoint_id}:predict".format(
+            checkpoint_id=quote(str(checkpoint_id), safe=""),
+        ),
+        "params": params,
+    }
+
+    _kwargs["content"] = body.payload
+    headers["Content-Type"] = "application/x-npy"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> HTTPValidationError | Prediction | None:
+    if response.status_code == 200:
+        response_200 = Prediction.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[HTTPValidationError | Prediction]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    input_: None | str | Unset = UNSET,
+    output: None | str | Unset = UNSET,
+    format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
+) -> Response[HTTPValidationError | Prediction]:
+    """Predict With Checkpoint
+
+     Compute the outputs for given inputs, in evaluation mode.
+
+    Args:
+        checkpoint_id (str):
+        input_ (None | str | Unset): Which input a .npy body is for, if there are several.
+        output (None | str | Unset): Which output a .npy answer holds, if there are several.
+        format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
+            as the body is.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[HTTPValidationError | Prediction]
+    """
+
+    kwargs = _get_kwargs(
+        checkpoint_id=checkpoint_id,
+        body=body,
+        input_=input_,
+        output=output,
+        format_=format_,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    input_: None | str | Unset = UNSET,
+    output: None | str | Unset = UNSET,
+    format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
+) -> HTTPValidationError | Prediction | None:
+    """Predict With Checkpoint
+
+     Compute the outputs for given inputs, in evaluation mode.
+
+    Args:
+        checkpoint_id (str):
+        input_ (None | str | Unset): Which input a .npy body is for, if there are several.
+        output (None | str | Unset): Which output a .npy answer holds, if there are several.
+        format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
+            as the body is.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        HTTPValidationError | Prediction
+    """
+
+    return sync_detailed(
+        checkpoint_id=checkpoint_id,
+        client=client,
+        body=body,
+        input_=input_,
+        output=output,
+        format_=format_,
+    ).parsed
+
+
+async def asyncio_detailed(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    input_: None | str | Unset = UNSET,
+    output: None | str | Unset = UNSET,
+    format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
+) -> Response[HTTPValidationError | Prediction]:
+    """Predict With Checkpoint
+
+     Compute the outputs for given inputs, in evaluation mode.
+
+    Args:
+        checkpoint_id (str):
+        input_ (None | str | Unset): Which input a .npy body is for, if there are several.
+        output (None | str | Unset): Which output a .npy answer holds, if there are several.
+        format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
+            as the body is.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[HTTPValidationError | Prediction]
+    """
+
+    kwargs = _get_kwargs(
+        checkpoint_id=checkpoint_id,
+        body=body,
+        input_=input_,
+        output=output,
+        format_=format_,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    input_: None | str | Unset = UNSET,
+    output: None | str | Unset = UNSET,
+    format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
+) -> HTTPValidationError | Prediction | None:
+    """Predict With Checkpoint
+
+     Compute the outputs for given inputs, in evaluation mode.
+
+    Args:
+        checkpoint_id (str):
+        input_ (None | str | Unset): Which input a .npy body is for, if there are several.
+        output (None | str | Unset): Which output a .npy answer holds, if there are several.
+        format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
+            as the body is.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        HTTPValidationError | Prediction
+    """
+
+    return (
+        await asyncio_detailed(
+            checkpoint_id=checkpoint_id,
+            client=client,
+            body=body,
+            input_=input_,
+            output=output,
+            format_=format_,
+        )
+    ).parsed

@@ -1,0 +1,297 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.create_dataset_format_type_0 import check_create_dataset_format_type_0
+from ...models.create_dataset_format_type_0 import CreateDatasetFormatType0
+from ...models.dataset import Dataset
+from ...models.http_validation_error import HTTPValidationError
+from ...types import File, FileTypes
+from ...types import UNSET, Unset
+from io import BytesIO
+from typing import cast
+
+
+def _get_kwargs(
+    *,
+    body: File,
+    name: None | str | Unset = UNSET,
+    format_: CreateDatasetFormatType0 | None | Unset = UNSET,
+    columns: None | str | Unset = UNSET,
+    column: str | Unset = "x",
+    content_digest: None | str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(content_digest, Unset):
+        headers["content-digest"] = content_digest
+
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
+
+    params: dict[str, Any] = {}
+
+    json_name: None | str | Unset
+    if isinstance(name, Unset):
+        json_name = UNSET
+    else:
+        json_name = name
+    params["name"] = json_name
+
+    json_format_: None | str | Unset
+    if isinstance(format_, Unset):
+        json_format_ = UNSET
+    elif isinstance(format_, str):
+        json_format_ = format_
+    else:
+        json_format_ = format_
+    params["format"] = json_format_
+
+    json_columns: None | str | Unset
+    if isinstance(columns, Unset):
+        json_columns = UNSET
+    else:
+        json_columns = columns
+    params["columns"] = json_columns
+
+    params["column"] = column
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/datasets",
+        "params": params,
+    }
+
+    _kwargs["content"] = body.payload
+    headers["Content-Type"] = "application/octet-stream"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Dataset | HTTPValidationError | None:
+    if response.status_code == 201:
+        response_201 = Dataset.from_dict(response.json())
+
+        return response_201
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Dataset | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    name: None | str | Unset = UNSET,
+    format_: CreateDatasetFormatType0 | None | Unset = UNSET,
+    columns: None | str | Unset = UNSET,
+    column: str | Unset = "x",
+    content_digest: None | str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Response[Dataset | HTTPValidationError]:
+    """Create Dataset
+
+     Store a dataset out of the body, all of it or nothing.
+
+    Args:
+        name (None | str | Unset): A name for the dataset.
+        format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
+        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
+        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Dataset | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        name=name,
+        format_=format_,
+        columns=columns,
+        column=column,
+        content_digest=content_digest,
+        idempotency_key=idempotency_key,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    name: None | str | Unset = UNSET,
+    format_: CreateDatasetFormatType0 | None | Unset = UNSET,
+    columns: None | str | Unset = UNSET,
+    column: str | Unset = "x",
+    content_digest: None | str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Dataset | HTTPValidationError | None:
+    """Create Dataset
+
+     Store a dataset out of the body, all of it or nothing.
+
+    Args:
+        name (None | str | Unset): A name for the dataset.
+        format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
+        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
+        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Dataset | HTTPValidationError
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+        name=name,
+        format_=format_,
+        columns=columns,
+        column=column,
+        content_digest=content_digest,
+        idempotency_key=idempotency_key,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    name: None | str | Unset = UNSET,
+    format_: CreateDatasetFormatType0 | None | Unset = UNSET,
+    columns: None | str | Unset = UNSET,
+    column: str | Unset = "x",
+    content_digest: None | str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Response[Dataset | HTTPValidationError]:
+    """Create Dataset
+
+     Store a dataset out of the body, all of it or nothing.
+
+    Args:
+        name (None | str | Unset): A name for the dataset.
+        format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
+        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
+        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Dataset | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        name=name,
+        format_=format_,
+        columns=columns,
+        column=column,
+        content_digest=content_digest,
+        idempotency_key=idempotency_key,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    name: None | str | Unset = UNSET,
+    format_: CreateDatasetFormatType0 | None | Unset = UNSET,
+    columns: None | str | Unset = UNSET,
+    column: str | Unset = "x",
+    content_digest: None | str | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Dataset | HTTPValidationError | None:
+    """Create Dataset
+
+     Store a dataset out of the body, all of it or nothing.
+
+    Args:
+        name (None | str | Unset): A name for the dataset.
+        format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
+        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
+        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Dataset | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+            name=name,
+            format_=format_,
+            columns=columns,
+            column=column,
+            content_digest=content_digest,
+            idempotency_key=idempotency_key,
+        )
+    ).parsed

@@ -1,0 +1,171 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.fit import Fit
+from ...models.http_validation_error import HTTPValidationError
+from typing import cast
+
+
+def _get_kwargs(
+    fit_id: str,
+) -> dict[str, Any]:
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/fits/{fit_id}:cancel".format(
+            fit_id=quote(str(fit_id), safe=""),
+        ),
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Fit | HTTPValidationError | None:
+    if response.status_code == 202:
+        response_202 = Fit.from_dict(response.json())
+
+        return response_202
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Fit | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Fit | HTTPValidationError]:
+    """Cancel Fit
+
+     Ask a fit to stop, after a last checkpoint if a process works on it.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Fit | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        fit_id=fit_id,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Fit | HTTPValidationError | None:
+    """Cancel Fit
+
+     Ask a fit to stop, after a last checkpoint if a process works on it.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Fit | HTTPValidationError
+    """
+
+    return sync_detailed(
+        fit_id=fit_id,
+        client=client,
+    ).parsed
+
+
+async def asyncio_detailed(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Fit | HTTPValidationError]:
+    """Cancel Fit
+
+     Ask a fit to stop, after a last checkpoint if a process works on it.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Fit | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        fit_id=fit_id,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Fit | HTTPValidationError | None:
+    """Cancel Fit
+
+     Ask a fit to stop, after a last checkpoint if a process works on it.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Fit | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            fit_id=fit_id,
+            client=client,
+        )
+    ).parsed

@@ -1,0 +1,263 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.fit_list import FitList
+from ...models.fit_state import check_fit_state
+from ...models.fit_state import FitState
+from ...models.http_validation_error import HTTPValidationError
+from ...models.list_fits_order import check_list_fits_order
+from ...models.list_fits_order import ListFitsOrder
+from ...types import UNSET, Unset
+from typing import cast
+
+
+def _get_kwargs(
+    *,
+    state: FitState | None | Unset = UNSET,
+    label: None | str | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListFitsOrder | Unset = "desc",
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    json_state: None | str | Unset
+    if isinstance(state, Unset):
+        json_state = UNSET
+    elif isinstance(state, str):
+        json_state = state
+    else:
+        json_state = state
+    params["state"] = json_state
+
+    json_label: None | str | Unset
+    if isinstance(label, Unset):
+        json_label = UNSET
+    else:
+        json_label = label
+    params["label"] = json_label
+
+    params["limit"] = limit
+
+    json_cursor: None | str | Unset
+    if isinstance(cursor, Unset):
+        json_cursor = UNSET
+    else:
+        json_cursor = cursor
+    params["cursor"] = json_cursor
+
+    json_order: str | Unset = UNSET
+    if not isinstance(order, Unset):
+        json_order = order
+
+    params["order"] = json_order
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/fits",
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> FitList | HTTPValidationError | None:
+    if response.status_code == 200:
+        response_200 = FitList.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[FitList | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    state: FitState | None | Unset = UNSET,
+    label: None | str | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListFitsOrder | Unset = "desc",
+) -> Response[FitList | HTTPValidationError]:
+    """List Fits
+
+     List fits.
+
+    Args:
+        state (FitState | None | Unset): Only fits in this state.
+        label (None | str | Unset): Only fits with this key:value.
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[FitList | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        state=state,
+        label=label,
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    state: FitState | None | Unset = UNSET,
+    label: None | str | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListFitsOrder | Unset = "desc",
+) -> FitList | HTTPValidationError | None:
+    """List Fits
+
+     List fits.
+
+    Args:
+        state (FitState | None | Unset): Only fits in this state.
+        label (None | str | Unset): Only fits with this key:value.
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        FitList | HTTPValidationError
+    """
+
+    return sync_detailed(
+        client=client,
+        state=state,
+        label=label,
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    state: FitState | None | Unset = UNSET,
+    label: None | str | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListFitsOrder | Unset = "desc",
+) -> Response[FitList | HTTPValidationError]:
+    """List Fits
+
+     List fits.
+
+    Args:
+        state (FitState | None | Unset): Only fits in this state.
+        label (None | str | Unset): Only fits with this key:value.
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[FitList | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        state=state,
+        label=label,
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    state: FitState | None | Unset = UNSET,
+    label: None | str | Unset = UNSET,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListFitsOrder | Unset = "desc",
+) -> FitList | HTTPValidationError | None:
+    """List Fits
+
+     List fits.
+
+    Args:
+        state (FitState | None | Unset): Only fits in this state.
+        label (None | str | Unset): Only fits with this key:value.
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        FitList | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            state=state,
+            label=label,
+            limit=limit,
+            cursor=cursor,
+            order=order,
+        )
+    ).parsed

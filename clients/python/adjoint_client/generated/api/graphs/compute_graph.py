@@ -1,0 +1,196 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.compute_graph_request import ComputeGraphRequest
+from ...models.compute_result import ComputeResult
+from ...models.http_validation_error import HTTPValidationError
+from typing import cast
+
+
+def _get_kwargs(
+    graph_id: str,
+    *,
+    body: ComputeGraphRequest,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/graphs/{graph_id}:compute".format(
+            graph_id=quote(str(graph_id), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ComputeResult | HTTPValidationError | None:
+    if response.status_code == 200:
+        response_200 = ComputeResult.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ComputeResult | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ComputeGraphRequest,
+) -> Response[ComputeResult | HTTPValidationError]:
+    """Compute Graph
+
+     Evaluate the graph once, without a fit: outputs, losses and gradients.
+
+    Args:
+        graph_id (str):
+        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
+            are initialised from the seed.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ComputeResult | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ComputeGraphRequest,
+) -> ComputeResult | HTTPValidationError | None:
+    """Compute Graph
+
+     Evaluate the graph once, without a fit: outputs, losses and gradients.
+
+    Args:
+        graph_id (str):
+        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
+            are initialised from the seed.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ComputeResult | HTTPValidationError
+    """
+
+    return sync_detailed(
+        graph_id=graph_id,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ComputeGraphRequest,
+) -> Response[ComputeResult | HTTPValidationError]:
+    """Compute Graph
+
+     Evaluate the graph once, without a fit: outputs, losses and gradients.
+
+    Args:
+        graph_id (str):
+        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
+            are initialised from the seed.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ComputeResult | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ComputeGraphRequest,
+) -> ComputeResult | HTTPValidationError | None:
+    """Compute Graph
+
+     Evaluate the graph once, without a fit: outputs, losses and gradients.
+
+    Args:
+        graph_id (str):
+        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
+            are initialised from the seed.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ComputeResult | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            graph_id=graph_id,
+            client=client,
+            body=body,
+        )
+    ).parsed

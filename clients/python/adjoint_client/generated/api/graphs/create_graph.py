@@ -1,0 +1,201 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.create_graph_definition import CreateGraphDefinition
+from ...models.graph import Graph
+from ...models.http_validation_error import HTTPValidationError
+from ...types import UNSET, Unset
+from typing import cast
+
+
+def _get_kwargs(
+    *,
+    body: CreateGraphDefinition,
+    idempotency_key: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/graphs",
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Graph | HTTPValidationError | None:
+    if response.status_code == 201:
+        response_201 = Graph.from_dict(response.json())
+
+        return response_201
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Graph | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: CreateGraphDefinition,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Response[Graph | HTTPValidationError]:
+    """Create Graph
+
+     Store a graph, given as nodes, layers or a program.
+
+    Args:
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Graph | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        idempotency_key=idempotency_key,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    body: CreateGraphDefinition,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Graph | HTTPValidationError | None:
+    """Create Graph
+
+     Store a graph, given as nodes, layers or a program.
+
+    Args:
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Graph | HTTPValidationError
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+        idempotency_key=idempotency_key,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: CreateGraphDefinition,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Response[Graph | HTTPValidationError]:
+    """Create Graph
+
+     Store a graph, given as nodes, layers or a program.
+
+    Args:
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Graph | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+        idempotency_key=idempotency_key,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    body: CreateGraphDefinition,
+    idempotency_key: None | str | Unset = UNSET,
+) -> Graph | HTTPValidationError | None:
+    """Create Graph
+
+     Store a graph, given as nodes, layers or a program.
+
+    Args:
+        idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
+            carried out once.
+        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Graph | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+            idempotency_key=idempotency_key,
+        )
+    ).parsed

@@ -1,0 +1,219 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.graph_list import GraphList
+from ...models.http_validation_error import HTTPValidationError
+from ...models.list_graphs_order import check_list_graphs_order
+from ...models.list_graphs_order import ListGraphsOrder
+from ...types import UNSET, Unset
+from typing import cast
+
+
+def _get_kwargs(
+    *,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListGraphsOrder | Unset = "desc",
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["limit"] = limit
+
+    json_cursor: None | str | Unset
+    if isinstance(cursor, Unset):
+        json_cursor = UNSET
+    else:
+        json_cursor = cursor
+    params["cursor"] = json_cursor
+
+    json_order: str | Unset = UNSET
+    if not isinstance(order, Unset):
+        json_order = order
+
+    params["order"] = json_order
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/graphs",
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> GraphList | HTTPValidationError | None:
+    if response.status_code == 200:
+        response_200 = GraphList.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[GraphList | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListGraphsOrder | Unset = "desc",
+) -> Response[GraphList | HTTPValidationError]:
+    """List Graphs
+
+     List graphs.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[GraphList | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListGraphsOrder | Unset = "desc",
+) -> GraphList | HTTPValidationError | None:
+    """List Graphs
+
+     List graphs.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        GraphList | HTTPValidationError
+    """
+
+    return sync_detailed(
+        client=client,
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListGraphsOrder | Unset = "desc",
+) -> Response[GraphList | HTTPValidationError]:
+    """List Graphs
+
+     List graphs.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[GraphList | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListGraphsOrder | Unset = "desc",
+) -> GraphList | HTTPValidationError | None:
+    """List Graphs
+
+     List graphs.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListGraphsOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        GraphList | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            limit=limit,
+            cursor=cursor,
+            order=order,
+        )
+    ).parsed

@@ -1,0 +1,213 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.graph_plan import GraphPlan
+from ...models.http_validation_error import HTTPValidationError
+from ...types import UNSET, Unset
+from typing import cast
+
+
+def _get_kwargs(
+    graph_id: str,
+    *,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["batch"] = batch
+
+    json_optimizer: None | str | Unset
+    if isinstance(optimizer, Unset):
+        json_optimizer = UNSET
+    else:
+        json_optimizer = optimizer
+    params["optimizer"] = json_optimizer
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/graphs/{graph_id}/plan".format(
+            graph_id=quote(str(graph_id), safe=""),
+        ),
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> GraphPlan | HTTPValidationError | None:
+    if response.status_code == 200:
+        response_200 = GraphPlan.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[GraphPlan | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> Response[GraphPlan | HTTPValidationError]:
+    """Plan Graph
+
+     Plan a step: what is computed in which order, in which memory.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[GraphPlan | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        batch=batch,
+        optimizer=optimizer,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> GraphPlan | HTTPValidationError | None:
+    """Plan Graph
+
+     Plan a step: what is computed in which order, in which memory.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        GraphPlan | HTTPValidationError
+    """
+
+    return sync_detailed(
+        graph_id=graph_id,
+        client=client,
+        batch=batch,
+        optimizer=optimizer,
+    ).parsed
+
+
+async def asyncio_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> Response[GraphPlan | HTTPValidationError]:
+    """Plan Graph
+
+     Plan a step: what is computed in which order, in which memory.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[GraphPlan | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        batch=batch,
+        optimizer=optimizer,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> GraphPlan | HTTPValidationError | None:
+    """Plan Graph
+
+     Plan a step: what is computed in which order, in which memory.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        GraphPlan | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            graph_id=graph_id,
+            client=client,
+            batch=batch,
+            optimizer=optimizer,
+        )
+    ).parsed

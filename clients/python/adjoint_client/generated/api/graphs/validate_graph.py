@@ -1,0 +1,181 @@
+from http import HTTPStatus
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...types import Response, UNSET
+from ... import errors
+
+from ...models.graph_report import GraphReport
+from ...models.http_validation_error import HTTPValidationError
+from ...models.validate_graph_definition import ValidateGraphDefinition
+from typing import cast
+
+
+def _get_kwargs(
+    *,
+    body: ValidateGraphDefinition,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/graphs:validate",
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> GraphReport | HTTPValidationError | None:
+    if response.status_code == 200:
+        response_200 = GraphReport.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 422:
+        response_422 = HTTPValidationError.from_dict(response.json())
+
+        return response_422
+
+    if client.raise_on_unexpected_status:
+        raise errors.UnexpectedStatus(response.status_code, response.content)
+    else:
+        return None
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[GraphReport | HTTPValidationError]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: ValidateGraphDefinition,
+) -> Response[GraphReport | HTTPValidationError]:
+    """Validate Graph
+
+     Report on a graph as if it were stored, and store nothing.
+
+    Args:
+        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[GraphReport | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    body: ValidateGraphDefinition,
+) -> GraphReport | HTTPValidationError | None:
+    """Validate Graph
+
+     Report on a graph as if it were stored, and store nothing.
+
+    Args:
+        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        GraphReport | HTTPValidationError
+    """
+
+    return sync_detailed(
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    body: ValidateGraphDefinition,
+) -> Response[GraphReport | HTTPValidationError]:
+    """Validate Graph
+
+     Report on a graph as if it were stored, and store nothing.
+
+    Args:
+        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[GraphReport | HTTPValidationError]
+    """
+
+    kwargs = _get_kwargs(
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    body: ValidateGraphDefinition,
+) -> GraphReport | HTTPValidationError | None:
+    """Validate Graph
+
+     Report on a graph as if it were stored, and store nothing.
+
+    Args:
+        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
+            program. The answer always holds the nodes.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        GraphReport | HTTPValidationError
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            body=body,
+        )
+    ).parsed

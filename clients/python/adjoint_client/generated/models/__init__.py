@@ -1,0 +1,231 @@
+"""Contains all the data models used in inputs/outputs"""
+
+from .checkpoint import Checkpoint
+from .checkpoint_choice import CheckpointChoice
+from .checkpoint_links import CheckpointLinks
+from .checkpoint_list import CheckpointList
+from .checkpoint_metrics import CheckpointMetrics
+from .checkpoint_nonfinite import CheckpointNonfinite
+from .clip_choice import ClipChoice
+from .compute_graph_request import ComputeGraphRequest
+from .compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0
+from .compute_graph_request_inputs_type_0 import ComputeGraphRequestInputsType0
+from .compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0
+from .compute_result import ComputeResult
+from .compute_result_gradients_type_0 import ComputeResultGradientsType0
+from .compute_result_losses import ComputeResultLosses
+from .compute_result_nonfinite import ComputeResultNonfinite
+from .compute_result_outputs_type_0 import ComputeResultOutputsType0
+from .create_dataset_format_type_0 import CreateDatasetFormatType0
+from .create_graph_definition import CreateGraphDefinition
+from .create_graph_definition_buffers_type_0 import CreateGraphDefinitionBuffersType0
+from .create_graph_definition_constants_type_0 import CreateGraphDefinitionConstantsType0
+from .create_graph_definition_inputs import CreateGraphDefinitionInputs
+from .create_graph_definition_layers_type_0_item import CreateGraphDefinitionLayersType0Item
+from .create_graph_definition_loss_type_0 import CreateGraphDefinitionLossType0
+from .create_graph_definition_nodes_type_0_item import CreateGraphDefinitionNodesType0Item
+from .create_graph_definition_parameters_type_0 import CreateGraphDefinitionParametersType0
+from .dataset import Dataset
+from .dataset_column import DatasetColumn
+from .dataset_list import DatasetList
+from .dataset_rows import DatasetRows
+from .dataset_rows_data_item import DatasetRowsDataItem
+from .find_checkpoint_alias import FindCheckpointAlias
+from .fit import Fit
+from .fit_attempt import FitAttempt
+from .fit_best_type_0 import FitBestType0
+from .fit_changes import FitChanges
+from .fit_changes_labels import FitChangesLabels
+from .fit_error import FitError
+from .fit_labels import FitLabels
+from .fit_latest import FitLatest
+from .fit_links import FitLinks
+from .fit_list import FitList
+from .fit_nonfinite import FitNonfinite
+from .fit_request import FitRequest
+from .fit_request_feeds_type_0 import FitRequestFeedsType0
+from .fit_request_graph_definition import FitRequestGraphDefinition
+from .fit_request_graph_definition_buffers_type_0 import FitRequestGraphDefinitionBuffersType0
+from .fit_request_graph_definition_constants_type_0 import FitRequestGraphDefinitionConstantsType0
+from .fit_request_graph_definition_inputs import FitRequestGraphDefinitionInputs
+from .fit_request_graph_definition_layers_type_0_item import FitRequestGraphDefinitionLayersType0Item
+from .fit_request_graph_definition_loss_type_0 import FitRequestGraphDefinitionLossType0
+from .fit_request_graph_definition_nodes_type_0_item import FitRequestGraphDefinitionNodesType0Item
+from .fit_request_graph_definition_parameters_type_0 import FitRequestGraphDefinitionParametersType0
+from .fit_request_inline_dataset import FitRequestInlineDataset
+from .fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns
+from .fit_request_labels_type_0 import FitRequestLabelsType0
+from .fit_request_precision_type_0 import FitRequestPrecisionType0
+from .fit_state import FitState
+from .fit_submitted import FitSubmitted
+from .get_fit_until import GetFitUntil
+from .get_parameter_format_type_0 import GetParameterFormatType0
+from .graph import Graph
+from .graph_definition import GraphDefinition
+from .graph_finding import GraphFinding
+from .graph_list import GraphList
+from .graph_memory import GraphMemory
+from .graph_node_counts import GraphNodeCounts
+from .graph_nodes import GraphNodes
+from .graph_nodes_data_item import GraphNodesDataItem
+from .graph_plan import GraphPlan
+from .graph_plan_buffers_item import GraphPlanBuffersItem
+from .graph_plan_steps_item import GraphPlanStepsItem
+from .graph_report import GraphReport
+from .graph_report_definition import GraphReportDefinition
+from .graph_report_memory import GraphReportMemory
+from .graph_report_node_counts import GraphReportNodeCounts
+from .graph_report_shapes import GraphReportShapes
+from .graph_shapes import GraphShapes
+from .graph_summary import GraphSummary
+from .http_validation_error import HTTPValidationError
+from .list_checkpoints_order import ListCheckpointsOrder
+from .list_datasets_order import ListDatasetsOrder
+from .list_fits_order import ListFitsOrder
+from .list_graphs_order import ListGraphsOrder
+from .list_metrics_format import ListMetricsFormat
+from .list_metrics_split_type_0 import ListMetricsSplitType0
+from .metric_row import MetricRow
+from .metric_row_nonfinite import MetricRowNonfinite
+from .metric_row_split import MetricRowSplit
+from .metric_row_values import MetricRowValues
+from .metric_rows import MetricRows
+from .optimizer_choice import OptimizerChoice
+from .parameter_list import ParameterList
+from .parameter_summary import ParameterSummary
+from .predict_with_checkpoint_format_type_0 import PredictWithCheckpointFormatType0
+from .prediction import Prediction
+from .prediction_outputs import PredictionOutputs
+from .record_choice import RecordChoice
+from .resources_choice import ResourcesChoice
+from .resources_choice_priority import ResourcesChoicePriority
+from .schedule_choice import ScheduleChoice
+from .tensor import Tensor
+from .tensor_nonfinite import TensorNonfinite
+from .validate_graph_definition import ValidateGraphDefinition
+from .validate_graph_definition_buffers_type_0 import ValidateGraphDefinitionBuffersType0
+from .validate_graph_definition_constants_type_0 import ValidateGraphDefinitionConstantsType0
+from .validate_graph_definition_inputs import ValidateGraphDefinitionInputs
+from .validate_graph_definition_layers_type_0_item import ValidateGraphDefinitionLayersType0Item
+from .validate_graph_definition_loss_type_0 import ValidateGraphDefinitionLossType0
+from .validate_graph_definition_nodes_type_0_item import ValidateGraphDefinitionNodesType0Item
+from .validate_graph_definition_parameters_type_0 import ValidateGraphDefinitionParametersType0
+from .validation_choice import ValidationChoice
+from .validation_error import ValidationError
+from .validation_error_context import ValidationErrorContext
+
+__all__ = (
+    "Checkpoint",
+    "CheckpointChoice",
+    "CheckpointLinks",
+    "CheckpointList",
+    "CheckpointMetrics",
+    "CheckpointNonfinite",
+    "ClipChoice",
+    "ComputeGraphRequest",
+    "ComputeGraphRequestBuffersType0",
+    "ComputeGraphRequestInputsType0",
+    "ComputeGraphRequestParametersType0",
+    "ComputeResult",
+    "ComputeResultGradientsType0",
+    "ComputeResultLosses",
+    "ComputeResultNonfinite",
+    "ComputeResultOutputsType0",
+    "CreateDatasetFormatType0",
+    "CreateGraphDefinition",
+    "CreateGraphDefinitionBuffersType0",
+    "CreateGraphDefinitionConstantsType0",
+    "CreateGraphDefinitionInputs",
+    "CreateGraphDefinitionLayersType0Item",
+    "CreateGraphDefinitionLossType0",
+    "CreateGraphDefinitionNodesType0Item",
+    "CreateGraphDefinitionParametersType0",
+    "Dataset",
+    "DatasetColumn",
+    "DatasetList",
+    "DatasetRows",
+    "DatasetRowsDataItem",
+    "FindCheckpointAlias",
+    "Fit",
+    "FitAttempt",
+    "FitBestType0",
+    "FitChanges",
+    "FitChangesLabels",
+    "FitError",
+    "FitLabels",
+    "FitLatest",
+    "FitLinks",
+    "FitList",
+    "FitNonfinite",
+    "FitRequest",
+    "FitRequestFeedsType0",
+    "FitRequestGraphDefinition",
+    "FitRequestGraphDefinitionBuffersType0",
+    "FitRequestGraphDefinitionConstantsType0",
+    "FitRequestGraphDefinitionInputs",
+    "FitRequestGraphDefinitionLayersType0Item",
+    "FitRequestGraphDefinitionLossType0",
+    "FitRequestGraphDefinitionNodesType0Item",
+    "FitRequestGraphDefinitionParametersType0",
+    "FitRequestInlineDataset",
+    "FitRequestInlineDatasetColumns",
+    "FitRequestLabelsType0",
+    "FitRequestPrecisionType0",
+    "FitState",
+    "FitSubmitted",
+    "GetFitUntil",
+    "GetParameterFormatType0",
+    "Graph",
+    "GraphDefinition",
+    "GraphFinding",
+    "GraphList",
+    "GraphMemory",
+    "GraphNodeCounts",
+    "GraphNodes",
+    "GraphNodesDataItem",
+    "GraphPlan",
+    "GraphPlanBuffersItem",
+    "GraphPlanStepsItem",
+    "GraphReport",
+    "GraphReportDefinition",
+    "GraphReportMemory",
+    "GraphReportNodeCounts",
+    "GraphReportShapes",
+    "GraphShapes",
+    "GraphSummary",
+    "HTTPValidationError",
+    "ListCheckpointsOrder",
+    "ListDatasetsOrder",
+    "ListFitsOrder",
+    "ListGraphsOrder",
+    "ListMetricsFormat",
+    "ListMetricsSplitType0",
+    "MetricRow",
+    "MetricRowNonfinite",
+    "MetricRows",
+    "MetricRowSplit",
+    "MetricRowValues",
+    "OptimizerChoice",
+    "ParameterList",
+    "ParameterSummary",
+    "Prediction",
+    "PredictionOutputs",
+    "PredictWithCheckpointFormatType0",
+    "RecordChoice",
+    "ResourcesChoice",
+    "ResourcesChoicePriority",
+    "ScheduleChoice",
+    "Tensor",
+    "TensorNonfinite",
+    "ValidateGraphDefinition",
+    "ValidateGraphDefinitionBuffersType0",
+    "ValidateGraphDefinitionConstantsType0",
+    "ValidateGraphDefinitionInputs",
+    "ValidateGraphDefinitionLayersType0Item",
+    "ValidateGraphDefinitionLossType0",
+    "ValidateGraphDefinitionNodesType0Item",
+    "ValidateGraphDefinitionParametersType0",
+    "ValidationChoice",
+    "ValidationError",
+    "ValidationErrorContext",
+)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+
+T = TypeVar("T", bound="CheckpointLinks")
+
+
+@_attrs_define
+class CheckpointLinks:
+    """Where to go on from a checkpoint."""
+
+    self_: str
+    content: str
+    parameters: str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        self_ = self.self_
+
+        content = self.content
+
+        parameters = self.parameters
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "self": self_,
+                "content": content,
+                "parameters": parameters,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        self_ = d.pop("self")
+
+        content = d.pop("content")
+
+        parameters = d.pop("parameters")
+
+        checkpoint_links = cls(
+            self_=self_,
+            content=content,
+            parameters=parameters,
+        )
+
+        checkpoint_links.additional_properties = d
+        return checkpoint_links
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0
+    from ..models.compute_graph_request_inputs_type_0 import ComputeGraphRequestInputsType0
+    from ..models.compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0
+
+
+T = TypeVar("T", bound="ComputeGraphRequest")
+
+
+@_attrs_define
+class ComputeGraphRequest:
+    """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
+
+    inputs: ComputeGraphRequestInputsType0 | None | Unset = UNSET
+    parameters: ComputeGraphRequestParametersType0 | None | Unset = UNSET
+    buffers: ComputeGraphRequestBuffersType0 | None | Unset = UNSET
+    want: list[str] | None | Unset = UNSET
+    """ outputs, gradients; by default both. """
+    seed: int | None | Unset = UNSET
+    training: bool | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0  # noqa: PLC0415
+        from ..models.compute_graph_request_inputs_type_0 import ComputeGraphRequestInputsType0  # noqa: PLC0415
+        from ..models.compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0  # noqa: PLC0415
+
+        inputs: dict[str, Any] | None | Unset
+        if isinstance(self.inputs, Unset):
+            inputs = UNSET
+        elif isinstance(self.inputs, ComputeGraphRequestInputsType0):
+            inputs = self.inputs.to_dict()
+        else:
+            inputs = self.inputs
+
+        parameters: dict[str, Any] | None | Unset
+        if isinstance(self.parameters, Unset):
+            parameters = UNSET
+        elif isinstance(self.parameters, ComputeGraphRequestParametersType0):
+            parameters = self.parameters.to_dict()
+        else:
+            parameters = self.parameters
+
+        buffers: dict[str, Any] | None | Unset
+        if isinstance(self.buffers, Unset):
+            buffers = UNSET
+        elif isinstance(self.buffers, ComputeGraphRequestBuffersType0):
+            buffers = self.buffers.to_dict()
+        else:
+            buffers = self.buffers
+
+        want: list[str] | None | Unset
+        if isinstance(self.want, Unset):
+            want = UNSET
+        elif isinstance(self.want, list):
+            want = self.want
+
+        else:
+            want = self.want
+
+        seed: int | None | Unset
+        if isinstance(self.seed, Unset):
+            seed = UNSET
+        else:
+            seed = self.seed
+
+        training: bool | None | Unset
+        if isinstance(self.training, Unset):
+            training = UNSET
+        else:
+            training = self.training
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if inputs is not UNSET:
+            field_dict["inputs"] = inputs
+        if parameters is not UNSET:
+            field_dict["parameters"] = parameters
+        if buffers is not UNSET:
+            field_dict["buffers"] = buffers
+        if want is not UNSET:
+            field_dict["want"] = want
+        if seed is not UNSET:
+            field_dict["seed"] = seed
+        if training is not UNSET:
+            field_dict["training"] = training
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0  # noqa: PLC0415
+        from ..models.compute_graph_request_inputs_type_0 import ComputeGraphRequestInputsType0  # noqa: PLC0415
+        from ..models.compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0  # noqa: PLC0415
+
+        d = dict(src_dict)
+
+        def _parse_inputs(data: object) -> ComputeGraphRequestInputsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                inputs_type_0 = ComputeGraphRequestInputsType0.from_dict(data)
+
+                return inputs_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeGraphRequestInputsType0 | None | Unset, data)
+
+        inputs = _parse_inputs(d.pop("inputs", UNSET))
+
+        def _parse_parameters(data: object) -> ComputeGraphRequestParametersType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                parameters_type_0 = ComputeGraphRequestParametersType0.from_dict(data)
+
+                return parameters_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeGraphRequestParametersType0 | None | Unset, data)
+
+        parameters = _parse_parameters(d.pop("parameters", UNSET))
+
+        def _parse_buffers(data: object) -> ComputeGraphRequestBuffersType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                buffers_type_0 = ComputeGraphRequestBuffersType0.from_dict(data)
+
+                return buffers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeGraphRequestBuffersType0 | None | Unset, data)
+
+        buffers = _parse_buffers(d.pop("buffers", UNSET))
+
+        def _parse_want(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                want_type_0 = cast(list[str], data)
+
+                return want_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        want = _parse_want(d.pop("want", UNSET))
+
+        def _parse_seed(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        seed = _parse_seed(d.pop("seed", UNSET))
+
+        def _parse_training(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        training = _parse_training(d.pop("training", UNSET))
+
+        compute_graph_request = cls(
+            inputs=inputs,
+            parameters=parameters,
+            buffers=buffers,
+            want=want,
+            seed=seed,
+            training=training,
+        )
+
+        return compute_graph_request

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.compute_result_gradients_type_0 import ComputeResultGradientsType0
+    from ..models.compute_result_losses import ComputeResultLosses
+    from ..models.compute_result_nonfinite import ComputeResultNonfinite
+    from ..models.compute_result_outputs_type_0 import ComputeResultOutputsType0
+
+
+T = TypeVar("T", bound="ComputeResult")
+
+
+@_attrs_define
+class ComputeResult:
+    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
+
+    losses: ComputeResultLosses
+    nonfinite: ComputeResultNonfinite
+    outputs: ComputeResultOutputsType0 | None | Unset = UNSET
+    gradients: ComputeResultGradientsType0 | None | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.compute_result_gradients_type_0 import ComputeResultGradientsType0  # noqa: PLC0415
+        from ..models.compute_result_losses import ComputeResultLosses  # noqa: PLC0415
+        from ..models.compute_result_nonfinite import ComputeResultNonfinite  # noqa: PLC0415
+        from ..models.compute_result_outputs_type_0 import ComputeResultOutputsType0  # noqa: PLC0415
+
+        losses = self.losses.to_dict()
+
+        nonfinite = self.nonfinite.to_dict()
+
+        outputs: dict[str, Any] | None | Unset
+        if isinstance(self.outputs, Unset):
+            outputs = UNSET
+        elif isinstance(self.outputs, ComputeResultOutputsType0):
+            outputs = self.outputs.to_dict()
+        else:
+            outputs = self.outputs
+
+        gradients: dict[str, Any] | None | Unset
+        if isinstance(self.gradients, Unset):
+            gradients = UNSET
+        elif isinstance(self.gradients, ComputeResultGradientsType0):
+            gradients = self.gradients.to_dict()
+        else:
+            gradients = self.gradients
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "losses": losses,
+                "nonfinite": nonfinite,
+            }
+        )
+        if outputs is not UNSET:
+            field_dict["outputs"] = outputs
+        if gradients is not UNSET:
+            field_dict["gradients"] = gradients
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.compute_result_gradients_type_0 import ComputeResultGradientsType0  # noqa: PLC0415
+        from ..models.compute_result_losses import ComputeResultLosses  # noqa: PLC0415
+        from ..models.compute_result_nonfinite import ComputeResultNonfinite  # noqa: PLC0415
+        from ..models.compute_result_outputs_type_0 import ComputeResultOutputsType0  # noqa: PLC0415
+
+        d = dict(src_dict)
+        losses = ComputeResultLosses.from_dict(d.pop("losses"))
+
+        nonfinite = ComputeResultNonfinite.from_dict(d.pop("nonfinite"))
+
+        def _parse_outputs(data: object) -> ComputeResultOutputsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                outputs_type_0 = ComputeResultOutputsType0.from_dict(data)
+
+                return outputs_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeResultOutputsType0 | None | Unset, data)
+
+        outputs = _parse_outputs(d.pop("outputs", UNSET))
+
+        def _parse_gradients(data: object) -> ComputeResultGradientsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                gradients_type_0 = ComputeResultGradientsType0.from_dict(data)
+
+                return gradients_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeResultGradientsType0 | None | Unset, data)
+
+        gradients = _parse_gradients(d.pop("gradients", UNSET))
+
+        compute_result = cls(
+            losses=losses,
+            nonfinite=nonfinite,
+            outputs=outputs,
+            gradients=gradients,
+        )
+
+        compute_result.additional_properties = d
+        return compute_result
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,369 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.create_graph_definition_buffers_type_0 import CreateGraphDefinitionBuffersType0
+    from ..models.create_graph_definition_constants_type_0 import CreateGraphDefinitionConstantsType0
+    from ..models.create_graph_definition_inputs import CreateGraphDefinitionInputs
+    from ..models.create_graph_definition_layers_type_0_item import CreateGraphDefinitionLayersType0Item
+    from ..models.create_graph_definition_loss_type_0 import CreateGraphDefinitionLossType0
+    from ..models.create_graph_definition_nodes_type_0_item import CreateGraphDefinitionNodesType0Item
+    from ..models.create_graph_definition_parameters_type_0 import CreateGraphDefinitionParametersType0
+
+
+T = TypeVar("T", bound="CreateGraphDefinition")
+
+
+@_attrs_define
+class CreateGraphDefinition:
+    """A graph in one of three spellings: nodes, layers, or a program. The answer always holds the nodes."""
+
+    inputs: CreateGraphDefinitionInputs
+    """ Name: a shape, or an object with shape and dtype. """
+    name: None | str | Unset = UNSET
+    parameters: CreateGraphDefinitionParametersType0 | None | Unset = UNSET
+    """ Name: a shape, or shape, dtype, init, frozen. """
+    buffers: CreateGraphDefinitionBuffersType0 | None | Unset = UNSET
+    """ State that is not trained, by name. """
+    constants: CreateGraphDefinitionConstantsType0 | None | Unset = UNSET
+    """ Given tensors, by name. """
+    nodes: list[CreateGraphDefinitionNodesType0Item] | None | Unset = UNSET
+    """ Objects with name, op, inputs and attrs. """
+    layers: list[CreateGraphDefinitionLayersType0Item] | None | Unset = UNSET
+    """ Objects with layer and its options. """
+    loss: CreateGraphDefinitionLossType0 | None | Unset = UNSET
+    """ The loss of layers: kind, target and options. """
+    program: None | str | Unset = UNSET
+    """ Lines such as `pred = x @ w + b`. """
+    outputs: list[str] | None | Unset = UNSET
+    losses: list[str] | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.create_graph_definition_buffers_type_0 import CreateGraphDefinitionBuffersType0  # noqa: PLC0415
+        from ..models.create_graph_definition_constants_type_0 import CreateGraphDefinitionConstantsType0  # noqa: PLC0415
+        from ..models.create_graph_definition_inputs import CreateGraphDefinitionInputs  # noqa: PLC0415
+        from ..models.create_graph_definition_layers_type_0_item import CreateGraphDefinitionLayersType0Item  # noqa: PLC0415
+        from ..models.create_graph_definition_loss_type_0 import CreateGraphDefinitionLossType0  # noqa: PLC0415
+        from ..models.create_graph_definition_nodes_type_0_item import CreateGraphDefinitionNodesType0Item  # noqa: PLC0415
+        from ..models.create_graph_definition_parameters_type_0 import CreateGraphDefinitionParametersType0  # noqa: PLC0415
+
+        inputs = self.inputs.to_dict()
+
+        name: None | str | Unset
+        if isinstance(self.name, Unset):
+            name = UNSET
+        else:
+            name = self.name
+
+        parameters: dict[str, Any] | None | Unset
+        if isinstance(self.parameters, Unset):
+            parameters = UNSET
+        elif isinstance(self.parameters, CreateGraphDefinitionParametersType0):
+            parameters = self.parameters.to_dict()
+        else:
+            parameters = self.parameters
+
+        buffers: dict[str, Any] | None | Unset
+        if isinstance(self.buffers, Unset):
+            buffers = UNSET
+        elif isinstance(self.buffers, CreateGraphDefinitionBuffersType0):
+            buffers = self.buffers.to_dict()
+        else:
+            buffers = self.buffers
+
+        constants: dict[str, Any] | None | Unset
+        if isinstance(self.constants, Unset):
+            constants = UNSET
+        elif isinstance(self.constants, CreateGraphDefinitionConstantsType0):
+            constants = self.constants.to_dict()
+        else:
+            constants = self.constants
+
+        nodes: list[dict[str, Any]] | None | Unset
+        if isinstance(self.nodes, Unset):
+            nodes = UNSET
+        elif isinstance(self.nodes, list):
+            nodes = []
+            for nodes_type_0_item_data in self.nodes:
+                nodes_type_0_item = nodes_type_0_item_data.to_dict()
+                nodes.append(nodes_type_0_item)
+
+        else:
+            nodes = self.nodes
+
+        layers: list[dict[str, Any]] | None | Unset
+        if isinstance(self.layers, Unset):
+            layers = UNSET
+        elif isinstance(self.layers, list):
+            layers = []
+            for layers_type_0_item_data in self.layers:
+                layers_type_0_item = layers_type_0_item_data.to_dict()
+                layers.append(layers_type_0_item)
+
+        else:
+            layers = self.layers
+
+        loss: dict[str, Any] | None | Unset
+        if isinstance(self.loss, Unset):
+            loss = UNSET
+        elif isinstance(self.loss, CreateGraphDefinitionLossType0):
+            loss = self.loss.to_dict()
+        else:
+            loss = self.loss
+
+        program: None | str | Unset
+        if isinstance(self.program, Unset):
+            program = UNSET
+        else:
+            program = self.program
+
+        outputs: list[str] | None | Unset
+        if isinstance(self.outputs, Unset):
+            outputs = UNSET
+        elif isinstance(self.outputs, list):
+            outputs = self.outputs
+
+        else:
+            outputs = self.outputs
+
+        losses: list[str] | None | Unset
+        if isinstance(self.losses, Unset):
+            losses = UNSET
+        elif isinstance(self.losses, list):
+            losses = self.losses
+
+        else:
+            losses = self.losses
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "inputs": inputs,
+            }
+        )
+        if name is not UNSET:
+            field_dict["name"] = name
+        if parameters is not UNSET:
+            field_dict["parameters"] = parameters
+        if buffers is not UNSET:
+            field_dict["buffers"] = buffers
+        if constants is not UNSET:
+            field_dict["constants"] = constants
+        if nodes is not UNSET:
+            field_dict["nodes"] = nodes
+        if layers is not UNSET:
+            field_dict["layers"] = layers
+        if loss is not UNSET:
+            field_dict["loss"] = loss
+        if program is not UNSET:
+            field_dict["program"] = program
+        if outputs is not UNSET:
+            field_dict["outputs"] = outputs
+        if losses is not UNSET:
+            field_dict["losses"] = losses
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.create_graph_definition_buffers_type_0 import CreateGraphDefinitionBuffersType0  # noqa: PLC0415
+        from ..models.create_graph_definition_constants_type_0 import CreateGraphDefinitionConstantsType0  # noqa: PLC0415
+        from ..models.create_graph_definition_inputs import CreateGraphDefinitionInputs  # noqa: PLC0415
+        from ..models.create_graph_definition_layers_type_0_item import CreateGraphDefinitionLayersType0Item  # noqa: PLC0415
+        from ..models.create_graph_definition_loss_type_0 import CreateGraphDefinitionLossType0  # noqa: PLC0415
+        from ..models.create_graph_definition_nodes_type_0_item import CreateGraphDefinitionNodesType0Item  # noqa: PLC0415
+        from ..models.create_graph_definition_parameters_type_0 import CreateGraphDefinitionParametersType0  # noqa: PLC0415
+
+        d = dict(src_dict)
+        inputs = CreateGraphDefinitionInputs.from_dict(d.pop("inputs"))
+
+        def _parse_name(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        name = _parse_name(d.pop("name", UNSET))
+
+        def _parse_parameters(data: object) -> CreateGraphDefinitionParametersType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                parameters_type_0 = CreateGraphDefinitionParametersType0.from_dict(data)
+
+                return parameters_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CreateGraphDefinitionParametersType0 | None | Unset, data)
+
+        parameters = _parse_parameters(d.pop("parameters", UNSET))
+
+        def _parse_buffers(data: object) -> CreateGraphDefinitionBuffersType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                buffers_type_0 = CreateGraphDefinitionBuffersType0.from_dict(data)
+
+                return buffers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CreateGraphDefinitionBuffersType0 | None | Unset, data)
+
+        buffers = _parse_buffers(d.pop("buffers", UNSET))
+
+        def _parse_constants(data: object) -> CreateGraphDefinitionConstantsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                constants_type_0 = CreateGraphDefinitionConstantsType0.from_dict(data)
+
+                return constants_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CreateGraphDefinitionConstantsType0 | None | Unset, data)
+
+        constants = _parse_constants(d.pop("constants", UNSET))
+
+        def _parse_nodes(data: object) -> list[CreateGraphDefinitionNodesType0Item] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                nodes_type_0 = []
+                _nodes_type_0 = data
+                for nodes_type_0_item_data in _nodes_type_0:
+                    nodes_type_0_item = CreateGraphDefinitionNodesType0Item.from_dict(nodes_type_0_item_data)
+
+                    nodes_type_0.append(nodes_type_0_item)
+
+                return nodes_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[CreateGraphDefinitionNodesType0Item] | None | Unset, data)
+
+        nodes = _parse_nodes(d.pop("nodes", UNSET))
+
+        def _parse_layers(data: object) -> list[CreateGraphDefinitionLayersType0Item] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                layers_type_0 = []
+                _layers_type_0 = data
+                for layers_type_0_item_data in _layers_type_0:
+                    layers_type_0_item = CreateGraphDefinitionLayersType0Item.from_dict(layers_type_0_item_data)
+
+                    layers_type_0.append(layers_type_0_item)
+
+                return layers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[CreateGraphDefinitionLayersType0Item] | None | Unset, data)
+
+        layers = _parse_layers(d.pop("layers", UNSET))
+
+        def _parse_loss(data: object) -> CreateGraphDefinitionLossType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                loss_type_0 = CreateGraphDefinitionLossType0.from_dict(data)
+
+                return loss_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CreateGraphDefinitionLossType0 | None | Unset, data)
+
+        loss = _parse_loss(d.pop("loss", UNSET))
+
+        def _parse_program(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        program = _parse_program(d.pop("program", UNSET))
+
+        def _parse_outputs(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                outputs_type_0 = cast(list[str], data)
+
+                return outputs_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        outputs = _parse_outputs(d.pop("outputs", UNSET))
+
+        def _parse_losses(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                losses_type_0 = cast(list[str], data)
+
+                return losses_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        losses = _parse_losses(d.pop("losses", UNSET))
+
+        create_graph_definition = cls(
+            inputs=inputs,
+            name=name,
+            parameters=parameters,
+            buffers=buffers,
+            constants=constants,
+            nodes=nodes,
+            layers=layers,
+            loss=loss,
+            program=program,
+            outputs=outputs,
+            losses=losses,
+        )
+
+        return create_graph_definition

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+from typing import Literal, cast
+import datetime
+
+if TYPE_CHECKING:
+    from ..models.dataset_column import DatasetColumn
+
+
+T = TypeVar("T", bound="Dataset")
+
+
+@_attrs_define
+class Dataset:
+    """A stored dataset."""
+
+    id: str
+    name: str
+    format_: str
+    digest: str
+    """ SHA-256 of the bytes as they came. """
+    size_bytes: int
+    rows: int
+    columns: list[DatasetColumn]
+    created_at: datetime.datetime
+    object_: Literal["dataset"] | Unset = "dataset"
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.dataset_column import DatasetColumn  # noqa: PLC0415
+
+        id = self.id
+
+        name = self.name
+
+        format_ = self.format_
+
+        digest = self.digest
+
+        size_bytes = self.size_bytes
+
+        rows = self.rows
+
+        columns = []
+        for columns_item_data in self.columns:
+            columns_item = columns_item_data.to_dict()
+            columns.append(columns_item)
+
+        created_at = self.created_at.isoformat()
+
+        object_ = self.object_
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "name": name,
+                "format": format_,
+                "digest": digest,
+                "size_bytes": size_bytes,
+                "rows": rows,
+                "columns": columns,
+                "created_at": created_at,
+            }
+        )
+        if object_ is not UNSET:
+            field_dict["object"] = object_
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.dataset_column import DatasetColumn  # noqa: PLC0415
+
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        name = d.pop("name")
+
+        format_ = d.pop("format")
+
+        digest = d.pop("digest")
+
+        size_bytes = d.pop("size_bytes")
+
+        rows = d.pop("rows")
+
+        columns = []
+        _columns = d.pop("columns")
+        for columns_item_data in _columns:
+            columns_item = DatasetColumn.from_dict(columns_item_data)
+
+            columns.append(columns_item)
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        object_ = cast(Literal["dataset"] | Unset, d.pop("object", UNSET))
+        if object_ != "dataset" and not isinstance(object_, Unset):
+            raise ValueError(f"object must match const 'dataset', got '{object_}'")
+
+        dataset = cls(
+            id=id,
+            name=name,
+            format_=format_,
+            digest=digest,
+            size_bytes=size_bytes,
+            rows=rows,
+            columns=columns,
+            created_at=created_at,
+            object_=object_,
+        )
+
+        dataset.additional_properties = d
+        return dataset
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..models.fit_state import check_fit_state
+from ..models.fit_state import FitState
+from ..types import UNSET, Unset
+from typing import cast
+from typing import Literal, cast
+import datetime
+
+if TYPE_CHECKING:
+    from ..models.fit_attempt import FitAttempt
+    from ..models.fit_best_type_0 import FitBestType0
+    from ..models.fit_error import FitError
+    from ..models.fit_labels import FitLabels
+    from ..models.fit_latest import FitLatest
+    from ..models.fit_links import FitLinks
+    from ..models.fit_nonfinite import FitNonfinite
+    from ..models.fit_submitted import FitSubmitted
+
+
+T = TypeVar("T", bound="Fit")
+
+
+@_attrs_define
+class Fit:
+    """A fit: what was asked, how far it is, and how it ended."""
+
+    id: str
+    state: FitState
+    """ Where a fit is in its life. The -ing states last while a process may still write for it. """
+    terminal: bool
+    phase: str
+    step: int
+    total_steps: int
+    epoch: int
+    progress: float
+    eta_seconds: float | None
+    latest: FitLatest
+    nonfinite: FitNonfinite
+    """ Values of latest that are not finite: nan, inf or -inf. """
+    best: FitBestType0 | None
+    attempt: int
+    attempts_max: int
+    attempts: list[FitAttempt]
+    error: FitError | None
+    created_at: datetime.datetime
+    started_at: datetime.datetime | None
+    finished_at: datetime.datetime | None
+    graph: str
+    dataset: str
+    labels: FitLabels
+    request: FitSubmitted
+    links: FitLinks
+    """ Where to go on from a fit. """
+    object_: Literal["fit"] | Unset = "fit"
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.fit_attempt import FitAttempt  # noqa: PLC0415
+        from ..models.fit_best_type_0 import FitBestType0  # noqa: PLC0415
+        from ..models.fit_error import FitError  # noqa: PLC0415
+        from ..models.fit_labels import FitLabels  # noqa: PLC0415
+        from ..models.fit_latest import FitLatest  # noqa: PLC0415
+        from ..models.fit_links import FitLinks  # noqa: PLC0415
+        from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
+        from ..models.fit_submitted import FitSubmitted  # noqa: PLC0415
+
+        id = self.id
+
+        state: str = self.state
+
+        terminal = self.terminal
+
+        phase = self.phase
+
+        step = self.step
+
+        total_steps = self.total_steps
+
+        epoch = self.epoch
+
+        progress = self.progress
+
+        eta_seconds: float | None
+        eta_seconds = self.eta_seconds
+
+        latest = self.latest.to_dict()
+
+        nonfinite = self.nonfinite.to_dict()
+
+        best: dict[str, Any] | None
+        if isinstance(self.best, FitBestType0):
+            best = self.best.to_dict()
+        else:
+            best = self.best
+
+        attempt = self.attempt
+
+        attempts_max = self.attempts_max
+
+        attempts = []
+        for attempts_item_data in self.attempts:
+            attempts_item = attempts_item_data.to_dict()
+            attempts.append(attempts_item)
+
+        error: dict[str, Any] | None
+        if isinstance(self.error, FitError):
+            error = self.error.to_dict()
+        else:
+            error = self.error
+
+        created_at = self.created_at.isoformat()
+
+        started_at: None | str
+        if isinstance(self.started_at, datetime.datetime):
+            started_at = self.started_at.isoformat()
+        else:
+            started_at = self.started_at
+
+        finished_at: None | str
+        if isinstance(self.finished_at, datetime.datetime):
+            finished_at = self.finished_at.isoformat()
+        else:
+            finished_at = self.finished_at
+
+        graph = self.graph
+
+        dataset = self.dataset
+
+        labels = self.labels.to_dict()
+
+        request = self.request.to_dict()
+
+        links = self.links.to_dict()
+
+        object_ = self.object_
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "state": state,
+                "terminal": terminal,
+                "phase": phase,
+                "step": step,
+                "total_steps": total_steps,
+                "epoch": epoch,
+                "progress": progress,
+                "eta_seconds": eta_seconds,
+                "latest": latest,
+                "nonfinite": nonfinite,
+                "best": best,
+                "attempt": attempt,
+                "attempts_max": attempts_max,
+                "attempts": attempts,
+                "error": error,
+                "created_at": created_at,
+                "started_at": started_at,
+                "finished_at": finished_at,
+                "graph": graph,
+                "dataset": dataset,
+                "labels": labels,
+                "request": request,
+                "links": links,
+            }
+        )
+        if object_ is not UNSET:
+            field_dict["object"] = object_
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.fit_attempt import FitAttempt  # noqa: PLC0415
+        from ..models.fit_best_type_0 import FitBestType0  # noqa: PLC0415
+        from ..models.fit_error import FitError  # noqa: PLC0415
+        from ..models.fit_labels import FitLabels  # noqa: PLC0415
+        from ..models.fit_latest import FitLatest  # noqa: PLC0415
+        from ..models.fit_links import FitLinks  # noqa: PLC0415
+        from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
+        from ..models.fit_submitted import FitSubmitted  # noqa: PLC0415
+
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        state = check_fit_state(d.pop("state"))
+
+        terminal = d.pop("terminal")
+
+        phase = d.pop("phase")
+
+        step = d.pop("step")
+
+        total_steps = d.pop("total_steps")
+
+        epoch = d.pop("epoch")
+
+        progress = d.pop("progress")
+
+        def _parse_eta_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        eta_seconds = _parse_eta_seconds(d.pop("eta_seconds"))
+
+        latest = FitLatest.from_dict(d.pop("latest"))
+
+        nonfinite = FitNonfinite.from_dict(d.pop("nonfinite"))
+
+        def _parse_best(data: object) -> FitBestType0 | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                best_type_0 = FitBestType0.from_dict(data)
+
+                return best_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitBestType0 | None, data)
+
+        best = _parse_best(d.pop("best"))
+
+        attempt = d.pop("attempt")
+
+        attempts_max = d.pop("attempts_max")
+
+        attempts = []
+        _attempts = d.pop("attempts")
+        for attempts_item_data in _attempts:
+            attempts_item = FitAttempt.from_dict(attempts_item_data)
+
+            attempts.append(attempts_item)
+
+        def _parse_error(data: object) -> FitError | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                error_type_0 = FitError.from_dict(data)
+
+                return error_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitError | None, data)
+
+        error = _parse_error(d.pop("error"))
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        def _parse_started_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                started_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return started_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        started_at = _parse_started_at(d.pop("started_at"))
+
+        def _parse_finished_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                finished_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return finished_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        finished_at = _parse_finished_at(d.pop("finished_at"))
+
+        graph = d.pop("graph")
+
+        dataset = d.pop("dataset")
+
+        labels = FitLabels.from_dict(d.pop("labels"))
+
+        request = FitSubmitted.from_dict(d.pop("request"))
+
+        links = FitLinks.from_dict(d.pop("links"))
+
+        object_ = cast(Literal["fit"] | Unset, d.pop("object", UNSET))
+        if object_ != "fit" and not isinstance(object_, Unset):
+            raise ValueError(f"object must match const 'fit', got '{object_}'")
+
+        fit = cls(
+            id=id,
+            state=state,
+            terminal=terminal,
+            phase=phase,
+            step=step,
+            total_steps=total_steps,
+            epoch=epoch,
+            progress=progress,
+            eta_seconds=eta_seconds,
+            latest=latest,
+            nonfinite=nonfinite,
+            best=best,
+            attempt=attempt,
+            attempts_max=attempts_max,
+            attempts=attempts,
+            error=error,
+            created_at=created_at,
+            started_at=started_at,
+            finished_at=finished_at,
+            graph=graph,
+            dataset=dataset,
+            labels=labels,
+            request=request,
+            links=links,
+            object_=object_,
+        )
+
+        fit.additional_properties = d
+        return fit
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

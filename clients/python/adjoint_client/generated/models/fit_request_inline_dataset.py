@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns
+
+
+T = TypeVar("T", bound="FitRequestInlineDataset")
+
+
+@_attrs_define
+class FitRequestInlineDataset:
+    """Columns by name, each a tensor whose first dimension counts the rows."""
+
+    columns: FitRequestInlineDatasetColumns
+    name: None | str | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns  # noqa: PLC0415
+
+        columns = self.columns.to_dict()
+
+        name: None | str | Unset
+        if isinstance(self.name, Unset):
+            name = UNSET
+        else:
+            name = self.name
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "columns": columns,
+            }
+        )
+        if name is not UNSET:
+            field_dict["name"] = name
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns  # noqa: PLC0415
+
+        d = dict(src_dict)
+        columns = FitRequestInlineDatasetColumns.from_dict(d.pop("columns"))
+
+        def _parse_name(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        name = _parse_name(d.pop("name", UNSET))
+
+        fit_request_inline_dataset = cls(
+            columns=columns,
+            name=name,
+        )
+
+        return fit_request_inline_dataset

@@ -1,0 +1,14 @@
+from typing import Literal
+
+FitRequestPrecisionType0 = Literal["float32", "float64"]
+
+FIT_REQUEST_PRECISION_TYPE_0_VALUES: set[FitRequestPrecisionType0] = {
+    "float32",
+    "float64",
+}
+
+
+def check_fit_request_precision_type_0(value: str) -> FitRequestPrecisionType0:
+    if value in FIT_REQUEST_PRECISION_TYPE_0_VALUES:
+        return value
+    raise TypeError(f"Unexpected value {value!r}. Expected one of {FIT_REQUEST_PRECISION_TYPE_0_VALUES!r}")

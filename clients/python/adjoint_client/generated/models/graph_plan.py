@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.graph_plan_buffers_item import GraphPlanBuffersItem
+    from ..models.graph_plan_steps_item import GraphPlanStepsItem
+
+
+T = TypeVar("T", bound="GraphPlan")
+
+
+@_attrs_define
+class GraphPlan:
+    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations."""
+
+    batch: int
+    training: bool
+    executor: str
+    steps: list[GraphPlanStepsItem]
+    buffers: list[GraphPlanBuffersItem]
+    fused_groups: list[Any]
+    peak_bytes: int
+    flops: int
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.graph_plan_buffers_item import GraphPlanBuffersItem  # noqa: PLC0415
+        from ..models.graph_plan_steps_item import GraphPlanStepsItem  # noqa: PLC0415
+
+        batch = self.batch
+
+        training = self.training
+
+        executor = self.executor
+
+        steps = []
+        for steps_item_data in self.steps:
+            steps_item = steps_item_data.to_dict()
+            steps.append(steps_item)
+
+        buffers = []
+        for buffers_item_data in self.buffers:
+            buffers_item = buffers_item_data.to_dict()
+            buffers.append(buffers_item)
+
+        fused_groups = self.fused_groups
+
+        peak_bytes = self.peak_bytes
+
+        flops = self.flops
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "batch": batch,
+                "training": training,
+                "executor": executor,
+                "steps": steps,
+                "buffers": buffers,
+                "fused_groups": fused_groups,
+                "peak_bytes": peak_bytes,
+                "flops": flops,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.graph_plan_buffers_item import GraphPlanBuffersItem  # noqa: PLC0415
+        from ..models.graph_plan_steps_item import GraphPlanStepsItem  # noqa: PLC0415
+
+        d = dict(src_dict)
+        batch = d.pop("batch")
+
+        training = d.pop("training")
+
+        executor = d.pop("executor")
+
+        steps = []
+        _steps = d.pop("steps")
+        for steps_item_data in _steps:
+            steps_item = GraphPlanStepsItem.from_dict(steps_item_data)
+
+            steps.append(steps_item)
+
+        buffers = []
+        _buffers = d.pop("buffers")
+        for buffers_item_data in _buffers:
+            buffers_item = GraphPlanBuffersItem.from_dict(buffers_item_data)
+
+            buffers.append(buffers_item)
+
+        fused_groups = cast(list[Any], d.pop("fused_groups"))
+
+        peak_bytes = d.pop("peak_bytes")
+
+        flops = d.pop("flops")
+
+        graph_plan = cls(
+            batch=batch,
+            training=training,
+            executor=executor,
+            steps=steps,
+            buffers=buffers,
+            fused_groups=fused_groups,
+            peak_bytes=peak_bytes,
+            flops=flops,
+        )
+
+        graph_plan.additional_properties = d
+        return graph_plan
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.graph_finding import GraphFinding
+    from ..models.graph_report_definition import GraphReportDefinition
+    from ..models.graph_report_memory import GraphReportMemory
+    from ..models.graph_report_node_counts import GraphReportNodeCounts
+    from ..models.graph_report_shapes import GraphReportShapes
+
+
+T = TypeVar("T", bound="GraphReport")
+
+
+@_attrs_define
+class GraphReport:
+    """What the engine makes of a definition."""
+
+    name: str
+    digest: str
+    """ Equal digests mean equal graphs. """
+    definition: GraphReportDefinition
+    """ The canonical spelling. """
+    parameter_count: int
+    node_counts: GraphReportNodeCounts
+    shapes: GraphReportShapes
+    implicit_loss: bool
+    memory: GraphReportMemory
+    findings: list[GraphFinding]
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.graph_finding import GraphFinding  # noqa: PLC0415
+        from ..models.graph_report_definition import GraphReportDefinition  # noqa: PLC0415
+        from ..models.graph_report_memory import GraphReportMemory  # noqa: PLC0415
+        from ..models.graph_report_node_counts import GraphReportNodeCounts  # noqa: PLC0415
+        from ..models.graph_report_shapes import GraphReportShapes  # noqa: PLC0415
+
+        name = self.name
+
+        digest = self.digest
+
+        definition = self.definition.to_dict()
+
+        parameter_count = self.parameter_count
+
+        node_counts = self.node_counts.to_dict()
+
+        shapes = self.shapes.to_dict()
+
+        implicit_loss = self.implicit_loss
+
+        memory = self.memory.to_dict()
+
+        findings = []
+        for findings_item_data in self.findings:
+            findings_item = findings_item_data.to_dict()
+            findings.append(findings_item)
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "name": name,
+                "digest": digest,
+                "definition": definition,
+                "parameter_count": parameter_count,
+                "node_counts": node_counts,
+                "shapes": shapes,
+                "implicit_loss": implicit_loss,
+                "memory": memory,
+                "findings": findings,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.graph_finding import GraphFinding  # noqa: PLC0415
+        from ..models.graph_report_definition import GraphReportDefinition  # noqa: PLC0415
+        from ..models.graph_report_memory import GraphReportMemory  # noqa: PLC0415
+        from ..models.graph_report_node_counts import GraphReportNodeCounts  # noqa: PLC0415
+        from ..models.graph_report_shapes import GraphReportShapes  # noqa: PLC0415
+
+        d = dict(src_dict)
+        name = d.pop("name")
+
+        digest = d.pop("digest")
+
+        definition = GraphReportDefinition.from_dict(d.pop("definition"))
+
+        parameter_count = d.pop("parameter_count")
+
+        node_counts = GraphReportNodeCounts.from_dict(d.pop("node_counts"))
+
+        shapes = GraphReportShapes.from_dict(d.pop("shapes"))
+
+        implicit_loss = d.pop("implicit_loss")
+
+        memory = GraphReportMemory.from_dict(d.pop("memory"))
+
+        findings = []
+        _findings = d.pop("findings")
+        for findings_item_data in _findings:
+            findings_item = GraphFinding.from_dict(findings_item_data)
+
+            findings.append(findings_item)
+
+        graph_report = cls(
+            name=name,
+            digest=digest,
+            definition=definition,
+            parameter_count=parameter_count,
+            node_counts=node_counts,
+            shapes=shapes,
+            implicit_loss=implicit_loss,
+            memory=memory,
+            findings=findings,
+        )
+
+        graph_report.additional_properties = d
+        return graph_report
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+from typing import Literal, cast
+import datetime
+
+
+T = TypeVar("T", bound="GraphSummary")
+
+
+@_attrs_define
+class GraphSummary:
+    """A graph as lists show it."""
+
+    id: str
+    name: str
+    digest: str
+    parameter_count: int
+    created_at: datetime.datetime
+    object_: Literal["graph"] | Unset = "graph"
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        id = self.id
+
+        name = self.name
+
+        digest = self.digest
+
+        parameter_count = self.parameter_count
+
+        created_at = self.created_at.isoformat()
+
+        object_ = self.object_
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "id": id,
+                "name": name,
+                "digest": digest,
+                "parameter_count": parameter_count,
+                "created_at": created_at,
+            }
+        )
+        if object_ is not UNSET:
+            field_dict["object"] = object_
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        id = d.pop("id")
+
+        name = d.pop("name")
+
+        digest = d.pop("digest")
+
+        parameter_count = d.pop("parameter_count")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        object_ = cast(Literal["graph"] | Unset, d.pop("object", UNSET))
+        if object_ != "graph" and not isinstance(object_, Unset):
+            raise ValueError(f"object must match const 'graph', got '{object_}'")
+
+        graph_summary = cls(
+            id=id,
+            name=name,
+            digest=digest,
+            parameter_count=parameter_count,
+            created_at=created_at,
+            object_=object_,
+        )
+
+        graph_summary.additional_properties = d
+        return graph_summary
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

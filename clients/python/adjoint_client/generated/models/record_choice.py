@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from ..types import UNSET, Unset
+from typing import cast
+
+
+T = TypeVar("T", bound="RecordChoice")
+
+
+@_attrs_define
+class RecordChoice:
+    """Which steps become metric rows, and what is in them."""
+
+    every_steps: int | None | Unset = UNSET
+    gradient_norms: bool | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        every_steps: int | None | Unset
+        if isinstance(self.every_steps, Unset):
+            every_steps = UNSET
+        else:
+            every_steps = self.every_steps
+
+        gradient_norms: bool | None | Unset
+        if isinstance(self.gradient_norms, Unset):
+            gradient_norms = UNSET
+        else:
+            gradient_norms = self.gradient_norms
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if every_steps is not UNSET:
+            field_dict["every_steps"] = every_steps
+        if gradient_norms is not UNSET:
+            field_dict["gradient_norms"] = gradient_norms
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+
+        def _parse_every_steps(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        every_steps = _parse_every_steps(d.pop("every_steps", UNSET))
+
+        def _parse_gradient_norms(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        gradient_norms = _parse_gradient_norms(d.pop("gradient_norms", UNSET))
+
+        record_choice = cls(
+            every_steps=every_steps,
+            gradient_norms=gradient_norms,
+        )
+
+        return record_choice

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+from typing import cast
+
+if TYPE_CHECKING:
+    from ..models.tensor_nonfinite import TensorNonfinite
+
+
+T = TypeVar("T", bound="Tensor")
+
+
+@_attrs_define
+class Tensor:
+    """An array: its elements in row-major order, null for one that is not finite."""
+
+    dtype: str
+    shape: list[int]
+    data: list[bool | float | None]
+    nonfinite: TensorNonfinite
+    """ Position in data: nan, inf or -inf, for every null in data. """
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.tensor_nonfinite import TensorNonfinite  # noqa: PLC0415
+
+        dtype = self.dtype
+
+        shape = self.shape
+
+        data = []
+        for data_item_data in self.data:
+            data_item: bool | float | None
+            data_item = data_item_data
+            data.append(data_item)
+
+        nonfinite = self.nonfinite.to_dict()
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "dtype": dtype,
+                "shape": shape,
+                "data": data,
+                "nonfinite": nonfinite,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.tensor_nonfinite import TensorNonfinite  # noqa: PLC0415
+
+        d = dict(src_dict)
+        dtype = d.pop("dtype")
+
+        shape = cast(list[int], d.pop("shape"))
+
+        data = []
+        _data = d.pop("data")
+        for data_item_data in _data:
+
+            def _parse_data_item(data: object) -> bool | float | None:
+                if data is None:
+                    return data
+                return cast(bool | float | None, data)
+
+            data_item = _parse_data_item(data_item_data)
+
+            data.append(data_item)
+
+        nonfinite = TensorNonfinite.from_dict(d.pop("nonfinite"))
+
+        tensor = cls(
+            dtype=dtype,
+            shape=shape,
+            data=data,
+            nonfinite=nonfinite,
+        )
+
+        tensor.additional_properties = d
+        return tensor
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,27 @@
+"""Which files the server takes, and as what."""
+
+from pathlib import Path
+
+CONTENT_TYPES = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".ndjson": "application/x-ndjson",
+    ".npy": "application/x-npy",
+    ".npz": "application/x-npz",
+    ".safetensors": "application/vnd.safetensors",
+}
+
+SAFETENSORS = CONTENT_TYPES[".safetensors"]
+
+
+def content_type(path: Path) -> str:
+    """Return the content type of a file by its name.
+
+    Raises:
+        ValueError: the name tells no format that the server takes.
+    """
+    try:
+        return CONTENT_TYPES[path.suffix.lower()]
+    except KeyError:
+        raise ValueError(f"{path.name} has none of the endings {', '.join(CONTENT_TYPES)}; rename it") from None

@@ -1,0 +1,56 @@
+"""Repeating a value whole or element by element, and adding the copies up again."""
+
+from __future__ import annotations
+
+import math
+
+from engine.attributes import Ints
+from engine.errors import AttributeValueError, ShapeError
+from engine.infer import normalize_axis
+from engine.ops.reduce import sum
+from engine.ops.shape import broadcast_to, reshape
+from engine.registry import composite
+from engine.samples import sample
+from engine.value import Shape, Value
+
+
+def _interleaved(outer: Ints, inner: Shape) -> Shape:
+    """Return the extents of one after the other in turn: (outer0, inner0, outer1, inner1, ...)."""
+    return tuple(extent for pair in zip(outer, inner, strict=True) for extent in pair)
+
+
+@composite(aliases=("tile",), samples=[sample((2, 3), repeats=(2, 1)), sample((2,), repeats=(3, 2))])
+def repeat(x: Value, *, repeats: Ints) -> Value:
+    """x laid side by side `repeats` times along each axis; more repeats than axes add axes in front (NumPy's tile)."""
+    if any(times < 0 for times in repeats):
+        raise AttributeValueError(f"repeat: repeats {list(repeats)} must be at least 0")
+    rank = max(len(repeats), x.ndim)
+    times = (1,) * (rank - len(repeats)) + repeats
+    shape = (1,) * (rank - x.ndim) + x.shape
+    apart = reshape(x, shape=_interleaved((1,) * rank, shape))
+    copies = broadcast_to(apart, shape=_interleaved(times, shape))
+    return reshape(copies, shape=tuple(t * extent for t, extent in zip(times, shape, strict=True)))
+
+
+@composite(samples=[sample((4, 3), shape=(2, 3)), sample((2, 4), shape=(2,))])
+def repeat_back(x: Value, *, shape: Ints) -> Value:
+    """The sum of the tiles of `shape` that x is made of: the transpose of repeat."""
+    extra = x.ndim - len(shape)
+    padded = (1,) * extra + shape
+    if extra < 0 or any(part < 1 or extent % part for extent, part in zip(x.shape, padded, strict=True)):
+        raise ShapeError(f"repeat_back: shape {list(x.shape)} is not made of whole tiles of {list(shape)}")
+    times = tuple(extent // part for extent, part in zip(x.shape, padded, strict=True))
+    tiles = reshape(x, shape=_interleaved(times, padded))
+    return reshape(sum(tiles, axis=tuple(range(0, tiles.ndim, 2))), shape=shape)
+
+
+@composite(samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1)])
+def repeat_interleave(x: Value, *, repeats: int, axis: int | None = None) -> Value:
+    """Each element of x `repeats` times in a row along `axis`, or of the flattened x."""
+    if repeats < 0:
+        raise AttributeValueError(f"repeat_interleave: repeats {repeats} must be at least 0")
+    flat = reshape(x, shape=(math.prod(x.shape),)) if axis is None or not x.ndim else x
+    after = 1 + (0 if axis is None else normalize_axis(axis, flat.ndim))
+    before, behind = flat.shape[:after], flat.shape[after:]
+    copies = broadcast_to(reshape(flat, shape=(*before, 1, *behind)), shape=(*before, repeats, *behind))
+    return reshape(copies, shape=(*before[:-1], before[-1] * repeats, *behind))

@@ -1,0 +1,207 @@
+import io
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+from app.blobs.local import LocalBlobStore
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import SystemClock
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.fit import FitRecord, FitState
+from app.domain.graph import GraphRecord
+from app.runner.local import LocalRunner
+from app.runner.port import Runner
+from app.runner.supervisor import Supervisor
+from app.service.attempts import Attempts
+from app.service.blob_sweeper import BlobSweeper
+from app.service.journal import record_state
+from app.settings import Settings
+from app.store.database import FILE_NAME
+from app.store.unit_of_work import Store
+
+CLOCK = SystemClock()
+PATIENCE = 20.0
+
+# Everything that a resumed fit could get wrong: random numbers, running statistics, momentum, the order of rows.
+GRAPH = {
+    "name": "small",
+    "inputs": {"x": {"shape": ["batch", 6]}, "label": {"shape": ["batch"], "dtype": "int64"}},
+    "layers": [
+        {"layer": "linear", "units": 12, "activation": "relu"},
+        {"layer": "batch_norm"},
+        {"layer": "dropout", "p": 0.3},
+        {"layer": "linear", "units": 3},
+    ],
+    "loss": {"kind": "cross_entropy", "target": "label"},
+}
+RECIPE = {
+    "optimizer": {"kind": "sgd", "lr": 0.05, "momentum": 0.9},
+    "batch_size": 16,
+    "steps": 400,
+    "seed": 7,
+    "validation": {"split": 0.1},
+    "checkpoint": {"every_steps": 40, "every_epochs": None, "keep_last": 3},
+}
+ROWS = 200
+
+
+@dataclass
+class Workshop:
+    """A data directory, and supervisors over it one after another, as servers come and go."""
+
+    store: Store
+    blobs: LocalBlobStore
+    settings: Settings
+    staging: Path
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    supervisors: list[Supervisor] = field(default_factory=list)
+
+    def notify(self, fit_id: str) -> None:
+        with self.changed:
+            self.changed.notify_all()
+
+    def supervisor(self, runner: Runner | None = None, backoff: Sequence[float] = (0.0,), **settings: Any) -> Supervisor:
+        """Start one; it is drained when the test ends."""
+        chosen = self.settings.model_copy(update=settings)
+        sweeper = BlobSweeper(self.store, self.blobs)
+        attempts = Attempts(self.store, self.blobs, sweeper, self.staging, self.notify, CLOCK)
+        supervisor = Supervisor(attempts, runner or LocalRunner(CLOCK), chosen, CLOCK, backoff)
+        self.supervisors.append(supervisor)
+        supervisor.start()
+        return supervisor
+
+    def dataset(self, dataset_id: str, columns: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        described = []
+        for name, array in columns.items():
+            file = io.BytesIO()
+            np.save(file, array)
+            blob = self.blobs.put(file.getvalue())
+            described.append(Column(name, array.dtype.name, array.shape[1:], blob.digest, None, None, None, 0))
+        rows = len(next(iter(columns.values())))
+        record = DatasetRecord(dataset_id, "rows", "0" * 64, 1, rows, tuple(described), "npz", CLOCK.now())
+        with self.store.begin() as work:
+            work.datasets.add(record)
+
+    def submit(self, fit_id: str = "fit_1", **changes: Any) -> None:
+        """Queue a fit; keyword arguments replace fields of the recipe, or of the record if it has such."""
+        record = {name: changes.pop(name) for name in ("attempts_max", "priority") if name in changes}
+        request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
+        fit = FitRecord(
+            id=fit_id,
+            state=FitState.QUEUED,
+            phase="queued",
+            graph_id="graph_1",
+            dataset_id=request["dataset"],
+            request=request,
+            labels={},
+            step=0,
+            total_steps=request["steps"],
+            epoch=0,
+            latest={},
+            best=None,
+            attempt=0,
+            attempts_max=record.get("attempts_max", 4),
+            error=None,
+            created_at=CLOCK.now(),
+            started_at=None,
+            finished_at=None,
+            priority=record.get("priority", 0),
+            version=1,
+        )
+        with self.store.begin() as work:
+            work.fits.add(fit)
+            record_state(work, fit)
+
+    def fit(self, fit_id: str = "fit_1") -> FitRecord:
+        with self.store.begin() as work:
+            return work.fits.get(fit_id)
+
+    def until(self, condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
+        """Wait until `condition` holds, which is looked at after each commit."""
+        with self.changed:
+            assert self.changed.wait_for(condition, timeout), "it did not come about in time"
+
+    def until_state(self, state: str, fit_id: str = "fit_1") -> FitRecord:
+        self.until(lambda: self.fit(fit_id).state == state or self.fit(fit_id).terminal)
+        fit = self.fit(fit_id)
+        assert fit.state == state, fit.error
+        return fit
+
+    def until_rows(self, count: int, fit_id: str = "fit_1") -> None:
+        self.until(lambda: self.last_row(fit_id) >= count)
+
+    def last_row(self, fit_id: str = "fit_1") -> int:
+        with self.store.begin() as work:
+            return work.events.last_metric_seq(fit_id)
+
+    def rows(self, fit_id: str = "fit_1") -> list[str]:
+        with self.store.begin() as work:
+            found = work.events.metric_rows(fit_id, 0, 100_000)
+        assert [seq for seq, _ in found] == [*range(1, len(found) + 1)], "the rows have gaps"
+        return [body for _, body in found]
+
+    def events(self, kind: str, fit_id: str = "fit_1") -> list[dict[str, Any]]:
+        with self.store.begin() as work:
+            events = work.events.after(fit_id, 0, 100_000)
+        assert [event.seq for event in events] == [*range(1, len(events) + 1)]
+        return [json.loads(event.body) for event in events if event.kind == kind]
+
+    def states(self, fit_id: str = "fit_1") -> list[str]:
+        return [event["state"] for event in self.events("state", fit_id)]
+
+    def checkpoints(self, fit_id: str = "fit_1") -> tuple[CheckpointRecord, ...]:
+        with self.store.begin() as work:
+            return work.checkpoints.kept(fit_id)
+
+    def outcomes(self, fit_id: str = "fit_1") -> list[str | None]:
+        with self.store.begin() as work:
+            return [attempt.outcome for attempt in work.attempts.for_fit(fit_id)]
+
+    def arrays(self, fit_id: str = "fit_1") -> dict[str, bytes]:
+        """Return everything that the furthest checkpoint holds."""
+        return contents(self.blobs.local_path(self.checkpoints(fit_id)[0].digest))
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    checkpoint = engine.Checkpoint.load(path)
+    groups = {"parameter": checkpoint.parameters, "buffer": checkpoint.buffers, "optimizer": checkpoint.optimizer}
+    found = {f"{kind} {name}": array.tobytes() for kind, group in groups.items() for name, array in group.items()}
+    return {**found, "cursor": json.dumps(checkpoint.cursor, sort_keys=True).encode()}
+
+
+def some_rows(seed: int, rows: int) -> dict[str, np.ndarray[Any, Any]]:
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((rows, 6)).astype("float32")
+    return {"x": x, "label": np.argmax(x[:, :3], axis=1).astype("int64")}
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("empty")
+    Store.open(folder).close()
+    return folder / FILE_NAME
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, empty_database: Path) -> Iterator[Workshop]:
+    shutil.copy(empty_database, tmp_path)
+    settings = Settings(data_dir=tmp_path, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
+    definition = engine.parse_graph(GRAPH)
+    with Store.open(tmp_path) as store:
+        shop = Workshop(store, LocalBlobStore(tmp_path), settings, tmp_path / "staging")
+        with store.begin() as work:
+            work.graphs.add(GraphRecord("graph_1", "small", "d" * 64, definition.to_json(), {}, CLOCK.now()))
+        shop.dataset("ds_1", some_rows(seed=1, rows=ROWS))
+        try:
+            yield shop
+        finally:
+            for supervisor in shop.supervisors:
+                supervisor.drain()

@@ -1,0 +1,63 @@
+"""The README tells the truth: its commands run as printed, its settings are those there are."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PRINTED_URL = "http://127.0.0.1:8000"
+
+
+def block(name: str) -> str:
+    """Return the code that follows the marker `<!-- run: NAME -->`."""
+    match = re.search(rf"<!-- run: {name} -->\n```\w+\n(.*?)```", README, re.DOTALL)
+    assert match is not None
+    return match.group(1)
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_is_in_the_table(name: str) -> None:
+    field = Settings.model_fields[name]
+    row = re.search(rf"^\| `ADJOINT_{name.upper()}` \| (.*?) \| (.*?) \|$", README, re.MULTILINE)
+    assert row is not None, f"add a row for ADJOINT_{name.upper()} to the README"
+    assert row.group(2) == field.description
+    if isinstance(field.default, int | float | str):
+        assert row.group(1) == str(field.default)
+
+
+def test_no_setting_in_the_table_is_gone() -> None:
+    documented = re.findall(r"^\| `ADJOINT_(\w+)` \|", README, re.MULTILINE)
+    assert documented == [name.upper() for name in Settings.model_fields]
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:app|engine|tests|deploy|clients)/[\w./]+)`", README))))
+def test_every_path_named_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_curl_lines_run_as_printed(server_url: str, tmp_path: Path) -> None:
+    script = block("curl").replace(PRINTED_URL, server_url).replace("/tmp/", f"{tmp_path}/")
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert '"state":"succeeded"' in done.stdout
+    assert '"f":16.0' in done.stdout
+    assert "12.0" in done.stdout
+    assert (tmp_path / "iris.safetensors").stat().st_size > 500
+    assert "problem" not in done.stdout
+
+
+def test_the_python_lines_run_as_printed(server_url: str) -> None:
+    code = block("python").replace(PRINTED_URL, server_url)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "should be near" in done.stdout

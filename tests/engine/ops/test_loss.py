@@ -1,0 +1,93 @@
+"""Losses of numbers against numbers: PyTorch's values and gradients at the edges, reductions, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy import inf
+
+from engine.errors import AttributeValueError, ShapeError
+from engine.ops import OPS
+from engine.registry import lookup
+from engine.value import Array, tensor
+
+Derive = Callable[..., tuple[Array, list[Array | None]]]
+
+NONE = {"reduction": "none"}
+
+# (loss, attributes, input, target, losses, gradients of their sum by the input), checked against PyTorch 2.13.
+EDGES = [
+    ("mse_loss", {}, [1, 2], [1, 4], 2, [0, -2]),
+    ("mse_loss", {"reduction": "sum"}, [1, 2], [1, 4], 4, [0, -4]),
+    ("l1_loss", NONE, [0, 2], [0, 0], [0, 2], [0, 1]),
+    ("huber_loss", NONE, [0, 1, -3, inf], [0, 0, 0, 0], [0, 0.5, 2.5, inf], [0, 1, -1, 1]),
+    ("huber_loss", {"reduction": "none", "delta": 2.0}, [1, -3], [0, 0], [0.5, 4], [1, -2]),
+    ("smooth_l1_loss", {"reduction": "none", "beta": 0.0}, [0, 2], [0, 0], [0, 2], [0, 1]),
+    ("smooth_l1_loss", {"reduction": "none", "beta": 2.0}, [1, -3], [0, 0], [0.25, 2], [0.5, -1]),
+    ("bce_loss", {}, [0, 1], [1, 0], 100, [-5e11, 5e11]),
+    ("bce_with_logits_loss", {}, [1000, -1000], [0, 1], 1000, [0.5, -0.5]),
+    ("bce_with_logits_loss", {}, [1000, -1000], [1, 0], 0, [0, 0]),
+    ("kl_div", NONE, [-1, -2], [0, 1], [0, 2], [0, -1]),
+    ("kl_div", {"reduction": "batchmean"}, [[-1, -2]], [[0.5, 0.5]], 0.8068528194400547, [[-0.5, -0.5]]),
+]
+
+
+@pytest.mark.parametrize(("name", "attrs", "x", "target", "losses", "gradients"), EDGES)
+def test_a_loss_and_its_gradient_are_pytorchs_at_the_edges(
+    derive: Derive, name: str, attrs: dict[str, object], x: object, target: object, losses: object, gradients: object
+) -> None:
+    result, (gradient, _) = derive(OPS[name], x, target, **attrs)
+    np.testing.assert_allclose(result, losses, rtol=1e-14)
+    np.testing.assert_allclose(gradient, gradients, rtol=1e-8)
+
+
+def test_a_positive_weight_multiplies_the_share_of_the_positives(derive: Derive) -> None:
+    value, gradients = derive(OPS["bce_with_logits_loss"], [0, 0], [1, 0], [3], reduction="none")
+    np.testing.assert_allclose(value, [3 * np.log(2), np.log(2)], rtol=1e-14)
+    np.testing.assert_allclose(gradients[0], [-1.5, 0.5], rtol=1e-14)
+
+
+def test_integer_targets_take_the_dtype_of_the_input() -> None:
+    assert OPS["mse_loss"](tensor([1.0, 2.0]), tensor([1, 4])).numpy().dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "bce_loss", "bce_with_logits_loss"])
+def test_the_mean_over_nothing_is_nan(name: str) -> None:
+    assert np.isnan(OPS[name](tensor(np.zeros((0, 2))), tensor(np.zeros((0, 2)))).item())
+
+
+LOSSES = ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "bce_loss", "bce_with_logits_loss", "kl_div"]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_unequal_shapes_are_refused_although_they_would_broadcast(name: str) -> None:
+    with pytest.raises(ShapeError, match=rf"{name}: the input has shape \[3, 1\], the target \[3\]"):
+        OPS[name](np.zeros((3, 1)), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs", "message"),
+    [
+        ("huber_loss", {"delta": 0.0}, "delta 0.0 must be greater than 0"),
+        ("smooth_l1_loss", {"beta": -1.0}, "beta -1.0 must be at least 0"),
+        ("mse_loss", {"reduction": "median"}, "'mean', 'sum', 'none'"),
+    ],
+)
+def test_an_attribute_outside_its_domain_is_refused(name: str, attrs: dict[str, object], message: str) -> None:
+    with pytest.raises(AttributeValueError, match=message):
+        OPS[name](np.zeros(2), np.zeros(2), **attrs)
+
+
+def test_a_positive_weight_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"pos_weight \[2, 3\] does not broadcast to \[3\]"):
+        OPS["bce_with_logits_loss"](np.zeros(3), np.zeros(3), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("mse", "mse_loss"), ("l1", "l1_loss"), ("huber", "huber_loss"), ("bce_with_logits", "bce_with_logits_loss")],
+)
+def test_a_loss_answers_to_its_short_name(alias: str, name: str) -> None:
+    assert lookup(alias).name == name
