@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
@@ -11,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+from starlette.types import Lifespan
 
 from app.api import checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
 from app.api.fit_metrics import FitMetrics
@@ -43,24 +45,9 @@ EXIT_FAILED = 1
 def create_app(container: Container) -> FastAPI:
     """Return the application over a server's parts; while its lifespan lasts, fits are run."""
     registry = CollectorRegistry()
-    app = FastAPI(
-        title=TITLE,
-        description=DESCRIPTION,
-        version=server_version(),
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        generate_unique_id_function=operation_id,
-        lifespan=partial(_lifespan, container),
-    )
-    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
-    check_operation_ids(routes)
-    for router in ROUTERS:
-        app.include_router(router)
+    app = _bare_app(partial(_lifespan, container))
     app.state.services = container.services
     app.state.registry = registry
-    app.state.routes = routes
-    app.openapi = partial(openapi, app)  # type: ignore[method-assign]
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)
@@ -68,6 +55,11 @@ def create_app(container: Container) -> FastAPI:
     app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
     _collect(registry, container)
     return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the contract, without a server behind it."""
+    return openapi(_bare_app(None))
 
 
 def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
@@ -81,6 +73,27 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
         app = create_app(container)
         began = serve(app, listener, lambda: on_ready(url_of(listener)), container.wakes.close)
     return EXIT_OK if began else EXIT_FAILED
+
+
+def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
+    """Return the routes alone; ValueError if two of them have one name."""
+    app = FastAPI(
+        title=TITLE,
+        description=DESCRIPTION,
+        version=server_version(),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=operation_id,
+        lifespan=lifespan,
+    )
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    check_operation_ids(routes)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.state.routes = routes
+    app.openapi = partial(openapi, app)  # type: ignore[method-assign]
+    return app
 
 
 @asynccontextmanager

@@ -11,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+from app.cli.contract import openapi_document
+from generator_view import generator_view
 from unasync import unasync
-
-from app.main import openapi_document
 
 HERE = Path(__file__).resolve().parent
 CONTRACT = Path("openapi.json")
@@ -43,12 +44,19 @@ def main() -> int:
 
 def build(target: Path) -> None:
     """Write all products below `target`."""
-    contract = target / CONTRACT
-    contract.write_text(json.dumps(openapi_document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-    generate_package(contract, target / GENERATED)
+    document = openapi_document()
+    (target / CONTRACT).write_text(spelled(document), "utf-8")
+    view = target / "view.json"
+    view.write_text(spelled(generator_view(document)), "utf-8")
+    generate_package(view, target / GENERATED)
     generate_sync(target / SYNC)
     for tool in (("check", "--fix-only", "--exit-zero", "--select", "I,F401,RUF022"), ("format",)):
         _run("ruff", *tool, "--quiet", "--isolated", "--line-length", "120", "--target-version", "py311", target)
+
+
+def spelled(document: dict[str, Any]) -> str:
+    """Return a JSON document in the one spelling that it has here."""
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def generate_package(contract: Path, package: Path) -> None:
@@ -97,7 +105,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _run(module: str, *arguments: str | Path) -> None:
-    result = subprocess.run([sys.executable, "-m", module, *arguments], check=False, capture_output=True, text=True)
+    command = [sys.executable, "-m", module, *arguments]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 (the command is fixed)
     if result.returncode:
         raise SystemExit(f"{module} failed:\n{result.stdout}{result.stderr}")
 

@@ -17,7 +17,10 @@ class JsonAnswer(Response):
     media_type = "application/json"
 
     def __init__(
-        self, content: BaseModel | Mapping[str, Any] | bytes, status: int = 200, headers: Mapping[str, str] | None = None
+        self,
+        content: BaseModel | Mapping[str, Any] | bytes,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Spell `content` unless it is spelled already."""
         super().__init__(content, status, headers)

@@ -23,7 +23,7 @@ TensorFormat = Literal["json", "npy"]
 
 def read_npy(body: bytes) -> NDArray[Any]:
     """Return the array that `body` holds; Invalid if it is no well-formed `.npy` of a numeric type."""
-    source = Region(io.BufferedReader(io.BytesIO(body)), 0, len(body))  # type: ignore[arg-type]
+    source = Region(io.BufferedReader(io.BytesIO(body)), 0, len(body))
     try:
         header = read_header(source, HEADER_BYTES_MAX)
     except IngestError as error:

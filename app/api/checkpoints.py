@@ -18,8 +18,8 @@ from app.api.schemas.checkpoints import (
     Checkpoint,
     CheckpointList,
     ParameterList,
-    PredictRequest,
     Prediction,
+    PredictRequest,
     parameter_list,
 )
 from app.api.schemas.tensors import Tensor, tensor_document
@@ -66,9 +66,7 @@ def get_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> 
     return JsonAnswer(Checkpoint.of(checkpoints.get(checkpoint_id)))
 
 
-@routes.get(
-    "/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS)
-)
+@routes.get("/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS))
 def download_checkpoint(
     checkpoint_id: CheckpointId,
     request: Request,
@@ -90,9 +88,7 @@ def list_parameters(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) ->
     return JsonAnswer(parameter_list(checkpoints.parameters(checkpoint_id)))
 
 
-@routes.get(
-    "/v1/checkpoints/{checkpoint_id}/parameters/{name}", response_model=Tensor, responses=binary_answer(NPY)
-)
+@routes.get("/v1/checkpoints/{checkpoint_id}/parameters/{name}", response_model=Tensor, responses=binary_answer(NPY))
 def get_parameter(
     checkpoint_id: CheckpointId, name: str, checkpoints: CheckpointsDep, format: TensorFormatDep
 ) -> Response:

@@ -25,7 +25,7 @@ async def _terms(
     after: Annotated[int | None, Query(ge=0, description="The last event that the client has.")] = None,
     max_events: Annotated[int | None, Query(ge=1, description="End after so many events.")] = None,
     timeout: Annotated[float | None, Query(ge=0, le=SECONDS_MAX, description="End after so many seconds.")] = None,
-    last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; what a browser sends by itself.")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; browsers send it.")] = None,
 ) -> StreamTerms:
     start = after if last_event_id is None else last_event_id
     return StreamTerms(start or 0, max_events, timeout)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Query, Request, Response
+from fastapi import Query, Response
 
 from app.api.answers import JsonAnswer, matches
 from app.api.deps import FitId, FitsDep, IfMatch, IfNoneMatch, PageDep
@@ -22,7 +22,7 @@ Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", descriptio
 Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for what `until` says.")]
 Until = Annotated[
     Literal["terminal", "change"],
-    Query(description="terminal: the fit has ended. change: it is no longer what If-None-Match names, or what it is now."),
+    Query(description="terminal: it has ended. change: it is not what If-None-Match names, or what it was just now."),
 ]
 
 

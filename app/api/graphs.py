@@ -10,7 +10,7 @@ from app.api.deps import GraphId, GraphsDep, PageDep
 from app.api.once import OnceDep
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
-from app.api.schemas.documents import described
+from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graphs import (
     ComputeRequest,
     ComputeResult,
@@ -29,7 +29,7 @@ routes = router("graphs")
 DOT = "text/vnd.graphviz"
 BATCH_MAX = 2**20
 
-Definition = Annotated[described(GraphDefinition), Body()]
+Definition = Annotated[dict[str, Any], DescribedBy(GraphDefinition), Body()]
 Backward = Annotated[bool, Query(description="With the backward nodes after the forward ones.")]
 
 
@@ -102,7 +102,7 @@ def plan_graph(
 
 @routes.post("/v1/graphs/{graph_id}:compute", response_model=ComputeResult)
 def compute_graph(
-    graph_id: GraphId, request: Annotated[described(ComputeRequest), Body()], graphs: GraphsDep
+    graph_id: GraphId, request: Annotated[dict[str, Any], DescribedBy(ComputeRequest), Body()], graphs: GraphsDep
 ) -> Response:
     """Evaluate the graph once, without a fit: outputs, losses and gradients."""
     return JsonAnswer(_computed(graphs.compute(graph_id, request)))

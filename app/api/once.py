@@ -21,10 +21,9 @@ KEY_PATTERN = r"^[\x21-\x7e]{1,255}$"
 class Once:
     """Answers a POST that creates: the first time by creating, then by what was answered first."""
 
-    def __init__(self, idempotency: Idempotency, scope: str, path: str, key: str | None, parts: tuple[bytes, ...]) -> None:
-        """Bind to one request; `parts` are what it says besides the key, the same request has the same ones."""
+    def __init__(self, idempotency: Idempotency, path: str, key: str | None, parts: tuple[bytes, ...]) -> None:
+        """Bind to a request to `path`; `parts` are what it says besides the key, the same when it comes again."""
         self._idempotency = idempotency
-        self._scope = scope
         self._path = path
         self._key = key
         self._parts = parts
@@ -44,7 +43,7 @@ class Once:
         if self._key is None:
             return self._rendered(shape(create(_keep_nothing)), status)
         digest = hashlib.sha256(b"\0".join((*self._parts, said))).hexdigest()
-        ticket = Ticket(self._scope, self._key, digest)
+        ticket = Ticket(f"POST {self._path}", self._key, digest)
         with self._idempotency.answering(ticket) as kept:
             if kept is not None:
                 headers = {"Location": f"{self._path}/{kept.resource_id}", "Idempotent-Replayed": "true"}
@@ -80,8 +79,7 @@ async def _once(
 ) -> Once:
     received = request.received if isinstance(request, ReadRequest) else b""
     parts = (request.url.query.encode(), request.headers.get("content-type", "").encode(), received)
-    path = request.url.path
-    return Once(services_of(request).idempotency, f"{request.method} {path}", path, idempotency_key, parts)
+    return Once(services_of(request).idempotency, request.url.path, idempotency_key, parts)
 
 
 OnceDep = Annotated[Once, Depends(_once)]

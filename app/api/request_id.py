@@ -1,7 +1,7 @@
 """X-Request-Id: names a request in its answer and in the log."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from app.domain.ids import new_id
@@ -11,7 +11,7 @@ _ACCEPTED = re.compile(rb"[A-Za-z0-9._\-]{1,128}")
 _KEY = "adjoint.request_id"
 
 
-def assign_request_id(scope: dict[str, Any]) -> str:
+def assign_request_id(scope: MutableMapping[str, Any]) -> str:
     """Give the request the id that its client chose, if that is well-formed, else a new one."""
     chosen = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     request_id = chosen.decode() if _ACCEPTED.fullmatch(chosen) else new_id("req")

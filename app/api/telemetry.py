@@ -25,7 +25,11 @@ class RequestMetrics:
             "adjoint_http_requests", "Requests that were answered.", (*labels, "status"), registry=registry
         )
         self.seconds = Histogram(
-            "adjoint_http_request_seconds", "From request to complete answer.", labels, buckets=BUCKETS, registry=registry
+            "adjoint_http_request_seconds",
+            "From request to complete answer.",
+            labels,
+            buckets=BUCKETS,
+            registry=registry,
         )
         self.open = Gauge("adjoint_http_requests_open", "Requests that are being answered.", registry=registry)
 

@@ -69,9 +69,9 @@ def _steps(path: Sequence[Any], body: Any, missing: bool) -> Iterator[Any]:
     here = body
     for position, part in enumerate(path):
         last = position == len(path) - 1
-        if isinstance(here, Mapping) and part in here:
-            here = here[part]
-        elif isinstance(here, list) and isinstance(part, int) and part < len(here):
+        if (isinstance(here, Mapping) and part in here) or (
+            isinstance(here, list) and isinstance(part, int) and part < len(here)
+        ):
             here = here[part]
         elif not (last and missing):
             continue

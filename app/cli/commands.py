@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 
 import typer
-from adjoint_client import AdjointError
 
+from adjoint_client import AdjointError
 from app.cli.catalogue import openapi, ops
 from app.cli.demo import demo
 from app.cli.fit import fit

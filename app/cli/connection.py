@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+
 from adjoint_client import Client
 
 UrlOption = Annotated[str, typer.Option("--url", envvar="ADJOINT_URL", help="Address of the server.")]

@@ -48,16 +48,24 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(settings: Settings) -> int:
-    from app.domain.errors import DataDirectoryInUse
+    # Only now: wrong settings are told at once, before the web framework is loaded.
+    from app.domain.errors import AdjointError
     from app.main import run
 
     try:
-        run(settings, on_ready=lambda url: print(f"Adjoint listening on {url}", flush=True))
-    except DataDirectoryInUse as error:
+        return run(settings, on_ready=_announce)
+    except AdjointError as error:
         return _refuse(error.detail)
     except OSError as error:
-        return _refuse(f"cannot listen on {settings.host} port {settings.port} ({error.strerror})")
-    return 0
+        return _refuse(
+            f"cannot listen on {settings.host} port {settings.port} ({error.strerror or error});"
+            " choose another with --port, or 0 for any"
+        )
+
+
+def _announce(url: str) -> None:
+    sys.stdout.write(f"Adjoint listening on {url}\n")
+    sys.stdout.flush()
 
 
 def _fault(fault: Any) -> str:

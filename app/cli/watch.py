@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
-from adjoint_client import FitHandle
 from rich.console import Console
 
+from adjoint_client import FitHandle
 from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
 from app.terminal.progress import shown
 

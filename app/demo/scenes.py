@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from adjoint_client import CheckpointHandle, Client, Dataset, FitHandle
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from adjoint_client import CheckpointHandle, Client, Dataset, FitHandle
 from app.demo import dataset_path
 from app.demo.lessons import Lesson
 from app.demo.split import Split, split_csv
@@ -56,7 +56,7 @@ def _test(console: Console, fit: FitHandle, task: Lesson, split: Split, held_out
     probabilities = _softmax(fit.predict(rows))
     names = held_out.columns[-1].classes or [str(code) for code in range(probabilities.shape[1])]
     predicted = [names[code] for code in probabilities.argmax(axis=1)]
-    right = [guess == truth for guess, truth in zip(predicted, split.labels, strict=True)]
+    right: list[bool] = [guess == truth for guess, truth in zip(predicted, split.labels, strict=True)]
     accuracy = sum(right) / len(right)
     console.print(
         f"{task.name}: held-out accuracy {accuracy:.4f} ({sum(right)} of {len(right)} rows right;"
@@ -88,7 +88,8 @@ def _checkpoint(console: Console, checkpoint: CheckpointHandle, path: Path) -> N
     size = checkpoint.download(path).stat().st_size
     parameters = checkpoint.load()
     console.print(
-        f"checkpoint of step {checkpoint.info.step}, downloaded: {path.name}, {size} bytes, with the parameters"
+        f"checkpoint of step {checkpoint.info.step}, downloaded: {path.name}, {size} bytes, with the parameters",
+        soft_wrap=True,
     )
     for name, array in parameters.items():
         console.print(f"  {name}: {array.dtype}{list(array.shape)}", markup=False, highlight=False)

@@ -13,7 +13,7 @@ _START_SECONDS = 30.0
 _STOP_SECONDS = 15.0
 
 
-class ServerDidNotStart(RuntimeError):
+class ServerDidNotStart(RuntimeError):  # noqa: N818 (named as what happened)
     """The server ended, or fell silent, before it was ready; the message holds what it said."""
 
 
@@ -27,7 +27,7 @@ def running_server(data_dir: Path, settings: Mapping[str, str] | None = None) ->
     log = data_dir / "server.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     with log.open("wb") as errors:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 (the command is fixed)
             [sys.executable, "-m", "app", "serve", "--port", "0", "--data-dir", str(data_dir)],
             env={**environment, **(settings or {})},
             stdin=subprocess.DEVNULL,

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 from types import FrameType
 
-from adjoint_client import AdjointError, Client
 from rich.console import Console
 
+from adjoint_client import AdjointError, Client
 from app.demo.lessons import LESSONS
 from app.demo.next_steps import NEXT_STEPS
 from app.demo.scenes import derivative, lesson

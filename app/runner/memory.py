@@ -1,11 +1,13 @@
 """A runner without processes, for tests: the test plays the worker."""
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Literal
 
 from app.domain.messages import Assignment, Message
 from app.runner.port import Exited, ExitReason, Handle, Report
+
+PATIENCE_SECONDS = 5.0
 
 
 class MemoryRunner:
@@ -16,6 +18,8 @@ class MemoryRunner:
         self.assignments: dict[Handle, Assignment] = {}
         self.stopped: dict[Handle, tuple[str, float]] = {}
         self.killed: list[Handle] = []
+        self.obedient = False
+        """Whether a process ends when it is asked to, without a word."""
         self._known: set[Handle] = set()
         self._news: list[Report | Exited] = []
         self._changed = threading.Condition()
@@ -38,11 +42,14 @@ class MemoryRunner:
         with self._changed:
             self.stopped[handle] = (kind, grace)
             self._changed.notify_all()
+        if self.obedient:
+            self.end(handle, "finished")
 
     def kill(self, handle: Handle) -> None:
         """Report the attempt as killed."""
         with self._changed:
             self.killed.append(handle)
+            self._changed.notify_all()
         if handle in self._known:
             self.end(handle, "killed", "the process was killed")
 
@@ -82,16 +89,21 @@ class MemoryRunner:
             self._news.append(Exited(handle, reason, detail))
             self._changed.notify_all()
 
-    def await_start(self, number: int = 1, timeout: float = 5.0) -> Handle:
+    def await_start(self, number: int = 1) -> Handle:
         """Wait until `number` attempts were started, and return the last of them."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: len(self.assignments) >= number, timeout):
-                raise TimeoutError(f"only {len(self.assignments)} of {number} attempts were started")
-            return [*self.assignments][number - 1]
+        self._await(lambda: len(self.assignments) >= number, f"attempt {number} was not started")
+        return [*self.assignments][number - 1]
 
-    def await_stop(self, handle: Handle, timeout: float = 5.0) -> tuple[str, float]:
+    def await_stop(self, handle: Handle) -> tuple[str, float]:
         """Wait until the attempt is asked to stop, and return how and with how much grace."""
+        self._await(lambda: handle in self.stopped, f"{handle.fit_id} was not asked to stop")
+        return self.stopped[handle]
+
+    def await_kill(self, handle: Handle) -> None:
+        """Wait until the attempt is killed."""
+        self._await(lambda: handle in self.killed, f"{handle.fit_id} was not killed")
+
+    def _await(self, condition: Callable[[], bool], complaint: str) -> None:
         with self._changed:
-            if not self._changed.wait_for(lambda: handle in self.stopped, timeout):
-                raise TimeoutError(f"{handle.fit_id} was not asked to stop")
-            return self.stopped[handle]
+            if not self._changed.wait_for(condition, PATIENCE_SECONDS):
+                raise TimeoutError(complaint)

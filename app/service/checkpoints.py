@@ -107,7 +107,7 @@ class Checkpoints:
         checkpoint, loaded = self._load(checkpoint_id)
         predictor = self._predictor(checkpoint, loaded)
         if isinstance(inputs, np.ndarray):
-            inputs = {name: inputs for name in predictor.inputs[:1]}
+            inputs = dict.fromkeys(predictor.inputs[:1], inputs)
         arrays = {name: _array(name, value) for name, value in inputs.items()}
         with engine_faults():
             return predictor.predict(arrays)

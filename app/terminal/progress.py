@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from adjoint_client.progress import Progress as FitProgress
-from adjoint_client.progress import Show, describe, is_headline
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from adjoint_client.progress import Progress as FitProgress
+from adjoint_client.progress import Show, describe, is_headline
 
 _LINE_EVERY_SECONDS = 2.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from engine.attributes import Ints
 from engine.errors import AttributeValueError, LimitError, ShapeError
@@ -65,13 +66,11 @@ def movedim(x: Value, *, source: int | Ints, destination: int | Ints) -> Value:
 
 
 @composite(samples=[sample((2,), (3,)), sample((2,), (3,), (2,), indexing="xy")])
-def meshgrid(*xs: Value, indexing: str = "ij") -> tuple[Value, ...]:
+def meshgrid(*xs: Value, indexing: Literal["ij", "xy"] = "ij") -> tuple[Value, ...]:
     """Vectors spread over the grid they span: result k varies along axis k as vector k does.
 
     With indexing "xy" the first two axes are exchanged, as in NumPy.
     """
-    if indexing not in ("ij", "xy"):
-        raise AttributeValueError(f"meshgrid: indexing must be 'ij' or 'xy', not {indexing!r}")
     if not xs or any(x.ndim > 1 for x in xs):
         raise ShapeError(f"meshgrid needs vectors, got shapes {', '.join(str(list(x.shape)) for x in xs) or 'none'}")
     order = list(range(len(xs)))
@@ -79,6 +78,8 @@ def meshgrid(*xs: Value, indexing: str = "ij") -> tuple[Value, ...]:
         order[:2] = 1, 0
     shape = tuple(xs[k].size for k in order)
     return tuple(
-        broadcast_to(reshape(x, shape=tuple(x.size if axis == order.index(k) else 1 for axis in range(len(xs)))), shape=shape)
+        broadcast_to(
+            reshape(x, shape=tuple(x.size if axis == order.index(k) else 1 for axis in range(len(xs)))), shape=shape
+        )
         for k, x in enumerate(xs)
     )

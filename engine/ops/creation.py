@@ -47,9 +47,7 @@ def _full(*, shape: Ints, value: float, dtype: DType | None) -> Spec:
     aliases=("fill",),
     samples=[sample(shape=(2, 3), value=0.5), sample(shape=(), value=7), sample(shape=(2,), value=1, dtype="float64")],
 )
-def full(
-    *, shape: Ints, value: bool | int | float, dtype: DType | None = None, out: Array | None = None
-) -> Array:
+def full(*, shape: Ints, value: bool | int | float, dtype: DType | None = None, out: Array | None = None) -> Array:
     """An array of `shape` that holds `value` everywhere.
 
     Without a dtype true and false give bool, whole numbers int64 and other numbers float32, as in PyTorch.
@@ -141,9 +139,7 @@ def _linspace(*, start: float, stop: float, steps: int, dtype: DType) -> Spec:
 
 
 @primitive(infer=_linspace, differentiable=False, samples=[sample(start=-1.0, stop=1.0, steps=5)])
-def linspace(
-    *, start: float, stop: float, steps: int, dtype: DType = FLOAT32, out: Array | None = None
-) -> Array:
+def linspace(*, start: float, stop: float, steps: int, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
     """`steps` evenly spaced numbers from `start` to `stop`, both included."""
     result = np.linspace(start, stop, steps, dtype=dtype)
     if out is None:

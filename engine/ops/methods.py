@@ -26,7 +26,7 @@ OPERATORS = {
     "ne": "ne",
 }
 REFLECTED = ("add", "sub", "mul", "truediv", "pow", "matmul", "and", "or")
-NOT_METHODS = ("stack", "concat", "pack")
+NOT_METHODS = ("stack", "concat", "pack", "full", "fill", "zeros", "ones", "eye", "arange", "linspace", "meshgrid")
 
 
 def bind_methods() -> None:

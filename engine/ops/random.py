@@ -14,7 +14,7 @@ from engine.attributes import Ints
 from engine.dtypes import BOOL, FLOAT16, FLOAT32, INT64, DType, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float
-from engine.keys import MASK, fold
+from engine.keys import fold
 from engine.modes import MODES
 from engine.registry import composite, primitive
 from engine.samples import integers, key, sample
@@ -74,7 +74,7 @@ def _fold_in(key: Value, number: Value) -> Spec:
 def fold_in(key: Array, number: Array, *, out: Array | None = None) -> Array:
     """A new key from a key and an integer: different integers give different, unrelated keys."""
     high, low = fold(int(key[0]), int(key[1]), int(number))
-    result = np.array([high & MASK, low & MASK], dtype=np.uint64).view(np.int64)
+    result = np.array([high, low], dtype=np.uint64).view(np.int64)
     return _stored(result, out)
 
 

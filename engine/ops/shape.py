@@ -10,6 +10,7 @@ import numpy as np
 from engine.attributes import Axes
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes, normalize_axes, normalize_axis
+from engine.ops.borders import Border, Pairs, check_border, surround
 from engine.registry import OPS, composite, primitive
 from engine.samples import sample
 from engine.value import Array, Shape, Spec, Value
@@ -285,15 +286,30 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
     return flip(g, axis=axis)
 
 
-def _pad(x: Value, *, widths: tuple[tuple[int, int], ...], value: float) -> Spec:
+def _pad(x: Value, *, widths: Pairs, value: float, mode: Border) -> Spec:
     if len(widths) != x.ndim or any(width < 0 for pair in widths for width in pair):
         raise ShapeError(f"pad needs one [before, after] pair of numbers >= 0 for each of the {x.ndim} axes")
+    check_border(x.shape, widths, mode)
     return Spec(tuple(e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)), x.dtype)
 
 
-@primitive(infer=_pad, samples=[sample((2, 3), widths=((0, 1), (2, 0))), sample((2,), widths=((1, 1),), value=7.0)])
-def pad(x: Array, *, widths: tuple[tuple[int, int], ...], value: float = 0.0, out: Array | None = None) -> Array:
-    """x surrounded by `value`: `widths` holds [before, after] for each axis."""
+@primitive(
+    infer=_pad,
+    samples=[
+        sample((2, 3), widths=((0, 1), (2, 0))),
+        sample((2,), widths=((1, 1),), value=7.0),
+        sample((2, 3), widths=((0, 1), (2, 1)), mode="reflect"),
+        sample((2, 3), widths=((2, 0), (0, 3)), mode="replicate"),
+        sample((3,), widths=((1, 3),), mode="circular"),
+    ],
+)
+def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant", out: Array | None = None) -> Array:
+    """x surrounded by `value`, or in another mode by elements of its own: `widths` holds [before, after] for each axis.
+
+    "reflect" mirrors at the outermost element, "replicate" repeats it, and "circular" goes on at the other end.
+    """
+    if mode != "constant":
+        return surround(x, widths, mode, out)
     if out is None:
         out = np.empty([e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)], x.dtype)
     out.fill(value)
@@ -302,7 +318,9 @@ def pad(x: Array, *, widths: tuple[tuple[int, int], ...], value: float = 0.0, ou
 
 
 @pad.vjp
-def _(g: Value, y: Value, x: Value, *, widths: tuple[tuple[int, int], ...]) -> Value:
+def _(g: Value, y: Value, x: Value, *, widths: Pairs, mode: Border) -> object:
+    if mode != "constant":
+        return OPS["pad_back"](g, widths=widths, mode=mode)
     for axis, (before, after) in enumerate(widths):
         if before or after:
             g = slice(g, axis=axis, start=before, stop=before + x.shape[axis])

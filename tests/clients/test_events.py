@@ -1,4 +1,5 @@
 import pytest
+
 from adjoint_client.events import Event, EventReader
 
 STREAM = (

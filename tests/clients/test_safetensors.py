@@ -3,10 +3,10 @@ import struct
 
 import numpy as np
 import pytest
-from adjoint_client.errors import DownloadDamaged
-from adjoint_client.safetensors import decode, encode
 
 import engine
+from adjoint_client.errors import DownloadDamaged
+from adjoint_client.safetensors import decode, encode
 
 ARRAYS = {
     "matrix": np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+
 from adjoint_client.tensors import from_wire, to_wire
 
 

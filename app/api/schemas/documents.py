@@ -1,6 +1,6 @@
 """Documents that the engine reads: passed on as they came, described by a shape."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -32,8 +32,3 @@ class DescribedBy:
             return value
         wanted = "an id or an object" if self._or_id else "an object"
         raise PydanticCustomError("type_mismatch", "must be {wanted}", {"wanted": wanted})
-
-
-def described(shape: type[BaseModel], *, or_id: bool = False) -> Any:
-    """Return the annotation of a field that holds such a document."""
-    return Annotated[Any, DescribedBy(shape, or_id=or_id)]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.datasets import InlineDataset
-from app.api.schemas.documents import described
+from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.shapes import Moment, RequestShape, ResourceShape, finite_part
 from app.domain.attempt import Attempt
@@ -73,9 +73,9 @@ class ResourcesChoice(RequestShape):
 class FitRequest(RequestShape):
     """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
 
-    graph: described(GraphDefinition, or_id=True)  # type: ignore[valid-type]
-    dataset: described(InlineDataset, or_id=True)  # type: ignore[valid-type]
-    feeds: dict[str, str] | None = Field(default=None, description="Input of the graph: column; equal names by default.")
+    graph: Annotated[str | dict[str, Any], DescribedBy(GraphDefinition, or_id=True)]
+    dataset: Annotated[str | dict[str, Any], DescribedBy(InlineDataset, or_id=True)]
+    feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
     validation: ValidationChoice | None = None
     optimizer: OptimizerChoice | None = None
     schedule: ScheduleChoice | None = None

@@ -1,3 +1,4 @@
+# ruff: noqa: N818 (an error is named as what happened)
 """What can go wrong between a client and the server, as one tree of exceptions."""
 
 import json

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from adjoint_client._async.download import Remote, download
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.generated.models import Checkpoint
-from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.npy import NPY, npy_bytes, read_npy
+from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.tensors import all_from_wire, all_to_wire
 
 _STATE_PREFIXES = ("buffer:", "optimizer:", "state:")

@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedRandom, BytesIO
 
 import httpx
 
 from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.errors import DownloadDamaged
+
+Target = BufferedRandom | BytesIO
 
 _BLOCK_BYTES = 1 << 20
 _FRUITLESS_ATTEMPTS = 5
@@ -24,7 +26,7 @@ class Remote:
     size_bytes: int
 
 
-async def download(transport: AsyncTransport, remote: Remote, target: BinaryIO) -> None:
+async def download(transport: AsyncTransport, remote: Remote, target: Target) -> None:
     """Append to `target`, which may hold the beginning already, until it holds the whole content.
 
     `target` is open for reading and writing and stands at its end.
@@ -50,7 +52,7 @@ async def download(transport: AsyncTransport, remote: Remote, target: BinaryIO) 
         raise DownloadDamaged(f"{remote.path} arrived with SHA-256 {found}, not {remote.digest}; download it again")
 
 
-async def _continue(transport: AsyncTransport, remote: Remote, target: BinaryIO) -> None:
+async def _continue(transport: AsyncTransport, remote: Remote, target: Target) -> None:
     """Append what one connection yields; a whole answer to the request for the rest starts anew."""
     begin = target.tell()
     headers = {"Range": f"bytes={begin}-"} if begin else {}

@@ -55,7 +55,8 @@ class AsyncFitHandle:
         fit = await self.refresh()
         tracker = ProgressTracker(fit.state, fit.step, fit.total_steps)
         async for event in self.watch():
-            show(tracker.take(event))
+            if event.kind in ("metric", "state"):
+                show(tracker.take(event))
         await self.refresh()
 
     async def watch(self, after: int = 0) -> AsyncIterator[Event]:

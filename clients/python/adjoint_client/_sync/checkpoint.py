@@ -7,14 +7,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, overload
 
-from numpy.typing import ArrayLike, NDArray
-
 from adjoint_client._sync.download import Remote, download
 from adjoint_client._sync.transport import Transport
 from adjoint_client.generated.models import Checkpoint
 from adjoint_client.npy import NPY, npy_bytes, read_npy
 from adjoint_client.safetensors import Tensors, decode
 from adjoint_client.tensors import all_from_wire, all_to_wire
+from numpy.typing import ArrayLike, NDArray
 
 _STATE_PREFIXES = ("buffer:", "optimizer:", "state:")
 

@@ -9,8 +9,6 @@ from typing import Any, Self
 from uuid import uuid4
 
 import httpx
-from numpy.typing import ArrayLike
-
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.transport import Body, Transport
@@ -20,6 +18,7 @@ from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
 from adjoint_client.safetensors import encode
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.uploads import SAFETENSORS, content_type
+from numpy.typing import ArrayLike
 
 # Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)

@@ -4,12 +4,13 @@
 import hashlib
 import time
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedRandom, BytesIO
 
 import httpx
-
 from adjoint_client._sync.transport import Transport
 from adjoint_client.errors import DownloadDamaged
+
+Target = BufferedRandom | BytesIO
 
 _BLOCK_BYTES = 1 << 20
 _FRUITLESS_ATTEMPTS = 5
@@ -25,7 +26,7 @@ class Remote:
     size_bytes: int
 
 
-def download(transport: Transport, remote: Remote, target: BinaryIO) -> None:
+def download(transport: Transport, remote: Remote, target: Target) -> None:
     """Append to `target`, which may hold the beginning already, until it holds the whole content.
 
     `target` is open for reading and writing and stands at its end.
@@ -51,7 +52,7 @@ def download(transport: Transport, remote: Remote, target: BinaryIO) -> None:
         raise DownloadDamaged(f"{remote.path} arrived with SHA-256 {found}, not {remote.digest}; download it again")
 
 
-def _continue(transport: Transport, remote: Remote, target: BinaryIO) -> None:
+def _continue(transport: Transport, remote: Remote, target: Target) -> None:
     """Append what one connection yields; a whole answer to the request for the rest starts anew."""
     begin = target.tell()
     headers = {"Range": f"bytes={begin}-"} if begin else {}

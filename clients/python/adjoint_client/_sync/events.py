@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 
 import httpx
-
 from adjoint_client._sync.transport import Transport
 from adjoint_client.errors import ServerError
 from adjoint_client.events import Event, EventReader

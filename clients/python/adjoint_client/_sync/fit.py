@@ -4,8 +4,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, overload
 
-from numpy.typing import ArrayLike, NDArray
-
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.events import follow
 from adjoint_client._sync.transport import Transport
@@ -14,6 +12,7 @@ from adjoint_client.events import Event
 from adjoint_client.generated.models import Checkpoint, Fit
 from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norms
 from adjoint_client.progress import ProgressTracker, Show, TextProgress
+from numpy.typing import ArrayLike, NDArray
 
 _LONG_POLL_SECONDS = 30
 _PAGE_ROWS = 1000

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-
 from adjoint_client.errors import ServerError, ServerUnreachable, retry_after
 
 Body = bytes | Iterator[bytes]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, MutableMapping
 from http import HTTPStatus
-from typing import BinaryIO, Generic, TypeVar, Literal, IO
+from typing import IO, BinaryIO, Generic, Literal, TypeVar
 
 from attrs import define
 

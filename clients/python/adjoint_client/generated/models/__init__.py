@@ -1,5 +1,9 @@
 """Contains all the data models used in inputs/outputs"""
 
+from .blas import Blas
+from .catalogue_attribute import CatalogueAttribute
+from .catalogue_entry import CatalogueEntry
+from .catalogue_list import CatalogueList
 from .checkpoint import Checkpoint
 from .checkpoint_choice import CheckpointChoice
 from .checkpoint_links import CheckpointLinks
@@ -43,6 +47,7 @@ from .fit_links import FitLinks
 from .fit_list import FitList
 from .fit_nonfinite import FitNonfinite
 from .fit_request import FitRequest
+from .fit_request_as_given import FitRequestAsGiven
 from .fit_request_feeds_type_0 import FitRequestFeedsType0
 from .fit_request_graph_definition import FitRequestGraphDefinition
 from .fit_request_graph_definition_buffers_type_0 import FitRequestGraphDefinitionBuffersType0
@@ -57,7 +62,6 @@ from .fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns
 from .fit_request_labels_type_0 import FitRequestLabelsType0
 from .fit_request_precision_type_0 import FitRequestPrecisionType0
 from .fit_state import FitState
-from .fit_submitted import FitSubmitted
 from .get_fit_until import GetFitUntil
 from .get_parameter_format_type_0 import GetParameterFormatType0
 from .graph import Graph
@@ -78,7 +82,9 @@ from .graph_report_node_counts import GraphReportNodeCounts
 from .graph_report_shapes import GraphReportShapes
 from .graph_shapes import GraphShapes
 from .graph_summary import GraphSummary
-from .http_validation_error import HTTPValidationError
+from .inline_dataset import InlineDataset
+from .inline_dataset_columns import InlineDatasetColumns
+from .limits import Limits
 from .list_checkpoints_order import ListCheckpointsOrder
 from .list_datasets_order import ListDatasetsOrder
 from .list_fits_order import ListFitsOrder
@@ -90,16 +96,28 @@ from .metric_row_nonfinite import MetricRowNonfinite
 from .metric_row_split import MetricRowSplit
 from .metric_row_values import MetricRowValues
 from .metric_rows import MetricRows
+from .op_entry import OpEntry
+from .op_entry_inputs_item import OpEntryInputsItem
+from .op_list import OpList
 from .optimizer_choice import OptimizerChoice
 from .parameter_list import ParameterList
 from .parameter_summary import ParameterSummary
+from .predict_request import PredictRequest
+from .predict_request_inputs import PredictRequestInputs
 from .predict_with_checkpoint_format_type_0 import PredictWithCheckpointFormatType0
 from .prediction import Prediction
 from .prediction_outputs import PredictionOutputs
+from .problem import Problem
+from .problem_error import ProblemError
+from .queue_counts import QueueCounts
 from .record_choice import RecordChoice
 from .resources_choice import ResourcesChoice
 from .resources_choice_priority import ResourcesChoicePriority
 from .schedule_choice import ScheduleChoice
+from .status import Status
+from .status_status import StatusStatus
+from .system_overview import SystemOverview
+from .system_overview_fingerprint import SystemOverviewFingerprint
 from .tensor import Tensor
 from .tensor_nonfinite import TensorNonfinite
 from .validate_graph_definition import ValidateGraphDefinition
@@ -111,10 +129,13 @@ from .validate_graph_definition_loss_type_0 import ValidateGraphDefinitionLossTy
 from .validate_graph_definition_nodes_type_0_item import ValidateGraphDefinitionNodesType0Item
 from .validate_graph_definition_parameters_type_0 import ValidateGraphDefinitionParametersType0
 from .validation_choice import ValidationChoice
-from .validation_error import ValidationError
-from .validation_error_context import ValidationErrorContext
+from .worker import Worker
 
 __all__ = (
+    "Blas",
+    "CatalogueAttribute",
+    "CatalogueEntry",
+    "CatalogueList",
     "Checkpoint",
     "CheckpointChoice",
     "CheckpointLinks",
@@ -158,6 +179,7 @@ __all__ = (
     "FitList",
     "FitNonfinite",
     "FitRequest",
+    "FitRequestAsGiven",
     "FitRequestFeedsType0",
     "FitRequestGraphDefinition",
     "FitRequestGraphDefinitionBuffersType0",
@@ -172,7 +194,6 @@ __all__ = (
     "FitRequestLabelsType0",
     "FitRequestPrecisionType0",
     "FitState",
-    "FitSubmitted",
     "GetFitUntil",
     "GetParameterFormatType0",
     "Graph",
@@ -193,7 +214,9 @@ __all__ = (
     "GraphReportShapes",
     "GraphShapes",
     "GraphSummary",
-    "HTTPValidationError",
+    "InlineDataset",
+    "InlineDatasetColumns",
+    "Limits",
     "ListCheckpointsOrder",
     "ListDatasetsOrder",
     "ListFitsOrder",
@@ -202,19 +225,31 @@ __all__ = (
     "ListMetricsSplitType0",
     "MetricRow",
     "MetricRowNonfinite",
-    "MetricRows",
     "MetricRowSplit",
     "MetricRowValues",
+    "MetricRows",
+    "OpEntry",
+    "OpEntryInputsItem",
+    "OpList",
     "OptimizerChoice",
     "ParameterList",
     "ParameterSummary",
+    "PredictRequest",
+    "PredictRequestInputs",
+    "PredictWithCheckpointFormatType0",
     "Prediction",
     "PredictionOutputs",
-    "PredictWithCheckpointFormatType0",
+    "Problem",
+    "ProblemError",
+    "QueueCounts",
     "RecordChoice",
     "ResourcesChoice",
     "ResourcesChoicePriority",
     "ScheduleChoice",
+    "Status",
+    "StatusStatus",
+    "SystemOverview",
+    "SystemOverviewFingerprint",
     "Tensor",
     "TensorNonfinite",
     "ValidateGraphDefinition",
@@ -226,6 +261,5 @@ __all__ = (
     "ValidateGraphDefinitionNodesType0Item",
     "ValidateGraphDefinitionParametersType0",
     "ValidationChoice",
-    "ValidationError",
-    "ValidationErrorContext",
+    "Worker",
 )

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
-import datetime
 
 if TYPE_CHECKING:
     from ..models.checkpoint_links import CheckpointLinks
@@ -26,52 +22,48 @@ T = TypeVar("T", bound="Checkpoint")
 class Checkpoint:
     """A file with everything a fit needs to go on."""
 
-    id: str
-    fit: None | str
-    graph: str
-    step: int
-    epoch: int
-    is_best: bool
-    metrics: CheckpointMetrics
-    nonfinite: CheckpointNonfinite
+    created_at: datetime.datetime
     digest: str
     """ SHA-256 of the content. """
-    size_bytes: int
-    created_at: datetime.datetime
+    epoch: int
+    fit: None | str
+    graph: str
+    id: str
+    is_best: bool
     links: CheckpointLinks
     """ Where to go on from a checkpoint. """
+    metrics: CheckpointMetrics
+    nonfinite: CheckpointNonfinite
+    size_bytes: int
+    step: int
     object_: Literal["checkpoint"] | Unset = "checkpoint"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.checkpoint_links import CheckpointLinks  # noqa: PLC0415
-        from ..models.checkpoint_metrics import CheckpointMetrics  # noqa: PLC0415
-        from ..models.checkpoint_nonfinite import CheckpointNonfinite  # noqa: PLC0415
+        created_at = self.created_at.isoformat()
 
-        id = self.id
+        digest = self.digest
+
+        epoch = self.epoch
 
         fit: None | str
         fit = self.fit
 
         graph = self.graph
 
-        step = self.step
-
-        epoch = self.epoch
+        id = self.id
 
         is_best = self.is_best
+
+        links = self.links.to_dict()
 
         metrics = self.metrics.to_dict()
 
         nonfinite = self.nonfinite.to_dict()
 
-        digest = self.digest
-
         size_bytes = self.size_bytes
 
-        created_at = self.created_at.isoformat()
-
-        links = self.links.to_dict()
+        step = self.step
 
         object_ = self.object_
 
@@ -79,18 +71,18 @@ class Checkpoint:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "id": id,
+                "created_at": created_at,
+                "digest": digest,
+                "epoch": epoch,
                 "fit": fit,
                 "graph": graph,
-                "step": step,
-                "epoch": epoch,
+                "id": id,
                 "is_best": is_best,
+                "links": links,
                 "metrics": metrics,
                 "nonfinite": nonfinite,
-                "digest": digest,
                 "size_bytes": size_bytes,
-                "created_at": created_at,
-                "links": links,
+                "step": step,
             }
         )
         if object_ is not UNSET:
@@ -105,7 +97,11 @@ class Checkpoint:
         from ..models.checkpoint_nonfinite import CheckpointNonfinite  # noqa: PLC0415
 
         d = dict(src_dict)
-        id = d.pop("id")
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        digest = d.pop("digest")
+
+        epoch = d.pop("epoch")
 
         def _parse_fit(data: object) -> None | str:
             if data is None:
@@ -116,41 +112,37 @@ class Checkpoint:
 
         graph = d.pop("graph")
 
-        step = d.pop("step")
-
-        epoch = d.pop("epoch")
+        id = d.pop("id")
 
         is_best = d.pop("is_best")
+
+        links = CheckpointLinks.from_dict(d.pop("links"))
 
         metrics = CheckpointMetrics.from_dict(d.pop("metrics"))
 
         nonfinite = CheckpointNonfinite.from_dict(d.pop("nonfinite"))
 
-        digest = d.pop("digest")
-
         size_bytes = d.pop("size_bytes")
 
-        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
-
-        links = CheckpointLinks.from_dict(d.pop("links"))
+        step = d.pop("step")
 
         object_ = cast(Literal["checkpoint"] | Unset, d.pop("object", UNSET))
         if object_ != "checkpoint" and not isinstance(object_, Unset):
             raise ValueError(f"object must match const 'checkpoint', got '{object_}'")
 
         checkpoint = cls(
-            id=id,
+            created_at=created_at,
+            digest=digest,
+            epoch=epoch,
             fit=fit,
             graph=graph,
-            step=step,
-            epoch=epoch,
+            id=id,
             is_best=is_best,
+            links=links,
             metrics=metrics,
             nonfinite=nonfinite,
-            digest=digest,
             size_bytes=size_bytes,
-            created_at=created_at,
-            links=links,
+            step=step,
             object_=object_,
         )
 

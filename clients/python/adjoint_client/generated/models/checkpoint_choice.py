@@ -1,16 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-
 
 T = TypeVar("T", bound="CheckpointChoice")
 
@@ -19,29 +14,23 @@ T = TypeVar("T", bound="CheckpointChoice")
 class CheckpointChoice:
     """When to write checkpoints besides the last one, and how many to keep."""
 
-    every_steps: int | None | Unset = UNSET
     every_epochs: int | None | Unset = UNSET
-    keep_last: int | None | Unset = UNSET
+    every_steps: int | None | Unset = UNSET
     keep_best: bool | None | Unset = UNSET
+    keep_last: int | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
-        every_steps: int | None | Unset
-        if isinstance(self.every_steps, Unset):
-            every_steps = UNSET
-        else:
-            every_steps = self.every_steps
-
         every_epochs: int | None | Unset
         if isinstance(self.every_epochs, Unset):
             every_epochs = UNSET
         else:
             every_epochs = self.every_epochs
 
-        keep_last: int | None | Unset
-        if isinstance(self.keep_last, Unset):
-            keep_last = UNSET
+        every_steps: int | None | Unset
+        if isinstance(self.every_steps, Unset):
+            every_steps = UNSET
         else:
-            keep_last = self.keep_last
+            every_steps = self.every_steps
 
         keep_best: bool | None | Unset
         if isinstance(self.keep_best, Unset):
@@ -49,32 +38,29 @@ class CheckpointChoice:
         else:
             keep_best = self.keep_best
 
+        keep_last: int | None | Unset
+        if isinstance(self.keep_last, Unset):
+            keep_last = UNSET
+        else:
+            keep_last = self.keep_last
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
-        if every_steps is not UNSET:
-            field_dict["every_steps"] = every_steps
         if every_epochs is not UNSET:
             field_dict["every_epochs"] = every_epochs
-        if keep_last is not UNSET:
-            field_dict["keep_last"] = keep_last
+        if every_steps is not UNSET:
+            field_dict["every_steps"] = every_steps
         if keep_best is not UNSET:
             field_dict["keep_best"] = keep_best
+        if keep_last is not UNSET:
+            field_dict["keep_last"] = keep_last
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-
-        def _parse_every_steps(data: object) -> int | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            return cast(int | None | Unset, data)
-
-        every_steps = _parse_every_steps(d.pop("every_steps", UNSET))
 
         def _parse_every_epochs(data: object) -> int | None | Unset:
             if data is None:
@@ -85,14 +71,14 @@ class CheckpointChoice:
 
         every_epochs = _parse_every_epochs(d.pop("every_epochs", UNSET))
 
-        def _parse_keep_last(data: object) -> int | None | Unset:
+        def _parse_every_steps(data: object) -> int | None | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
                 return data
             return cast(int | None | Unset, data)
 
-        keep_last = _parse_keep_last(d.pop("keep_last", UNSET))
+        every_steps = _parse_every_steps(d.pop("every_steps", UNSET))
 
         def _parse_keep_best(data: object) -> bool | None | Unset:
             if data is None:
@@ -103,11 +89,20 @@ class CheckpointChoice:
 
         keep_best = _parse_keep_best(d.pop("keep_best", UNSET))
 
+        def _parse_keep_last(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        keep_last = _parse_keep_last(d.pop("keep_last", UNSET))
+
         checkpoint_choice = cls(
-            every_steps=every_steps,
             every_epochs=every_epochs,
-            keep_last=keep_last,
+            every_steps=every_steps,
             keep_best=keep_best,
+            keep_last=keep_last,
         )
 
         return checkpoint_choice

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
 
 T = TypeVar("T", bound="CheckpointLinks")
 
@@ -16,25 +13,25 @@ T = TypeVar("T", bound="CheckpointLinks")
 class CheckpointLinks:
     """Where to go on from a checkpoint."""
 
-    self_: str
     content: str
     parameters: str
+    self_: str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        self_ = self.self_
-
         content = self.content
 
         parameters = self.parameters
+
+        self_ = self.self_
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "self": self_,
                 "content": content,
                 "parameters": parameters,
+                "self": self_,
             }
         )
 
@@ -43,16 +40,16 @@ class CheckpointLinks:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        self_ = d.pop("self")
-
         content = d.pop("content")
 
         parameters = d.pop("parameters")
 
+        self_ = d.pop("self")
+
         checkpoint_links = cls(
-            self_=self_,
             content=content,
             parameters=parameters,
+            self_=self_,
         )
 
         checkpoint_links.additional_properties = d

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
 
 if TYPE_CHECKING:
     from ..models.checkpoint import Checkpoint
@@ -30,8 +26,6 @@ class CheckpointList:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.checkpoint import Checkpoint  # noqa: PLC0415
-
         data = []
         for data_item_data in self.data:
             data_item = data_item_data.to_dict()

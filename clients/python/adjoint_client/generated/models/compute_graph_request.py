@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0
@@ -24,18 +20,26 @@ T = TypeVar("T", bound="ComputeGraphRequest")
 class ComputeGraphRequest:
     """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
 
+    buffers: ComputeGraphRequestBuffersType0 | None | Unset = UNSET
     inputs: ComputeGraphRequestInputsType0 | None | Unset = UNSET
     parameters: ComputeGraphRequestParametersType0 | None | Unset = UNSET
-    buffers: ComputeGraphRequestBuffersType0 | None | Unset = UNSET
-    want: list[str] | None | Unset = UNSET
-    """ outputs, gradients; by default both. """
     seed: int | None | Unset = UNSET
     training: bool | None | Unset = UNSET
+    want: list[str] | None | Unset = UNSET
+    """ outputs, gradients; by default both. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0  # noqa: PLC0415
         from ..models.compute_graph_request_inputs_type_0 import ComputeGraphRequestInputsType0  # noqa: PLC0415
         from ..models.compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0  # noqa: PLC0415
+
+        buffers: dict[str, Any] | None | Unset
+        if isinstance(self.buffers, Unset):
+            buffers = UNSET
+        elif isinstance(self.buffers, ComputeGraphRequestBuffersType0):
+            buffers = self.buffers.to_dict()
+        else:
+            buffers = self.buffers
 
         inputs: dict[str, Any] | None | Unset
         if isinstance(self.inputs, Unset):
@@ -53,23 +57,6 @@ class ComputeGraphRequest:
         else:
             parameters = self.parameters
 
-        buffers: dict[str, Any] | None | Unset
-        if isinstance(self.buffers, Unset):
-            buffers = UNSET
-        elif isinstance(self.buffers, ComputeGraphRequestBuffersType0):
-            buffers = self.buffers.to_dict()
-        else:
-            buffers = self.buffers
-
-        want: list[str] | None | Unset
-        if isinstance(self.want, Unset):
-            want = UNSET
-        elif isinstance(self.want, list):
-            want = self.want
-
-        else:
-            want = self.want
-
         seed: int | None | Unset
         if isinstance(self.seed, Unset):
             seed = UNSET
@@ -82,21 +69,30 @@ class ComputeGraphRequest:
         else:
             training = self.training
 
+        want: list[str] | None | Unset
+        if isinstance(self.want, Unset):
+            want = UNSET
+        elif isinstance(self.want, list):
+            want = self.want
+
+        else:
+            want = self.want
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
+        if buffers is not UNSET:
+            field_dict["buffers"] = buffers
         if inputs is not UNSET:
             field_dict["inputs"] = inputs
         if parameters is not UNSET:
             field_dict["parameters"] = parameters
-        if buffers is not UNSET:
-            field_dict["buffers"] = buffers
-        if want is not UNSET:
-            field_dict["want"] = want
         if seed is not UNSET:
             field_dict["seed"] = seed
         if training is not UNSET:
             field_dict["training"] = training
+        if want is not UNSET:
+            field_dict["want"] = want
 
         return field_dict
 
@@ -107,6 +103,23 @@ class ComputeGraphRequest:
         from ..models.compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0  # noqa: PLC0415
 
         d = dict(src_dict)
+
+        def _parse_buffers(data: object) -> ComputeGraphRequestBuffersType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                buffers_type_0 = ComputeGraphRequestBuffersType0.from_dict(data)
+
+                return buffers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeGraphRequestBuffersType0 | None | Unset, data)
+
+        buffers = _parse_buffers(d.pop("buffers", UNSET))
 
         def _parse_inputs(data: object) -> ComputeGraphRequestInputsType0 | None | Unset:
             if data is None:
@@ -142,40 +155,6 @@ class ComputeGraphRequest:
 
         parameters = _parse_parameters(d.pop("parameters", UNSET))
 
-        def _parse_buffers(data: object) -> ComputeGraphRequestBuffersType0 | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                buffers_type_0 = ComputeGraphRequestBuffersType0.from_dict(data)
-
-                return buffers_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(ComputeGraphRequestBuffersType0 | None | Unset, data)
-
-        buffers = _parse_buffers(d.pop("buffers", UNSET))
-
-        def _parse_want(data: object) -> list[str] | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, list):
-                    raise TypeError()
-                want_type_0 = cast(list[str], data)
-
-                return want_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(list[str] | None | Unset, data)
-
-        want = _parse_want(d.pop("want", UNSET))
-
         def _parse_seed(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -194,13 +173,30 @@ class ComputeGraphRequest:
 
         training = _parse_training(d.pop("training", UNSET))
 
+        def _parse_want(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                want_type_0 = cast(list[str], data)
+
+                return want_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        want = _parse_want(d.pop("want", UNSET))
+
         compute_graph_request = cls(
+            buffers=buffers,
             inputs=inputs,
             parameters=parameters,
-            buffers=buffers,
-            want=want,
             seed=seed,
             training=training,
+            want=want,
         )
 
         return compute_graph_request

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.compute_result_gradients_type_0 import ComputeResultGradientsType0
@@ -27,27 +24,17 @@ class ComputeResult:
 
     losses: ComputeResultLosses
     nonfinite: ComputeResultNonfinite
-    outputs: ComputeResultOutputsType0 | None | Unset = UNSET
     gradients: ComputeResultGradientsType0 | None | Unset = UNSET
+    outputs: ComputeResultOutputsType0 | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.compute_result_gradients_type_0 import ComputeResultGradientsType0  # noqa: PLC0415
-        from ..models.compute_result_losses import ComputeResultLosses  # noqa: PLC0415
-        from ..models.compute_result_nonfinite import ComputeResultNonfinite  # noqa: PLC0415
         from ..models.compute_result_outputs_type_0 import ComputeResultOutputsType0  # noqa: PLC0415
 
         losses = self.losses.to_dict()
 
         nonfinite = self.nonfinite.to_dict()
-
-        outputs: dict[str, Any] | None | Unset
-        if isinstance(self.outputs, Unset):
-            outputs = UNSET
-        elif isinstance(self.outputs, ComputeResultOutputsType0):
-            outputs = self.outputs.to_dict()
-        else:
-            outputs = self.outputs
 
         gradients: dict[str, Any] | None | Unset
         if isinstance(self.gradients, Unset):
@@ -57,6 +44,14 @@ class ComputeResult:
         else:
             gradients = self.gradients
 
+        outputs: dict[str, Any] | None | Unset
+        if isinstance(self.outputs, Unset):
+            outputs = UNSET
+        elif isinstance(self.outputs, ComputeResultOutputsType0):
+            outputs = self.outputs.to_dict()
+        else:
+            outputs = self.outputs
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -65,10 +60,10 @@ class ComputeResult:
                 "nonfinite": nonfinite,
             }
         )
-        if outputs is not UNSET:
-            field_dict["outputs"] = outputs
         if gradients is not UNSET:
             field_dict["gradients"] = gradients
+        if outputs is not UNSET:
+            field_dict["outputs"] = outputs
 
         return field_dict
 
@@ -83,23 +78,6 @@ class ComputeResult:
         losses = ComputeResultLosses.from_dict(d.pop("losses"))
 
         nonfinite = ComputeResultNonfinite.from_dict(d.pop("nonfinite"))
-
-        def _parse_outputs(data: object) -> ComputeResultOutputsType0 | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                outputs_type_0 = ComputeResultOutputsType0.from_dict(data)
-
-                return outputs_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(ComputeResultOutputsType0 | None | Unset, data)
-
-        outputs = _parse_outputs(d.pop("outputs", UNSET))
 
         def _parse_gradients(data: object) -> ComputeResultGradientsType0 | None | Unset:
             if data is None:
@@ -118,11 +96,28 @@ class ComputeResult:
 
         gradients = _parse_gradients(d.pop("gradients", UNSET))
 
+        def _parse_outputs(data: object) -> ComputeResultOutputsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                outputs_type_0 = ComputeResultOutputsType0.from_dict(data)
+
+                return outputs_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ComputeResultOutputsType0 | None | Unset, data)
+
+        outputs = _parse_outputs(d.pop("outputs", UNSET))
+
         compute_result = cls(
             losses=losses,
             nonfinite=nonfinite,
-            outputs=outputs,
             gradients=gradients,
+            outputs=outputs,
         )
 
         compute_result.additional_properties = d

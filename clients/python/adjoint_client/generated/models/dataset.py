@@ -1,17 +1,13 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
-import datetime
 
 if TYPE_CHECKING:
     from ..models.dataset_column import DatasetColumn
@@ -24,33 +20,19 @@ T = TypeVar("T", bound="Dataset")
 class Dataset:
     """A stored dataset."""
 
-    id: str
-    name: str
-    format_: str
-    digest: str
-    """ SHA-256 of the bytes as they came. """
-    size_bytes: int
-    rows: int
     columns: list[DatasetColumn]
     created_at: datetime.datetime
+    digest: str
+    """ SHA-256 of the bytes as they came. """
+    format_: str
+    id: str
+    name: str
+    rows: int
+    size_bytes: int
     object_: Literal["dataset"] | Unset = "dataset"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.dataset_column import DatasetColumn  # noqa: PLC0415
-
-        id = self.id
-
-        name = self.name
-
-        format_ = self.format_
-
-        digest = self.digest
-
-        size_bytes = self.size_bytes
-
-        rows = self.rows
-
         columns = []
         for columns_item_data in self.columns:
             columns_item = columns_item_data.to_dict()
@@ -58,20 +40,32 @@ class Dataset:
 
         created_at = self.created_at.isoformat()
 
+        digest = self.digest
+
+        format_ = self.format_
+
+        id = self.id
+
+        name = self.name
+
+        rows = self.rows
+
+        size_bytes = self.size_bytes
+
         object_ = self.object_
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "id": id,
-                "name": name,
-                "format": format_,
-                "digest": digest,
-                "size_bytes": size_bytes,
-                "rows": rows,
                 "columns": columns,
                 "created_at": created_at,
+                "digest": digest,
+                "format": format_,
+                "id": id,
+                "name": name,
+                "rows": rows,
+                "size_bytes": size_bytes,
             }
         )
         if object_ is not UNSET:
@@ -84,18 +78,6 @@ class Dataset:
         from ..models.dataset_column import DatasetColumn  # noqa: PLC0415
 
         d = dict(src_dict)
-        id = d.pop("id")
-
-        name = d.pop("name")
-
-        format_ = d.pop("format")
-
-        digest = d.pop("digest")
-
-        size_bytes = d.pop("size_bytes")
-
-        rows = d.pop("rows")
-
         columns = []
         _columns = d.pop("columns")
         for columns_item_data in _columns:
@@ -105,19 +87,31 @@ class Dataset:
 
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
+        digest = d.pop("digest")
+
+        format_ = d.pop("format")
+
+        id = d.pop("id")
+
+        name = d.pop("name")
+
+        rows = d.pop("rows")
+
+        size_bytes = d.pop("size_bytes")
+
         object_ = cast(Literal["dataset"] | Unset, d.pop("object", UNSET))
         if object_ != "dataset" and not isinstance(object_, Unset):
             raise ValueError(f"object must match const 'dataset', got '{object_}'")
 
         dataset = cls(
-            id=id,
-            name=name,
-            format_=format_,
-            digest=digest,
-            size_bytes=size_bytes,
-            rows=rows,
             columns=columns,
             created_at=created_at,
+            digest=digest,
+            format_=format_,
+            id=id,
+            name=name,
+            rows=rows,
+            size_bytes=size_bytes,
             object_=object_,
         )
 

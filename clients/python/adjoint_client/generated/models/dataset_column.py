@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
-
 
 T = TypeVar("T", bound="DatasetColumn")
 
@@ -18,34 +13,17 @@ T = TypeVar("T", bound="DatasetColumn")
 class DatasetColumn:
     """One column; shape leaves out the rows."""
 
-    name: str
+    classes: list[str] | None
     dtype: str
-    shape: list[int]
-    minimum: float | None
     maximum: float | None
     mean: float | None
+    minimum: float | None
     missing: int
-    classes: list[str] | None
+    name: str
+    shape: list[int]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        name = self.name
-
-        dtype = self.dtype
-
-        shape = self.shape
-
-        minimum: float | None
-        minimum = self.minimum
-
-        maximum: float | None
-        maximum = self.maximum
-
-        mean: float | None
-        mean = self.mean
-
-        missing = self.missing
-
         classes: list[str] | None
         if isinstance(self.classes, list):
             classes = self.classes
@@ -53,18 +31,35 @@ class DatasetColumn:
         else:
             classes = self.classes
 
+        dtype = self.dtype
+
+        maximum: float | None
+        maximum = self.maximum
+
+        mean: float | None
+        mean = self.mean
+
+        minimum: float | None
+        minimum = self.minimum
+
+        missing = self.missing
+
+        name = self.name
+
+        shape = self.shape
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "name": name,
+                "classes": classes,
                 "dtype": dtype,
-                "shape": shape,
-                "minimum": minimum,
                 "maximum": maximum,
                 "mean": mean,
+                "minimum": minimum,
                 "missing": missing,
-                "classes": classes,
+                "name": name,
+                "shape": shape,
             }
         )
 
@@ -73,34 +68,6 @@ class DatasetColumn:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        name = d.pop("name")
-
-        dtype = d.pop("dtype")
-
-        shape = cast(list[int], d.pop("shape"))
-
-        def _parse_minimum(data: object) -> float | None:
-            if data is None:
-                return data
-            return cast(float | None, data)
-
-        minimum = _parse_minimum(d.pop("minimum"))
-
-        def _parse_maximum(data: object) -> float | None:
-            if data is None:
-                return data
-            return cast(float | None, data)
-
-        maximum = _parse_maximum(d.pop("maximum"))
-
-        def _parse_mean(data: object) -> float | None:
-            if data is None:
-                return data
-            return cast(float | None, data)
-
-        mean = _parse_mean(d.pop("mean"))
-
-        missing = d.pop("missing")
 
         def _parse_classes(data: object) -> list[str] | None:
             if data is None:
@@ -117,15 +84,44 @@ class DatasetColumn:
 
         classes = _parse_classes(d.pop("classes"))
 
+        dtype = d.pop("dtype")
+
+        def _parse_maximum(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        maximum = _parse_maximum(d.pop("maximum"))
+
+        def _parse_mean(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        mean = _parse_mean(d.pop("mean"))
+
+        def _parse_minimum(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        minimum = _parse_minimum(d.pop("minimum"))
+
+        missing = d.pop("missing")
+
+        name = d.pop("name")
+
+        shape = cast(list[int], d.pop("shape"))
+
         dataset_column = cls(
-            name=name,
+            classes=classes,
             dtype=dtype,
-            shape=shape,
-            minimum=minimum,
             maximum=maximum,
             mean=mean,
+            minimum=minimum,
             missing=missing,
-            classes=classes,
+            name=name,
+            shape=shape,
         )
 
         dataset_column.additional_properties = d

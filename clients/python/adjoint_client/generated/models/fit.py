@@ -1,19 +1,14 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.fit_state import FitState, check_fit_state
 from ..types import UNSET, Unset
-
-from ..models.fit_state import check_fit_state
-from ..models.fit_state import FitState
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
-import datetime
 
 if TYPE_CHECKING:
     from ..models.fit_attempt import FitAttempt
@@ -23,7 +18,7 @@ if TYPE_CHECKING:
     from ..models.fit_latest import FitLatest
     from ..models.fit_links import FitLinks
     from ..models.fit_nonfinite import FitNonfinite
-    from ..models.fit_submitted import FitSubmitted
+    from ..models.fit_request_as_given import FitRequestAsGiven
 
 
 T = TypeVar("T", bound="Fit")
@@ -33,68 +28,48 @@ T = TypeVar("T", bound="Fit")
 class Fit:
     """A fit: what was asked, how far it is, and how it ended."""
 
-    id: str
-    state: FitState
-    """ Where a fit is in its life. The -ing states last while a process may still write for it. """
-    terminal: bool
-    phase: str
-    step: int
-    total_steps: int
-    epoch: int
-    progress: float
-    eta_seconds: float | None
-    latest: FitLatest
-    nonfinite: FitNonfinite
-    """ Values of latest that are not finite: nan, inf or -inf. """
-    best: FitBestType0 | None
     attempt: int
-    attempts_max: int
     attempts: list[FitAttempt]
-    error: FitError | None
+    attempts_max: int
+    best: FitBestType0 | None
     created_at: datetime.datetime
-    started_at: datetime.datetime | None
+    dataset: str
+    epoch: int
+    error: FitError | None
+    eta_seconds: float | None
     finished_at: datetime.datetime | None
     graph: str
-    dataset: str
+    id: str
     labels: FitLabels
-    request: FitSubmitted
+    latest: FitLatest
     links: FitLinks
     """ Where to go on from a fit. """
+    nonfinite: FitNonfinite
+    """ Values of latest that are not finite: nan, inf or -inf. """
+    phase: str
+    progress: float
+    request: FitRequestAsGiven
+    started_at: datetime.datetime | None
+    state: FitState
+    """ Where a fit is in its life. The -ing states last while a process may still write for it. """
+    step: int
+    terminal: bool
+    total_steps: int
     object_: Literal["fit"] | Unset = "fit"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.fit_attempt import FitAttempt  # noqa: PLC0415
         from ..models.fit_best_type_0 import FitBestType0  # noqa: PLC0415
         from ..models.fit_error import FitError  # noqa: PLC0415
-        from ..models.fit_labels import FitLabels  # noqa: PLC0415
-        from ..models.fit_latest import FitLatest  # noqa: PLC0415
-        from ..models.fit_links import FitLinks  # noqa: PLC0415
-        from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
-        from ..models.fit_submitted import FitSubmitted  # noqa: PLC0415
 
-        id = self.id
+        attempt = self.attempt
 
-        state: str = self.state
+        attempts = []
+        for attempts_item_data in self.attempts:
+            attempts_item = attempts_item_data.to_dict()
+            attempts.append(attempts_item)
 
-        terminal = self.terminal
-
-        phase = self.phase
-
-        step = self.step
-
-        total_steps = self.total_steps
-
-        epoch = self.epoch
-
-        progress = self.progress
-
-        eta_seconds: float | None
-        eta_seconds = self.eta_seconds
-
-        latest = self.latest.to_dict()
-
-        nonfinite = self.nonfinite.to_dict()
+        attempts_max = self.attempts_max
 
         best: dict[str, Any] | None
         if isinstance(self.best, FitBestType0):
@@ -102,14 +77,11 @@ class Fit:
         else:
             best = self.best
 
-        attempt = self.attempt
+        created_at = self.created_at.isoformat()
 
-        attempts_max = self.attempts_max
+        dataset = self.dataset
 
-        attempts = []
-        for attempts_item_data in self.attempts:
-            attempts_item = attempts_item_data.to_dict()
-            attempts.append(attempts_item)
+        epoch = self.epoch
 
         error: dict[str, Any] | None
         if isinstance(self.error, FitError):
@@ -117,13 +89,8 @@ class Fit:
         else:
             error = self.error
 
-        created_at = self.created_at.isoformat()
-
-        started_at: None | str
-        if isinstance(self.started_at, datetime.datetime):
-            started_at = self.started_at.isoformat()
-        else:
-            started_at = self.started_at
+        eta_seconds: float | None
+        eta_seconds = self.eta_seconds
 
         finished_at: None | str
         if isinstance(self.finished_at, datetime.datetime):
@@ -133,13 +100,35 @@ class Fit:
 
         graph = self.graph
 
-        dataset = self.dataset
+        id = self.id
 
         labels = self.labels.to_dict()
 
-        request = self.request.to_dict()
+        latest = self.latest.to_dict()
 
         links = self.links.to_dict()
+
+        nonfinite = self.nonfinite.to_dict()
+
+        phase = self.phase
+
+        progress = self.progress
+
+        request = self.request.to_dict()
+
+        started_at: None | str
+        if isinstance(self.started_at, datetime.datetime):
+            started_at = self.started_at.isoformat()
+        else:
+            started_at = self.started_at
+
+        state: str = self.state
+
+        step = self.step
+
+        terminal = self.terminal
+
+        total_steps = self.total_steps
 
         object_ = self.object_
 
@@ -147,30 +136,30 @@ class Fit:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "id": id,
-                "state": state,
-                "terminal": terminal,
-                "phase": phase,
-                "step": step,
-                "total_steps": total_steps,
-                "epoch": epoch,
-                "progress": progress,
-                "eta_seconds": eta_seconds,
-                "latest": latest,
-                "nonfinite": nonfinite,
-                "best": best,
                 "attempt": attempt,
-                "attempts_max": attempts_max,
                 "attempts": attempts,
-                "error": error,
+                "attempts_max": attempts_max,
+                "best": best,
                 "created_at": created_at,
-                "started_at": started_at,
+                "dataset": dataset,
+                "epoch": epoch,
+                "error": error,
+                "eta_seconds": eta_seconds,
                 "finished_at": finished_at,
                 "graph": graph,
-                "dataset": dataset,
+                "id": id,
                 "labels": labels,
-                "request": request,
+                "latest": latest,
                 "links": links,
+                "nonfinite": nonfinite,
+                "phase": phase,
+                "progress": progress,
+                "request": request,
+                "started_at": started_at,
+                "state": state,
+                "step": step,
+                "terminal": terminal,
+                "total_steps": total_steps,
             }
         )
         if object_ is not UNSET:
@@ -187,35 +176,19 @@ class Fit:
         from ..models.fit_latest import FitLatest  # noqa: PLC0415
         from ..models.fit_links import FitLinks  # noqa: PLC0415
         from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
-        from ..models.fit_submitted import FitSubmitted  # noqa: PLC0415
+        from ..models.fit_request_as_given import FitRequestAsGiven  # noqa: PLC0415
 
         d = dict(src_dict)
-        id = d.pop("id")
+        attempt = d.pop("attempt")
 
-        state = check_fit_state(d.pop("state"))
+        attempts = []
+        _attempts = d.pop("attempts")
+        for attempts_item_data in _attempts:
+            attempts_item = FitAttempt.from_dict(attempts_item_data)
 
-        terminal = d.pop("terminal")
+            attempts.append(attempts_item)
 
-        phase = d.pop("phase")
-
-        step = d.pop("step")
-
-        total_steps = d.pop("total_steps")
-
-        epoch = d.pop("epoch")
-
-        progress = d.pop("progress")
-
-        def _parse_eta_seconds(data: object) -> float | None:
-            if data is None:
-                return data
-            return cast(float | None, data)
-
-        eta_seconds = _parse_eta_seconds(d.pop("eta_seconds"))
-
-        latest = FitLatest.from_dict(d.pop("latest"))
-
-        nonfinite = FitNonfinite.from_dict(d.pop("nonfinite"))
+        attempts_max = d.pop("attempts_max")
 
         def _parse_best(data: object) -> FitBestType0 | None:
             if data is None:
@@ -232,16 +205,11 @@ class Fit:
 
         best = _parse_best(d.pop("best"))
 
-        attempt = d.pop("attempt")
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
-        attempts_max = d.pop("attempts_max")
+        dataset = d.pop("dataset")
 
-        attempts = []
-        _attempts = d.pop("attempts")
-        for attempts_item_data in _attempts:
-            attempts_item = FitAttempt.from_dict(attempts_item_data)
-
-            attempts.append(attempts_item)
+        epoch = d.pop("epoch")
 
         def _parse_error(data: object) -> FitError | None:
             if data is None:
@@ -258,22 +226,12 @@ class Fit:
 
         error = _parse_error(d.pop("error"))
 
-        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
-
-        def _parse_started_at(data: object) -> datetime.datetime | None:
+        def _parse_eta_seconds(data: object) -> float | None:
             if data is None:
                 return data
-            try:
-                if not isinstance(data, str):
-                    raise TypeError()
-                started_at_type_0 = datetime.datetime.fromisoformat(data)
+            return cast(float | None, data)
 
-                return started_at_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(datetime.datetime | None, data)
-
-        started_at = _parse_started_at(d.pop("started_at"))
+        eta_seconds = _parse_eta_seconds(d.pop("eta_seconds"))
 
         def _parse_finished_at(data: object) -> datetime.datetime | None:
             if data is None:
@@ -292,43 +250,74 @@ class Fit:
 
         graph = d.pop("graph")
 
-        dataset = d.pop("dataset")
+        id = d.pop("id")
 
         labels = FitLabels.from_dict(d.pop("labels"))
 
-        request = FitSubmitted.from_dict(d.pop("request"))
+        latest = FitLatest.from_dict(d.pop("latest"))
 
         links = FitLinks.from_dict(d.pop("links"))
+
+        nonfinite = FitNonfinite.from_dict(d.pop("nonfinite"))
+
+        phase = d.pop("phase")
+
+        progress = d.pop("progress")
+
+        request = FitRequestAsGiven.from_dict(d.pop("request"))
+
+        def _parse_started_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                started_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return started_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        started_at = _parse_started_at(d.pop("started_at"))
+
+        state = check_fit_state(d.pop("state"))
+
+        step = d.pop("step")
+
+        terminal = d.pop("terminal")
+
+        total_steps = d.pop("total_steps")
 
         object_ = cast(Literal["fit"] | Unset, d.pop("object", UNSET))
         if object_ != "fit" and not isinstance(object_, Unset):
             raise ValueError(f"object must match const 'fit', got '{object_}'")
 
         fit = cls(
-            id=id,
-            state=state,
-            terminal=terminal,
-            phase=phase,
-            step=step,
-            total_steps=total_steps,
-            epoch=epoch,
-            progress=progress,
-            eta_seconds=eta_seconds,
-            latest=latest,
-            nonfinite=nonfinite,
-            best=best,
             attempt=attempt,
-            attempts_max=attempts_max,
             attempts=attempts,
-            error=error,
+            attempts_max=attempts_max,
+            best=best,
             created_at=created_at,
-            started_at=started_at,
+            dataset=dataset,
+            epoch=epoch,
+            error=error,
+            eta_seconds=eta_seconds,
             finished_at=finished_at,
             graph=graph,
-            dataset=dataset,
+            id=id,
             labels=labels,
-            request=request,
+            latest=latest,
             links=links,
+            nonfinite=nonfinite,
+            phase=phase,
+            progress=progress,
+            request=request,
+            started_at=started_at,
+            state=state,
+            step=step,
+            terminal=terminal,
+            total_steps=total_steps,
             object_=object_,
         )
 

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
-import datetime
-
 
 T = TypeVar("T", bound="FitAttempt")
 
@@ -19,34 +14,34 @@ T = TypeVar("T", bound="FitAttempt")
 class FitAttempt:
     """A process that worked on the fit."""
 
-    number: int
-    started_at: datetime.datetime
     ended_at: datetime.datetime | None
+    number: int
     outcome: None | str
+    started_at: datetime.datetime
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        number = self.number
-
-        started_at = self.started_at.isoformat()
-
         ended_at: None | str
         if isinstance(self.ended_at, datetime.datetime):
             ended_at = self.ended_at.isoformat()
         else:
             ended_at = self.ended_at
 
+        number = self.number
+
         outcome: None | str
         outcome = self.outcome
+
+        started_at = self.started_at.isoformat()
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "number": number,
-                "started_at": started_at,
                 "ended_at": ended_at,
+                "number": number,
                 "outcome": outcome,
+                "started_at": started_at,
             }
         )
 
@@ -55,9 +50,6 @@ class FitAttempt:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        number = d.pop("number")
-
-        started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
 
         def _parse_ended_at(data: object) -> datetime.datetime | None:
             if data is None:
@@ -74,6 +66,8 @@ class FitAttempt:
 
         ended_at = _parse_ended_at(d.pop("ended_at"))
 
+        number = d.pop("number")
+
         def _parse_outcome(data: object) -> None | str:
             if data is None:
                 return data
@@ -81,11 +75,13 @@ class FitAttempt:
 
         outcome = _parse_outcome(d.pop("outcome"))
 
+        started_at = datetime.datetime.fromisoformat(d.pop("started_at"))
+
         fit_attempt = cls(
-            number=number,
-            started_at=started_at,
             ended_at=ended_at,
+            number=number,
             outcome=outcome,
+            started_at=started_at,
         )
 
         fit_attempt.additional_properties = d

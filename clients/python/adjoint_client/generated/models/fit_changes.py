@@ -1,14 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.fit_changes_labels import FitChangesLabels
@@ -24,8 +19,6 @@ class FitChanges:
     labels: FitChangesLabels
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.fit_changes_labels import FitChangesLabels  # noqa: PLC0415
-
         labels = self.labels.to_dict()
 
         field_dict: dict[str, Any] = {}

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
 
 T = TypeVar("T", bound="FitLinks")
 
@@ -16,37 +13,37 @@ T = TypeVar("T", bound="FitLinks")
 class FitLinks:
     """Where to go on from a fit."""
 
-    self_: str
-    metrics: str
-    events: str
     checkpoints: str
-    graph: str
     dataset: str
+    events: str
+    graph: str
+    metrics: str
+    self_: str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        self_ = self.self_
+        checkpoints = self.checkpoints
 
-        metrics = self.metrics
+        dataset = self.dataset
 
         events = self.events
 
-        checkpoints = self.checkpoints
-
         graph = self.graph
 
-        dataset = self.dataset
+        metrics = self.metrics
+
+        self_ = self.self_
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "self": self_,
-                "metrics": metrics,
-                "events": events,
                 "checkpoints": checkpoints,
-                "graph": graph,
                 "dataset": dataset,
+                "events": events,
+                "graph": graph,
+                "metrics": metrics,
+                "self": self_,
             }
         )
 
@@ -55,25 +52,25 @@ class FitLinks:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        self_ = d.pop("self")
-
-        metrics = d.pop("metrics")
-
-        events = d.pop("events")
-
         checkpoints = d.pop("checkpoints")
-
-        graph = d.pop("graph")
 
         dataset = d.pop("dataset")
 
+        events = d.pop("events")
+
+        graph = d.pop("graph")
+
+        metrics = d.pop("metrics")
+
+        self_ = d.pop("self")
+
         fit_links = cls(
-            self_=self_,
-            metrics=metrics,
-            events=events,
             checkpoints=checkpoints,
-            graph=graph,
             dataset=dataset,
+            events=events,
+            graph=graph,
+            metrics=metrics,
+            self_=self_,
         )
 
         fit_links.additional_properties = d

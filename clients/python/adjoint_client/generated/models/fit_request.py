@@ -1,17 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
+from ..models.fit_request_precision_type_0 import FitRequestPrecisionType0, check_fit_request_precision_type_0
 from ..types import UNSET, Unset
-
-from ..models.fit_request_precision_type_0 import check_fit_request_precision_type_0
-from ..models.fit_request_precision_type_0 import FitRequestPrecisionType0
-from ..types import UNSET, Unset
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.checkpoint_choice import CheckpointChoice
@@ -34,26 +29,26 @@ T = TypeVar("T", bound="FitRequest")
 class FitRequest:
     """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
 
-    graph: FitRequestGraphDefinition | str
     dataset: FitRequestInlineDataset | str
-    feeds: FitRequestFeedsType0 | None | Unset = UNSET
-    """ Input of the graph: column; equal names by default. """
-    validation: None | Unset | ValidationChoice = UNSET
-    optimizer: None | OptimizerChoice | Unset = UNSET
-    schedule: None | ScheduleChoice | Unset = UNSET
-    clip: ClipChoice | None | Unset = UNSET
-    epochs: int | None | Unset = UNSET
-    steps: int | None | Unset = UNSET
+    graph: FitRequestGraphDefinition | str
     batch_size: int | None | Unset = UNSET
-    shuffle: bool | None | Unset = UNSET
-    drop_last: bool | None | Unset = UNSET
-    seed: int | None | Unset = UNSET
-    precision: FitRequestPrecisionType0 | None | Unset = UNSET
-    metrics: list[str] | None | Unset = UNSET
     checkpoint: CheckpointChoice | None | Unset = UNSET
+    clip: ClipChoice | None | Unset = UNSET
+    drop_last: bool | None | Unset = UNSET
+    epochs: int | None | Unset = UNSET
+    feeds: FitRequestFeedsType0 | None | Unset = UNSET
+    """ Input: column; by default of equal names. """
+    labels: FitRequestLabelsType0 | None | Unset = UNSET
+    metrics: list[str] | None | Unset = UNSET
+    optimizer: None | OptimizerChoice | Unset = UNSET
+    precision: FitRequestPrecisionType0 | None | Unset = UNSET
     record: None | RecordChoice | Unset = UNSET
     resources: None | ResourcesChoice | Unset = UNSET
-    labels: FitRequestLabelsType0 | None | Unset = UNSET
+    schedule: None | ScheduleChoice | Unset = UNSET
+    seed: int | None | Unset = UNSET
+    shuffle: bool | None | Unset = UNSET
+    steps: int | None | Unset = UNSET
+    validation: None | Unset | ValidationChoice = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.checkpoint_choice import CheckpointChoice  # noqa: PLC0415
@@ -68,49 +63,31 @@ class FitRequest:
         from ..models.schedule_choice import ScheduleChoice  # noqa: PLC0415
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
 
-        graph: dict[str, Any] | str
-        if isinstance(self.graph, FitRequestGraphDefinition):
-            graph = self.graph.to_dict()
-        else:
-            graph = self.graph
-
         dataset: dict[str, Any] | str
         if isinstance(self.dataset, FitRequestInlineDataset):
             dataset = self.dataset.to_dict()
         else:
             dataset = self.dataset
 
-        feeds: dict[str, Any] | None | Unset
-        if isinstance(self.feeds, Unset):
-            feeds = UNSET
-        elif isinstance(self.feeds, FitRequestFeedsType0):
-            feeds = self.feeds.to_dict()
+        graph: dict[str, Any] | str
+        if isinstance(self.graph, FitRequestGraphDefinition):
+            graph = self.graph.to_dict()
         else:
-            feeds = self.feeds
+            graph = self.graph
 
-        validation: dict[str, Any] | None | Unset
-        if isinstance(self.validation, Unset):
-            validation = UNSET
-        elif isinstance(self.validation, ValidationChoice):
-            validation = self.validation.to_dict()
+        batch_size: int | None | Unset
+        if isinstance(self.batch_size, Unset):
+            batch_size = UNSET
         else:
-            validation = self.validation
+            batch_size = self.batch_size
 
-        optimizer: dict[str, Any] | None | Unset
-        if isinstance(self.optimizer, Unset):
-            optimizer = UNSET
-        elif isinstance(self.optimizer, OptimizerChoice):
-            optimizer = self.optimizer.to_dict()
+        checkpoint: dict[str, Any] | None | Unset
+        if isinstance(self.checkpoint, Unset):
+            checkpoint = UNSET
+        elif isinstance(self.checkpoint, CheckpointChoice):
+            checkpoint = self.checkpoint.to_dict()
         else:
-            optimizer = self.optimizer
-
-        schedule: dict[str, Any] | None | Unset
-        if isinstance(self.schedule, Unset):
-            schedule = UNSET
-        elif isinstance(self.schedule, ScheduleChoice):
-            schedule = self.schedule.to_dict()
-        else:
-            schedule = self.schedule
+            checkpoint = self.checkpoint
 
         clip: dict[str, Any] | None | Unset
         if isinstance(self.clip, Unset):
@@ -120,49 +97,33 @@ class FitRequest:
         else:
             clip = self.clip
 
-        epochs: int | None | Unset
-        if isinstance(self.epochs, Unset):
-            epochs = UNSET
-        else:
-            epochs = self.epochs
-
-        steps: int | None | Unset
-        if isinstance(self.steps, Unset):
-            steps = UNSET
-        else:
-            steps = self.steps
-
-        batch_size: int | None | Unset
-        if isinstance(self.batch_size, Unset):
-            batch_size = UNSET
-        else:
-            batch_size = self.batch_size
-
-        shuffle: bool | None | Unset
-        if isinstance(self.shuffle, Unset):
-            shuffle = UNSET
-        else:
-            shuffle = self.shuffle
-
         drop_last: bool | None | Unset
         if isinstance(self.drop_last, Unset):
             drop_last = UNSET
         else:
             drop_last = self.drop_last
 
-        seed: int | None | Unset
-        if isinstance(self.seed, Unset):
-            seed = UNSET
+        epochs: int | None | Unset
+        if isinstance(self.epochs, Unset):
+            epochs = UNSET
         else:
-            seed = self.seed
+            epochs = self.epochs
 
-        precision: None | str | Unset
-        if isinstance(self.precision, Unset):
-            precision = UNSET
-        elif isinstance(self.precision, str):
-            precision = self.precision
+        feeds: dict[str, Any] | None | Unset
+        if isinstance(self.feeds, Unset):
+            feeds = UNSET
+        elif isinstance(self.feeds, FitRequestFeedsType0):
+            feeds = self.feeds.to_dict()
         else:
-            precision = self.precision
+            feeds = self.feeds
+
+        labels: dict[str, Any] | None | Unset
+        if isinstance(self.labels, Unset):
+            labels = UNSET
+        elif isinstance(self.labels, FitRequestLabelsType0):
+            labels = self.labels.to_dict()
+        else:
+            labels = self.labels
 
         metrics: list[str] | None | Unset
         if isinstance(self.metrics, Unset):
@@ -173,13 +134,21 @@ class FitRequest:
         else:
             metrics = self.metrics
 
-        checkpoint: dict[str, Any] | None | Unset
-        if isinstance(self.checkpoint, Unset):
-            checkpoint = UNSET
-        elif isinstance(self.checkpoint, CheckpointChoice):
-            checkpoint = self.checkpoint.to_dict()
+        optimizer: dict[str, Any] | None | Unset
+        if isinstance(self.optimizer, Unset):
+            optimizer = UNSET
+        elif isinstance(self.optimizer, OptimizerChoice):
+            optimizer = self.optimizer.to_dict()
         else:
-            checkpoint = self.checkpoint
+            optimizer = self.optimizer
+
+        precision: None | str | Unset
+        if isinstance(self.precision, Unset):
+            precision = UNSET
+        elif isinstance(self.precision, str):
+            precision = self.precision
+        else:
+            precision = self.precision
 
         record: dict[str, Any] | None | Unset
         if isinstance(self.record, Unset):
@@ -197,56 +166,82 @@ class FitRequest:
         else:
             resources = self.resources
 
-        labels: dict[str, Any] | None | Unset
-        if isinstance(self.labels, Unset):
-            labels = UNSET
-        elif isinstance(self.labels, FitRequestLabelsType0):
-            labels = self.labels.to_dict()
+        schedule: dict[str, Any] | None | Unset
+        if isinstance(self.schedule, Unset):
+            schedule = UNSET
+        elif isinstance(self.schedule, ScheduleChoice):
+            schedule = self.schedule.to_dict()
         else:
-            labels = self.labels
+            schedule = self.schedule
+
+        seed: int | None | Unset
+        if isinstance(self.seed, Unset):
+            seed = UNSET
+        else:
+            seed = self.seed
+
+        shuffle: bool | None | Unset
+        if isinstance(self.shuffle, Unset):
+            shuffle = UNSET
+        else:
+            shuffle = self.shuffle
+
+        steps: int | None | Unset
+        if isinstance(self.steps, Unset):
+            steps = UNSET
+        else:
+            steps = self.steps
+
+        validation: dict[str, Any] | None | Unset
+        if isinstance(self.validation, Unset):
+            validation = UNSET
+        elif isinstance(self.validation, ValidationChoice):
+            validation = self.validation.to_dict()
+        else:
+            validation = self.validation
 
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
             {
-                "graph": graph,
                 "dataset": dataset,
+                "graph": graph,
             }
         )
-        if feeds is not UNSET:
-            field_dict["feeds"] = feeds
-        if validation is not UNSET:
-            field_dict["validation"] = validation
-        if optimizer is not UNSET:
-            field_dict["optimizer"] = optimizer
-        if schedule is not UNSET:
-            field_dict["schedule"] = schedule
-        if clip is not UNSET:
-            field_dict["clip"] = clip
-        if epochs is not UNSET:
-            field_dict["epochs"] = epochs
-        if steps is not UNSET:
-            field_dict["steps"] = steps
         if batch_size is not UNSET:
             field_dict["batch_size"] = batch_size
-        if shuffle is not UNSET:
-            field_dict["shuffle"] = shuffle
-        if drop_last is not UNSET:
-            field_dict["drop_last"] = drop_last
-        if seed is not UNSET:
-            field_dict["seed"] = seed
-        if precision is not UNSET:
-            field_dict["precision"] = precision
-        if metrics is not UNSET:
-            field_dict["metrics"] = metrics
         if checkpoint is not UNSET:
             field_dict["checkpoint"] = checkpoint
+        if clip is not UNSET:
+            field_dict["clip"] = clip
+        if drop_last is not UNSET:
+            field_dict["drop_last"] = drop_last
+        if epochs is not UNSET:
+            field_dict["epochs"] = epochs
+        if feeds is not UNSET:
+            field_dict["feeds"] = feeds
+        if labels is not UNSET:
+            field_dict["labels"] = labels
+        if metrics is not UNSET:
+            field_dict["metrics"] = metrics
+        if optimizer is not UNSET:
+            field_dict["optimizer"] = optimizer
+        if precision is not UNSET:
+            field_dict["precision"] = precision
         if record is not UNSET:
             field_dict["record"] = record
         if resources is not UNSET:
             field_dict["resources"] = resources
-        if labels is not UNSET:
-            field_dict["labels"] = labels
+        if schedule is not UNSET:
+            field_dict["schedule"] = schedule
+        if seed is not UNSET:
+            field_dict["seed"] = seed
+        if shuffle is not UNSET:
+            field_dict["shuffle"] = shuffle
+        if steps is not UNSET:
+            field_dict["steps"] = steps
+        if validation is not UNSET:
+            field_dict["validation"] = validation
 
         return field_dict
 
@@ -266,19 +261,6 @@ class FitRequest:
 
         d = dict(src_dict)
 
-        def _parse_graph(data: object) -> FitRequestGraphDefinition | str:
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                graph_graph_definition = FitRequestGraphDefinition.from_dict(data)
-
-                return graph_graph_definition
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(FitRequestGraphDefinition | str, data)
-
-        graph = _parse_graph(d.pop("graph"))
-
         def _parse_dataset(data: object) -> FitRequestInlineDataset | str:
             try:
                 if not isinstance(data, dict):
@@ -292,7 +274,29 @@ class FitRequest:
 
         dataset = _parse_dataset(d.pop("dataset"))
 
-        def _parse_feeds(data: object) -> FitRequestFeedsType0 | None | Unset:
+        def _parse_graph(data: object) -> FitRequestGraphDefinition | str:
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                graph_graph_definition = FitRequestGraphDefinition.from_dict(data)
+
+                return graph_graph_definition
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRequestGraphDefinition | str, data)
+
+        graph = _parse_graph(d.pop("graph"))
+
+        def _parse_batch_size(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        batch_size = _parse_batch_size(d.pop("batch_size", UNSET))
+
+        def _parse_checkpoint(data: object) -> CheckpointChoice | None | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
@@ -300,65 +304,14 @@ class FitRequest:
             try:
                 if not isinstance(data, dict):
                     raise TypeError()
-                feeds_type_0 = FitRequestFeedsType0.from_dict(data)
+                checkpoint_type_0 = CheckpointChoice.from_dict(data)
 
-                return feeds_type_0
+                return checkpoint_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(FitRequestFeedsType0 | None | Unset, data)
+            return cast(CheckpointChoice | None | Unset, data)
 
-        feeds = _parse_feeds(d.pop("feeds", UNSET))
-
-        def _parse_validation(data: object) -> None | Unset | ValidationChoice:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                validation_type_0 = ValidationChoice.from_dict(data)
-
-                return validation_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(None | Unset | ValidationChoice, data)
-
-        validation = _parse_validation(d.pop("validation", UNSET))
-
-        def _parse_optimizer(data: object) -> None | OptimizerChoice | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                optimizer_type_0 = OptimizerChoice.from_dict(data)
-
-                return optimizer_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(None | OptimizerChoice | Unset, data)
-
-        optimizer = _parse_optimizer(d.pop("optimizer", UNSET))
-
-        def _parse_schedule(data: object) -> None | ScheduleChoice | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                schedule_type_0 = ScheduleChoice.from_dict(data)
-
-                return schedule_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(None | ScheduleChoice | Unset, data)
-
-        schedule = _parse_schedule(d.pop("schedule", UNSET))
+        checkpoint = _parse_checkpoint(d.pop("checkpoint", UNSET))
 
         def _parse_clip(data: object) -> ClipChoice | None | Unset:
             if data is None:
@@ -377,42 +330,6 @@ class FitRequest:
 
         clip = _parse_clip(d.pop("clip", UNSET))
 
-        def _parse_epochs(data: object) -> int | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            return cast(int | None | Unset, data)
-
-        epochs = _parse_epochs(d.pop("epochs", UNSET))
-
-        def _parse_steps(data: object) -> int | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            return cast(int | None | Unset, data)
-
-        steps = _parse_steps(d.pop("steps", UNSET))
-
-        def _parse_batch_size(data: object) -> int | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            return cast(int | None | Unset, data)
-
-        batch_size = _parse_batch_size(d.pop("batch_size", UNSET))
-
-        def _parse_shuffle(data: object) -> bool | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            return cast(bool | None | Unset, data)
-
-        shuffle = _parse_shuffle(d.pop("shuffle", UNSET))
-
         def _parse_drop_last(data: object) -> bool | None | Unset:
             if data is None:
                 return data
@@ -422,31 +339,48 @@ class FitRequest:
 
         drop_last = _parse_drop_last(d.pop("drop_last", UNSET))
 
-        def _parse_seed(data: object) -> int | None | Unset:
+        def _parse_epochs(data: object) -> int | None | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
                 return data
             return cast(int | None | Unset, data)
 
-        seed = _parse_seed(d.pop("seed", UNSET))
+        epochs = _parse_epochs(d.pop("epochs", UNSET))
 
-        def _parse_precision(data: object) -> FitRequestPrecisionType0 | None | Unset:
+        def _parse_feeds(data: object) -> FitRequestFeedsType0 | None | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
                 return data
             try:
-                if not isinstance(data, str):
+                if not isinstance(data, dict):
                     raise TypeError()
-                precision_type_0 = check_fit_request_precision_type_0(data)
+                feeds_type_0 = FitRequestFeedsType0.from_dict(data)
 
-                return precision_type_0
+                return feeds_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(FitRequestPrecisionType0 | None | Unset, data)
+            return cast(FitRequestFeedsType0 | None | Unset, data)
 
-        precision = _parse_precision(d.pop("precision", UNSET))
+        feeds = _parse_feeds(d.pop("feeds", UNSET))
+
+        def _parse_labels(data: object) -> FitRequestLabelsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                labels_type_0 = FitRequestLabelsType0.from_dict(data)
+
+                return labels_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRequestLabelsType0 | None | Unset, data)
+
+        labels = _parse_labels(d.pop("labels", UNSET))
 
         def _parse_metrics(data: object) -> list[str] | None | Unset:
             if data is None:
@@ -465,7 +399,7 @@ class FitRequest:
 
         metrics = _parse_metrics(d.pop("metrics", UNSET))
 
-        def _parse_checkpoint(data: object) -> CheckpointChoice | None | Unset:
+        def _parse_optimizer(data: object) -> None | OptimizerChoice | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
@@ -473,14 +407,31 @@ class FitRequest:
             try:
                 if not isinstance(data, dict):
                     raise TypeError()
-                checkpoint_type_0 = CheckpointChoice.from_dict(data)
+                optimizer_type_0 = OptimizerChoice.from_dict(data)
 
-                return checkpoint_type_0
+                return optimizer_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(CheckpointChoice | None | Unset, data)
+            return cast(None | OptimizerChoice | Unset, data)
 
-        checkpoint = _parse_checkpoint(d.pop("checkpoint", UNSET))
+        optimizer = _parse_optimizer(d.pop("optimizer", UNSET))
+
+        def _parse_precision(data: object) -> FitRequestPrecisionType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                precision_type_0 = check_fit_request_precision_type_0(data)
+
+                return precision_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRequestPrecisionType0 | None | Unset, data)
+
+        precision = _parse_precision(d.pop("precision", UNSET))
 
         def _parse_record(data: object) -> None | RecordChoice | Unset:
             if data is None:
@@ -516,7 +467,7 @@ class FitRequest:
 
         resources = _parse_resources(d.pop("resources", UNSET))
 
-        def _parse_labels(data: object) -> FitRequestLabelsType0 | None | Unset:
+        def _parse_schedule(data: object) -> None | ScheduleChoice | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
@@ -524,35 +475,79 @@ class FitRequest:
             try:
                 if not isinstance(data, dict):
                     raise TypeError()
-                labels_type_0 = FitRequestLabelsType0.from_dict(data)
+                schedule_type_0 = ScheduleChoice.from_dict(data)
 
-                return labels_type_0
+                return schedule_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(FitRequestLabelsType0 | None | Unset, data)
+            return cast(None | ScheduleChoice | Unset, data)
 
-        labels = _parse_labels(d.pop("labels", UNSET))
+        schedule = _parse_schedule(d.pop("schedule", UNSET))
+
+        def _parse_seed(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        seed = _parse_seed(d.pop("seed", UNSET))
+
+        def _parse_shuffle(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        shuffle = _parse_shuffle(d.pop("shuffle", UNSET))
+
+        def _parse_steps(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        steps = _parse_steps(d.pop("steps", UNSET))
+
+        def _parse_validation(data: object) -> None | Unset | ValidationChoice:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                validation_type_0 = ValidationChoice.from_dict(data)
+
+                return validation_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Unset | ValidationChoice, data)
+
+        validation = _parse_validation(d.pop("validation", UNSET))
 
         fit_request = cls(
-            graph=graph,
             dataset=dataset,
-            feeds=feeds,
-            validation=validation,
-            optimizer=optimizer,
-            schedule=schedule,
-            clip=clip,
-            epochs=epochs,
-            steps=steps,
+            graph=graph,
             batch_size=batch_size,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            seed=seed,
-            precision=precision,
-            metrics=metrics,
             checkpoint=checkpoint,
+            clip=clip,
+            drop_last=drop_last,
+            epochs=epochs,
+            feeds=feeds,
+            labels=labels,
+            metrics=metrics,
+            optimizer=optimizer,
+            precision=precision,
             record=record,
             resources=resources,
-            labels=labels,
+            schedule=schedule,
+            seed=seed,
+            shuffle=shuffle,
+            steps=steps,
+            validation=validation,
         )
 
         return fit_request

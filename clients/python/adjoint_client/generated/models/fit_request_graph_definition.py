@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.fit_request_graph_definition_buffers_type_0 import FitRequestGraphDefinitionBuffersType0
@@ -30,48 +26,31 @@ class FitRequestGraphDefinition:
 
     inputs: FitRequestGraphDefinitionInputs
     """ Name: a shape, or an object with shape and dtype. """
-    name: None | str | Unset = UNSET
-    parameters: FitRequestGraphDefinitionParametersType0 | None | Unset = UNSET
-    """ Name: a shape, or shape, dtype, init, frozen. """
     buffers: FitRequestGraphDefinitionBuffersType0 | None | Unset = UNSET
     """ State that is not trained, by name. """
     constants: FitRequestGraphDefinitionConstantsType0 | None | Unset = UNSET
     """ Given tensors, by name. """
-    nodes: list[FitRequestGraphDefinitionNodesType0Item] | None | Unset = UNSET
-    """ Objects with name, op, inputs and attrs. """
     layers: list[FitRequestGraphDefinitionLayersType0Item] | None | Unset = UNSET
     """ Objects with layer and its options. """
     loss: FitRequestGraphDefinitionLossType0 | None | Unset = UNSET
     """ The loss of layers: kind, target and options. """
+    losses: list[str] | None | Unset = UNSET
+    name: None | str | Unset = UNSET
+    nodes: list[FitRequestGraphDefinitionNodesType0Item] | None | Unset = UNSET
+    """ Objects with name, op, inputs and attrs. """
+    outputs: list[str] | None | Unset = UNSET
+    parameters: FitRequestGraphDefinitionParametersType0 | None | Unset = UNSET
+    """ Name: a shape, or shape, dtype, init, frozen. """
     program: None | str | Unset = UNSET
     """ Lines such as `pred = x @ w + b`. """
-    outputs: list[str] | None | Unset = UNSET
-    losses: list[str] | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.fit_request_graph_definition_buffers_type_0 import FitRequestGraphDefinitionBuffersType0  # noqa: PLC0415
         from ..models.fit_request_graph_definition_constants_type_0 import FitRequestGraphDefinitionConstantsType0  # noqa: PLC0415
-        from ..models.fit_request_graph_definition_inputs import FitRequestGraphDefinitionInputs  # noqa: PLC0415
-        from ..models.fit_request_graph_definition_layers_type_0_item import FitRequestGraphDefinitionLayersType0Item  # noqa: PLC0415
         from ..models.fit_request_graph_definition_loss_type_0 import FitRequestGraphDefinitionLossType0  # noqa: PLC0415
-        from ..models.fit_request_graph_definition_nodes_type_0_item import FitRequestGraphDefinitionNodesType0Item  # noqa: PLC0415
         from ..models.fit_request_graph_definition_parameters_type_0 import FitRequestGraphDefinitionParametersType0  # noqa: PLC0415
 
         inputs = self.inputs.to_dict()
-
-        name: None | str | Unset
-        if isinstance(self.name, Unset):
-            name = UNSET
-        else:
-            name = self.name
-
-        parameters: dict[str, Any] | None | Unset
-        if isinstance(self.parameters, Unset):
-            parameters = UNSET
-        elif isinstance(self.parameters, FitRequestGraphDefinitionParametersType0):
-            parameters = self.parameters.to_dict()
-        else:
-            parameters = self.parameters
 
         buffers: dict[str, Any] | None | Unset
         if isinstance(self.buffers, Unset):
@@ -88,18 +67,6 @@ class FitRequestGraphDefinition:
             constants = self.constants.to_dict()
         else:
             constants = self.constants
-
-        nodes: list[dict[str, Any]] | None | Unset
-        if isinstance(self.nodes, Unset):
-            nodes = UNSET
-        elif isinstance(self.nodes, list):
-            nodes = []
-            for nodes_type_0_item_data in self.nodes:
-                nodes_type_0_item = nodes_type_0_item_data.to_dict()
-                nodes.append(nodes_type_0_item)
-
-        else:
-            nodes = self.nodes
 
         layers: list[dict[str, Any]] | None | Unset
         if isinstance(self.layers, Unset):
@@ -121,11 +88,32 @@ class FitRequestGraphDefinition:
         else:
             loss = self.loss
 
-        program: None | str | Unset
-        if isinstance(self.program, Unset):
-            program = UNSET
+        losses: list[str] | None | Unset
+        if isinstance(self.losses, Unset):
+            losses = UNSET
+        elif isinstance(self.losses, list):
+            losses = self.losses
+
         else:
-            program = self.program
+            losses = self.losses
+
+        name: None | str | Unset
+        if isinstance(self.name, Unset):
+            name = UNSET
+        else:
+            name = self.name
+
+        nodes: list[dict[str, Any]] | None | Unset
+        if isinstance(self.nodes, Unset):
+            nodes = UNSET
+        elif isinstance(self.nodes, list):
+            nodes = []
+            for nodes_type_0_item_data in self.nodes:
+                nodes_type_0_item = nodes_type_0_item_data.to_dict()
+                nodes.append(nodes_type_0_item)
+
+        else:
+            nodes = self.nodes
 
         outputs: list[str] | None | Unset
         if isinstance(self.outputs, Unset):
@@ -136,14 +124,19 @@ class FitRequestGraphDefinition:
         else:
             outputs = self.outputs
 
-        losses: list[str] | None | Unset
-        if isinstance(self.losses, Unset):
-            losses = UNSET
-        elif isinstance(self.losses, list):
-            losses = self.losses
-
+        parameters: dict[str, Any] | None | Unset
+        if isinstance(self.parameters, Unset):
+            parameters = UNSET
+        elif isinstance(self.parameters, FitRequestGraphDefinitionParametersType0):
+            parameters = self.parameters.to_dict()
         else:
-            losses = self.losses
+            parameters = self.parameters
+
+        program: None | str | Unset
+        if isinstance(self.program, Unset):
+            program = UNSET
+        else:
+            program = self.program
 
         field_dict: dict[str, Any] = {}
 
@@ -152,26 +145,26 @@ class FitRequestGraphDefinition:
                 "inputs": inputs,
             }
         )
-        if name is not UNSET:
-            field_dict["name"] = name
-        if parameters is not UNSET:
-            field_dict["parameters"] = parameters
         if buffers is not UNSET:
             field_dict["buffers"] = buffers
         if constants is not UNSET:
             field_dict["constants"] = constants
-        if nodes is not UNSET:
-            field_dict["nodes"] = nodes
         if layers is not UNSET:
             field_dict["layers"] = layers
         if loss is not UNSET:
             field_dict["loss"] = loss
-        if program is not UNSET:
-            field_dict["program"] = program
-        if outputs is not UNSET:
-            field_dict["outputs"] = outputs
         if losses is not UNSET:
             field_dict["losses"] = losses
+        if name is not UNSET:
+            field_dict["name"] = name
+        if nodes is not UNSET:
+            field_dict["nodes"] = nodes
+        if outputs is not UNSET:
+            field_dict["outputs"] = outputs
+        if parameters is not UNSET:
+            field_dict["parameters"] = parameters
+        if program is not UNSET:
+            field_dict["program"] = program
 
         return field_dict
 
@@ -187,32 +180,6 @@ class FitRequestGraphDefinition:
 
         d = dict(src_dict)
         inputs = FitRequestGraphDefinitionInputs.from_dict(d.pop("inputs"))
-
-        def _parse_name(data: object) -> None | str | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            return cast(None | str | Unset, data)
-
-        name = _parse_name(d.pop("name", UNSET))
-
-        def _parse_parameters(data: object) -> FitRequestGraphDefinitionParametersType0 | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                parameters_type_0 = FitRequestGraphDefinitionParametersType0.from_dict(data)
-
-                return parameters_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(FitRequestGraphDefinitionParametersType0 | None | Unset, data)
-
-        parameters = _parse_parameters(d.pop("parameters", UNSET))
 
         def _parse_buffers(data: object) -> FitRequestGraphDefinitionBuffersType0 | None | Unset:
             if data is None:
@@ -247,28 +214,6 @@ class FitRequestGraphDefinition:
             return cast(FitRequestGraphDefinitionConstantsType0 | None | Unset, data)
 
         constants = _parse_constants(d.pop("constants", UNSET))
-
-        def _parse_nodes(data: object) -> list[FitRequestGraphDefinitionNodesType0Item] | None | Unset:
-            if data is None:
-                return data
-            if isinstance(data, Unset):
-                return data
-            try:
-                if not isinstance(data, list):
-                    raise TypeError()
-                nodes_type_0 = []
-                _nodes_type_0 = data
-                for nodes_type_0_item_data in _nodes_type_0:
-                    nodes_type_0_item = FitRequestGraphDefinitionNodesType0Item.from_dict(nodes_type_0_item_data)
-
-                    nodes_type_0.append(nodes_type_0_item)
-
-                return nodes_type_0
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(list[FitRequestGraphDefinitionNodesType0Item] | None | Unset, data)
-
-        nodes = _parse_nodes(d.pop("nodes", UNSET))
 
         def _parse_layers(data: object) -> list[FitRequestGraphDefinitionLayersType0Item] | None | Unset:
             if data is None:
@@ -309,14 +254,53 @@ class FitRequestGraphDefinition:
 
         loss = _parse_loss(d.pop("loss", UNSET))
 
-        def _parse_program(data: object) -> None | str | Unset:
+        def _parse_losses(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                losses_type_0 = cast(list[str], data)
+
+                return losses_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        losses = _parse_losses(d.pop("losses", UNSET))
+
+        def _parse_name(data: object) -> None | str | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
                 return data
             return cast(None | str | Unset, data)
 
-        program = _parse_program(d.pop("program", UNSET))
+        name = _parse_name(d.pop("name", UNSET))
+
+        def _parse_nodes(data: object) -> list[FitRequestGraphDefinitionNodesType0Item] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                nodes_type_0 = []
+                _nodes_type_0 = data
+                for nodes_type_0_item_data in _nodes_type_0:
+                    nodes_type_0_item = FitRequestGraphDefinitionNodesType0Item.from_dict(nodes_type_0_item_data)
+
+                    nodes_type_0.append(nodes_type_0_item)
+
+                return nodes_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[FitRequestGraphDefinitionNodesType0Item] | None | Unset, data)
+
+        nodes = _parse_nodes(d.pop("nodes", UNSET))
 
         def _parse_outputs(data: object) -> list[str] | None | Unset:
             if data is None:
@@ -335,35 +319,44 @@ class FitRequestGraphDefinition:
 
         outputs = _parse_outputs(d.pop("outputs", UNSET))
 
-        def _parse_losses(data: object) -> list[str] | None | Unset:
+        def _parse_parameters(data: object) -> FitRequestGraphDefinitionParametersType0 | None | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
                 return data
             try:
-                if not isinstance(data, list):
+                if not isinstance(data, dict):
                     raise TypeError()
-                losses_type_0 = cast(list[str], data)
+                parameters_type_0 = FitRequestGraphDefinitionParametersType0.from_dict(data)
 
-                return losses_type_0
+                return parameters_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(list[str] | None | Unset, data)
+            return cast(FitRequestGraphDefinitionParametersType0 | None | Unset, data)
 
-        losses = _parse_losses(d.pop("losses", UNSET))
+        parameters = _parse_parameters(d.pop("parameters", UNSET))
+
+        def _parse_program(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        program = _parse_program(d.pop("program", UNSET))
 
         fit_request_graph_definition = cls(
             inputs=inputs,
-            name=name,
-            parameters=parameters,
             buffers=buffers,
             constants=constants,
-            nodes=nodes,
             layers=layers,
             loss=loss,
-            program=program,
-            outputs=outputs,
             losses=losses,
+            name=name,
+            nodes=nodes,
+            outputs=outputs,
+            parameters=parameters,
+            program=program,
         )
 
         return fit_request_graph_definition

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns
@@ -26,8 +22,6 @@ class FitRequestInlineDataset:
     name: None | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns  # noqa: PLC0415
-
         columns = self.columns.to_dict()
 
         name: None | str | Unset

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
-import datetime
 
 if TYPE_CHECKING:
     from ..models.graph_definition import GraphDefinition
@@ -28,44 +24,28 @@ T = TypeVar("T", bound="Graph")
 class Graph:
     """A stored graph."""
 
-    name: str
-    digest: str
-    """ Equal digests mean equal graphs. """
+    created_at: datetime.datetime
     definition: GraphDefinition
     """ The canonical spelling. """
-    parameter_count: int
-    node_counts: GraphNodeCounts
-    shapes: GraphShapes
-    implicit_loss: bool
-    memory: GraphMemory
+    digest: str
+    """ Equal digests mean equal graphs. """
     findings: list[GraphFinding]
     id: str
-    created_at: datetime.datetime
+    implicit_loss: bool
+    memory: GraphMemory
+    name: str
+    node_counts: GraphNodeCounts
+    parameter_count: int
+    shapes: GraphShapes
     object_: Literal["graph"] | Unset = "graph"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
-        from ..models.graph_finding import GraphFinding  # noqa: PLC0415
-        from ..models.graph_memory import GraphMemory  # noqa: PLC0415
-        from ..models.graph_node_counts import GraphNodeCounts  # noqa: PLC0415
-        from ..models.graph_shapes import GraphShapes  # noqa: PLC0415
-
-        name = self.name
-
-        digest = self.digest
+        created_at = self.created_at.isoformat()
 
         definition = self.definition.to_dict()
 
-        parameter_count = self.parameter_count
-
-        node_counts = self.node_counts.to_dict()
-
-        shapes = self.shapes.to_dict()
-
-        implicit_loss = self.implicit_loss
-
-        memory = self.memory.to_dict()
+        digest = self.digest
 
         findings = []
         for findings_item_data in self.findings:
@@ -74,7 +54,17 @@ class Graph:
 
         id = self.id
 
-        created_at = self.created_at.isoformat()
+        implicit_loss = self.implicit_loss
+
+        memory = self.memory.to_dict()
+
+        name = self.name
+
+        node_counts = self.node_counts.to_dict()
+
+        parameter_count = self.parameter_count
+
+        shapes = self.shapes.to_dict()
 
         object_ = self.object_
 
@@ -82,17 +72,17 @@ class Graph:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "name": name,
-                "digest": digest,
+                "created_at": created_at,
                 "definition": definition,
-                "parameter_count": parameter_count,
-                "node_counts": node_counts,
-                "shapes": shapes,
-                "implicit_loss": implicit_loss,
-                "memory": memory,
+                "digest": digest,
                 "findings": findings,
                 "id": id,
-                "created_at": created_at,
+                "implicit_loss": implicit_loss,
+                "memory": memory,
+                "name": name,
+                "node_counts": node_counts,
+                "parameter_count": parameter_count,
+                "shapes": shapes,
             }
         )
         if object_ is not UNSET:
@@ -109,21 +99,11 @@ class Graph:
         from ..models.graph_shapes import GraphShapes  # noqa: PLC0415
 
         d = dict(src_dict)
-        name = d.pop("name")
-
-        digest = d.pop("digest")
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         definition = GraphDefinition.from_dict(d.pop("definition"))
 
-        parameter_count = d.pop("parameter_count")
-
-        node_counts = GraphNodeCounts.from_dict(d.pop("node_counts"))
-
-        shapes = GraphShapes.from_dict(d.pop("shapes"))
-
-        implicit_loss = d.pop("implicit_loss")
-
-        memory = GraphMemory.from_dict(d.pop("memory"))
+        digest = d.pop("digest")
 
         findings = []
         _findings = d.pop("findings")
@@ -134,24 +114,34 @@ class Graph:
 
         id = d.pop("id")
 
-        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+        implicit_loss = d.pop("implicit_loss")
+
+        memory = GraphMemory.from_dict(d.pop("memory"))
+
+        name = d.pop("name")
+
+        node_counts = GraphNodeCounts.from_dict(d.pop("node_counts"))
+
+        parameter_count = d.pop("parameter_count")
+
+        shapes = GraphShapes.from_dict(d.pop("shapes"))
 
         object_ = cast(Literal["graph"] | Unset, d.pop("object", UNSET))
         if object_ != "graph" and not isinstance(object_, Unset):
             raise ValueError(f"object must match const 'graph', got '{object_}'")
 
         graph = cls(
-            name=name,
-            digest=digest,
+            created_at=created_at,
             definition=definition,
-            parameter_count=parameter_count,
-            node_counts=node_counts,
-            shapes=shapes,
-            implicit_loss=implicit_loss,
-            memory=memory,
+            digest=digest,
             findings=findings,
             id=id,
-            created_at=created_at,
+            implicit_loss=implicit_loss,
+            memory=memory,
+            name=name,
+            node_counts=node_counts,
+            parameter_count=parameter_count,
+            shapes=shapes,
             object_=object_,
         )
 

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
 
 T = TypeVar("T", bound="GraphFinding")
 
@@ -16,25 +13,25 @@ T = TypeVar("T", bound="GraphFinding")
 class GraphFinding:
     """Something about a graph that is allowed and probably not meant."""
 
-    pointer: str
     code: str
     detail: str
+    pointer: str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        pointer = self.pointer
-
         code = self.code
 
         detail = self.detail
+
+        pointer = self.pointer
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "pointer": pointer,
                 "code": code,
                 "detail": detail,
+                "pointer": pointer,
             }
         )
 
@@ -43,16 +40,16 @@ class GraphFinding:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        pointer = d.pop("pointer")
-
         code = d.pop("code")
 
         detail = d.pop("detail")
 
+        pointer = d.pop("pointer")
+
         graph_finding = cls(
-            pointer=pointer,
             code=code,
             detail=detail,
+            pointer=pointer,
         )
 
         graph_finding.additional_properties = d

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
 
 if TYPE_CHECKING:
     from ..models.graph_nodes_data_item import GraphNodesDataItem
@@ -28,8 +24,6 @@ class GraphNodes:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.graph_nodes_data_item import GraphNodesDataItem  # noqa: PLC0415
-
         data = []
         for data_item_data in self.data:
             data_item = data_item_data.to_dict()

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.graph_plan_buffers_item import GraphPlanBuffersItem
@@ -23,53 +19,50 @@ class GraphPlan:
     """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations."""
 
     batch: int
-    training: bool
-    executor: str
-    steps: list[GraphPlanStepsItem]
     buffers: list[GraphPlanBuffersItem]
+    executor: str
+    flops: int
     fused_groups: list[Any]
     peak_bytes: int
-    flops: int
+    steps: list[GraphPlanStepsItem]
+    training: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.graph_plan_buffers_item import GraphPlanBuffersItem  # noqa: PLC0415
-        from ..models.graph_plan_steps_item import GraphPlanStepsItem  # noqa: PLC0415
-
         batch = self.batch
-
-        training = self.training
-
-        executor = self.executor
-
-        steps = []
-        for steps_item_data in self.steps:
-            steps_item = steps_item_data.to_dict()
-            steps.append(steps_item)
 
         buffers = []
         for buffers_item_data in self.buffers:
             buffers_item = buffers_item_data.to_dict()
             buffers.append(buffers_item)
 
+        executor = self.executor
+
+        flops = self.flops
+
         fused_groups = self.fused_groups
 
         peak_bytes = self.peak_bytes
 
-        flops = self.flops
+        steps = []
+        for steps_item_data in self.steps:
+            steps_item = steps_item_data.to_dict()
+            steps.append(steps_item)
+
+        training = self.training
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "batch": batch,
-                "training": training,
-                "executor": executor,
-                "steps": steps,
                 "buffers": buffers,
+                "executor": executor,
+                "flops": flops,
                 "fused_groups": fused_groups,
                 "peak_bytes": peak_bytes,
-                "flops": flops,
+                "steps": steps,
+                "training": training,
             }
         )
 
@@ -83,9 +76,20 @@ class GraphPlan:
         d = dict(src_dict)
         batch = d.pop("batch")
 
-        training = d.pop("training")
+        buffers = []
+        _buffers = d.pop("buffers")
+        for buffers_item_data in _buffers:
+            buffers_item = GraphPlanBuffersItem.from_dict(buffers_item_data)
+
+            buffers.append(buffers_item)
 
         executor = d.pop("executor")
+
+        flops = d.pop("flops")
+
+        fused_groups = cast(list[Any], d.pop("fused_groups"))
+
+        peak_bytes = d.pop("peak_bytes")
 
         steps = []
         _steps = d.pop("steps")
@@ -94,28 +98,17 @@ class GraphPlan:
 
             steps.append(steps_item)
 
-        buffers = []
-        _buffers = d.pop("buffers")
-        for buffers_item_data in _buffers:
-            buffers_item = GraphPlanBuffersItem.from_dict(buffers_item_data)
-
-            buffers.append(buffers_item)
-
-        fused_groups = cast(list[Any], d.pop("fused_groups"))
-
-        peak_bytes = d.pop("peak_bytes")
-
-        flops = d.pop("flops")
+        training = d.pop("training")
 
         graph_plan = cls(
             batch=batch,
-            training=training,
-            executor=executor,
-            steps=steps,
             buffers=buffers,
+            executor=executor,
+            flops=flops,
             fused_groups=fused_groups,
             peak_bytes=peak_bytes,
-            flops=flops,
+            steps=steps,
+            training=training,
         )
 
         graph_plan.additional_properties = d

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.graph_finding import GraphFinding
@@ -25,60 +21,54 @@ T = TypeVar("T", bound="GraphReport")
 class GraphReport:
     """What the engine makes of a definition."""
 
-    name: str
-    digest: str
-    """ Equal digests mean equal graphs. """
     definition: GraphReportDefinition
     """ The canonical spelling. """
-    parameter_count: int
-    node_counts: GraphReportNodeCounts
-    shapes: GraphReportShapes
+    digest: str
+    """ Equal digests mean equal graphs. """
+    findings: list[GraphFinding]
     implicit_loss: bool
     memory: GraphReportMemory
-    findings: list[GraphFinding]
+    name: str
+    node_counts: GraphReportNodeCounts
+    parameter_count: int
+    shapes: GraphReportShapes
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.graph_finding import GraphFinding  # noqa: PLC0415
-        from ..models.graph_report_definition import GraphReportDefinition  # noqa: PLC0415
-        from ..models.graph_report_memory import GraphReportMemory  # noqa: PLC0415
-        from ..models.graph_report_node_counts import GraphReportNodeCounts  # noqa: PLC0415
-        from ..models.graph_report_shapes import GraphReportShapes  # noqa: PLC0415
-
-        name = self.name
-
-        digest = self.digest
-
         definition = self.definition.to_dict()
 
-        parameter_count = self.parameter_count
-
-        node_counts = self.node_counts.to_dict()
-
-        shapes = self.shapes.to_dict()
-
-        implicit_loss = self.implicit_loss
-
-        memory = self.memory.to_dict()
+        digest = self.digest
 
         findings = []
         for findings_item_data in self.findings:
             findings_item = findings_item_data.to_dict()
             findings.append(findings_item)
 
+        implicit_loss = self.implicit_loss
+
+        memory = self.memory.to_dict()
+
+        name = self.name
+
+        node_counts = self.node_counts.to_dict()
+
+        parameter_count = self.parameter_count
+
+        shapes = self.shapes.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "name": name,
-                "digest": digest,
                 "definition": definition,
-                "parameter_count": parameter_count,
-                "node_counts": node_counts,
-                "shapes": shapes,
+                "digest": digest,
+                "findings": findings,
                 "implicit_loss": implicit_loss,
                 "memory": memory,
-                "findings": findings,
+                "name": name,
+                "node_counts": node_counts,
+                "parameter_count": parameter_count,
+                "shapes": shapes,
             }
         )
 
@@ -93,21 +83,9 @@ class GraphReport:
         from ..models.graph_report_shapes import GraphReportShapes  # noqa: PLC0415
 
         d = dict(src_dict)
-        name = d.pop("name")
-
-        digest = d.pop("digest")
-
         definition = GraphReportDefinition.from_dict(d.pop("definition"))
 
-        parameter_count = d.pop("parameter_count")
-
-        node_counts = GraphReportNodeCounts.from_dict(d.pop("node_counts"))
-
-        shapes = GraphReportShapes.from_dict(d.pop("shapes"))
-
-        implicit_loss = d.pop("implicit_loss")
-
-        memory = GraphReportMemory.from_dict(d.pop("memory"))
+        digest = d.pop("digest")
 
         findings = []
         _findings = d.pop("findings")
@@ -116,16 +94,28 @@ class GraphReport:
 
             findings.append(findings_item)
 
+        implicit_loss = d.pop("implicit_loss")
+
+        memory = GraphReportMemory.from_dict(d.pop("memory"))
+
+        name = d.pop("name")
+
+        node_counts = GraphReportNodeCounts.from_dict(d.pop("node_counts"))
+
+        parameter_count = d.pop("parameter_count")
+
+        shapes = GraphReportShapes.from_dict(d.pop("shapes"))
+
         graph_report = cls(
-            name=name,
-            digest=digest,
             definition=definition,
-            parameter_count=parameter_count,
-            node_counts=node_counts,
-            shapes=shapes,
+            digest=digest,
+            findings=findings,
             implicit_loss=implicit_loss,
             memory=memory,
-            findings=findings,
+            name=name,
+            node_counts=node_counts,
+            parameter_count=parameter_count,
+            shapes=shapes,
         )
 
         graph_report.additional_properties = d

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
-import datetime
-
 
 T = TypeVar("T", bound="GraphSummary")
 
@@ -21,24 +16,24 @@ T = TypeVar("T", bound="GraphSummary")
 class GraphSummary:
     """A graph as lists show it."""
 
+    created_at: datetime.datetime
+    digest: str
     id: str
     name: str
-    digest: str
     parameter_count: int
-    created_at: datetime.datetime
     object_: Literal["graph"] | Unset = "graph"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        created_at = self.created_at.isoformat()
+
+        digest = self.digest
+
         id = self.id
 
         name = self.name
 
-        digest = self.digest
-
         parameter_count = self.parameter_count
-
-        created_at = self.created_at.isoformat()
 
         object_ = self.object_
 
@@ -46,11 +41,11 @@ class GraphSummary:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "created_at": created_at,
+                "digest": digest,
                 "id": id,
                 "name": name,
-                "digest": digest,
                 "parameter_count": parameter_count,
-                "created_at": created_at,
             }
         )
         if object_ is not UNSET:
@@ -61,26 +56,26 @@ class GraphSummary:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        digest = d.pop("digest")
+
         id = d.pop("id")
 
         name = d.pop("name")
 
-        digest = d.pop("digest")
-
         parameter_count = d.pop("parameter_count")
-
-        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         object_ = cast(Literal["graph"] | Unset, d.pop("object", UNSET))
         if object_ != "graph" and not isinstance(object_, Unset):
             raise ValueError(f"object must match const 'graph', got '{object_}'")
 
         graph_summary = cls(
+            created_at=created_at,
+            digest=digest,
             id=id,
             name=name,
-            digest=digest,
             parameter_count=parameter_count,
-            created_at=created_at,
             object_=object_,
         )
 

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..types import UNSET, Unset
-
-from ..models.metric_row_split import check_metric_row_split
-from ..models.metric_row_split import MetricRowSplit
-from typing import cast
+from ..models.metric_row_split import MetricRowSplit, check_metric_row_split
 
 if TYPE_CHECKING:
     from ..models.metric_row_nonfinite import MetricRowNonfinite
@@ -24,40 +20,37 @@ T = TypeVar("T", bound="MetricRow")
 class MetricRow:
     """One row of a fit's curve; seq is gap-free from 1, and a row never changes."""
 
-    seq: int
-    step: int
     epoch: int
-    split: MetricRowSplit
-    values: MetricRowValues
     nonfinite: MetricRowNonfinite
+    seq: int
+    split: MetricRowSplit
+    step: int
+    values: MetricRowValues
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.metric_row_nonfinite import MetricRowNonfinite  # noqa: PLC0415
-        from ..models.metric_row_values import MetricRowValues  # noqa: PLC0415
+        epoch = self.epoch
+
+        nonfinite = self.nonfinite.to_dict()
 
         seq = self.seq
 
-        step = self.step
-
-        epoch = self.epoch
-
         split: str = self.split
 
-        values = self.values.to_dict()
+        step = self.step
 
-        nonfinite = self.nonfinite.to_dict()
+        values = self.values.to_dict()
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "seq": seq,
-                "step": step,
                 "epoch": epoch,
-                "split": split,
-                "values": values,
                 "nonfinite": nonfinite,
+                "seq": seq,
+                "split": split,
+                "step": step,
+                "values": values,
             }
         )
 
@@ -69,25 +62,25 @@ class MetricRow:
         from ..models.metric_row_values import MetricRowValues  # noqa: PLC0415
 
         d = dict(src_dict)
-        seq = d.pop("seq")
-
-        step = d.pop("step")
-
         epoch = d.pop("epoch")
-
-        split = check_metric_row_split(d.pop("split"))
-
-        values = MetricRowValues.from_dict(d.pop("values"))
 
         nonfinite = MetricRowNonfinite.from_dict(d.pop("nonfinite"))
 
+        seq = d.pop("seq")
+
+        split = check_metric_row_split(d.pop("split"))
+
+        step = d.pop("step")
+
+        values = MetricRowValues.from_dict(d.pop("values"))
+
         metric_row = cls(
-            seq=seq,
-            step=step,
             epoch=epoch,
-            split=split,
-            values=values,
             nonfinite=nonfinite,
+            seq=seq,
+            split=split,
+            step=step,
+            values=values,
         )
 
         metric_row.additional_properties = d

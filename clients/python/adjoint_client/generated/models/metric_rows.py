@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 from ..types import UNSET, Unset
-
-from ..types import UNSET, Unset
-from typing import cast
-from typing import Literal, cast
 
 if TYPE_CHECKING:
     from ..models.metric_row import MetricRow
@@ -25,14 +21,12 @@ class MetricRows:
 
     data: list[MetricRow]
     has_more: bool
-    next_cursor: None | str
     next_after: int
+    next_cursor: None | str
     object_: Literal["list"] | Unset = "list"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.metric_row import MetricRow  # noqa: PLC0415
-
         data = []
         for data_item_data in self.data:
             data_item = data_item_data.to_dict()
@@ -40,10 +34,10 @@ class MetricRows:
 
         has_more = self.has_more
 
+        next_after = self.next_after
+
         next_cursor: None | str
         next_cursor = self.next_cursor
-
-        next_after = self.next_after
 
         object_ = self.object_
 
@@ -53,8 +47,8 @@ class MetricRows:
             {
                 "data": data,
                 "has_more": has_more,
-                "next_cursor": next_cursor,
                 "next_after": next_after,
+                "next_cursor": next_cursor,
             }
         )
         if object_ is not UNSET:
@@ -76,14 +70,14 @@ class MetricRows:
 
         has_more = d.pop("has_more")
 
+        next_after = d.pop("next_after")
+
         def _parse_next_cursor(data: object) -> None | str:
             if data is None:
                 return data
             return cast(None | str, data)
 
         next_cursor = _parse_next_cursor(d.pop("next_cursor"))
-
-        next_after = d.pop("next_after")
 
         object_ = cast(Literal["list"] | Unset, d.pop("object", UNSET))
         if object_ != "list" and not isinstance(object_, Unset):
@@ -92,8 +86,8 @@ class MetricRows:
         metric_rows = cls(
             data=data,
             has_more=has_more,
-            next_cursor=next_cursor,
             next_after=next_after,
+            next_cursor=next_cursor,
             object_=object_,
         )
 

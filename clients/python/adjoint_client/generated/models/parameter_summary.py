@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
-
 
 T = TypeVar("T", bound="ParameterSummary")
 
@@ -18,15 +13,15 @@ T = TypeVar("T", bound="ParameterSummary")
 class ParameterSummary:
     """A parameter without its numbers."""
 
-    name: str
     dtype: str
+    name: str
     shape: list[int]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        name = self.name
-
         dtype = self.dtype
+
+        name = self.name
 
         shape = self.shape
 
@@ -34,8 +29,8 @@ class ParameterSummary:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "name": name,
                 "dtype": dtype,
+                "name": name,
                 "shape": shape,
             }
         )
@@ -45,15 +40,15 @@ class ParameterSummary:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        name = d.pop("name")
-
         dtype = d.pop("dtype")
+
+        name = d.pop("name")
 
         shape = cast(list[int], d.pop("shape"))
 
         parameter_summary = cls(
-            name=name,
             dtype=dtype,
+            name=name,
             shape=shape,
         )
 

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar
 
 from attrs import define as _attrs_define
-from attrs import field as _attrs_field
 
+from ..models.resources_choice_priority import ResourcesChoicePriority, check_resources_choice_priority
 from ..types import UNSET, Unset
-
-from ..models.resources_choice_priority import check_resources_choice_priority
-from ..models.resources_choice_priority import ResourcesChoicePriority
-from ..types import UNSET, Unset
-from typing import cast
-
 
 T = TypeVar("T", bound="ResourcesChoice")
 

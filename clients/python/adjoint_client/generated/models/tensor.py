@@ -1,14 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
-
-from ..types import UNSET, Unset
-
-from typing import cast
 
 if TYPE_CHECKING:
     from ..models.tensor_nonfinite import TensorNonfinite
@@ -21,36 +17,34 @@ T = TypeVar("T", bound="Tensor")
 class Tensor:
     """An array: its elements in row-major order, null for one that is not finite."""
 
-    dtype: str
-    shape: list[int]
     data: list[bool | float | None]
+    dtype: str
     nonfinite: TensorNonfinite
     """ Position in data: nan, inf or -inf, for every null in data. """
+    shape: list[int]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        from ..models.tensor_nonfinite import TensorNonfinite  # noqa: PLC0415
-
-        dtype = self.dtype
-
-        shape = self.shape
-
         data = []
         for data_item_data in self.data:
             data_item: bool | float | None
             data_item = data_item_data
             data.append(data_item)
 
+        dtype = self.dtype
+
         nonfinite = self.nonfinite.to_dict()
+
+        shape = self.shape
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "dtype": dtype,
-                "shape": shape,
                 "data": data,
+                "dtype": dtype,
                 "nonfinite": nonfinite,
+                "shape": shape,
             }
         )
 
@@ -61,10 +55,6 @@ class Tensor:
         from ..models.tensor_nonfinite import TensorNonfinite  # noqa: PLC0415
 
         d = dict(src_dict)
-        dtype = d.pop("dtype")
-
-        shape = cast(list[int], d.pop("shape"))
-
         data = []
         _data = d.pop("data")
         for data_item_data in _data:
@@ -78,13 +68,17 @@ class Tensor:
 
             data.append(data_item)
 
+        dtype = d.pop("dtype")
+
         nonfinite = TensorNonfinite.from_dict(d.pop("nonfinite"))
 
+        shape = cast(list[int], d.pop("shape"))
+
         tensor = cls(
-            dtype=dtype,
-            shape=shape,
             data=data,
+            dtype=dtype,
             nonfinite=nonfinite,
+            shape=shape,
         )
 
         tensor.additional_properties = d

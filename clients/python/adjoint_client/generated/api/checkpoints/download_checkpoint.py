@@ -1,19 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from io import BytesIO
+from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from ...types import File, FileTypes
-from ...types import UNSET, Unset
-from io import BytesIO
-from typing import cast
-from typing import Literal, cast
+from ...models.problem import Problem
+from ...types import UNSET, File, Response, Unset
 
 
 def _get_kwargs(
@@ -44,28 +38,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> File | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> File | Problem:
     if response.status_code == 200:
         response_200 = File(payload=BytesIO(response.content))
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[File | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[File | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -79,7 +63,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
-) -> Response[File | HTTPValidationError]:
+) -> Response[File | Problem]:
     """Download Checkpoint
 
      Return the file, in the safetensors format.
@@ -93,7 +77,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[File | HTTPValidationError]
+        Response[File | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -113,7 +97,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
-) -> File | HTTPValidationError | None:
+) -> File | Problem | None:
     """Download Checkpoint
 
      Return the file, in the safetensors format.
@@ -127,7 +111,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        File | HTTPValidationError
+        File | Problem
     """
 
     return sync_detailed(
@@ -142,7 +126,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
-) -> Response[File | HTTPValidationError]:
+) -> Response[File | Problem]:
     """Download Checkpoint
 
      Return the file, in the safetensors format.
@@ -156,7 +140,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[File | HTTPValidationError]
+        Response[File | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -174,7 +158,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     only: Literal["parameters"] | None | Unset = UNSET,
-) -> File | HTTPValidationError | None:
+) -> File | Problem | None:
     """Download Checkpoint
 
      Return the file, in the safetensors format.
@@ -188,7 +172,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        File | HTTPValidationError
+        File | Problem
     """
 
     return (

@@ -1,18 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.checkpoint import Checkpoint
-from ...models.find_checkpoint_alias import check_find_checkpoint_alias
 from ...models.find_checkpoint_alias import FindCheckpointAlias
-from ...models.http_validation_error import HTTPValidationError
-from typing import cast
+from ...models.problem import Problem
+from ...types import Response
 
 
 def _get_kwargs(
@@ -31,28 +27,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Checkpoint | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Checkpoint | Problem:
     if response.status_code == 200:
         response_200 = Checkpoint.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Checkpoint | HTTPValidationError]:
+) -> Response[Checkpoint | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -66,7 +54,7 @@ def sync_detailed(
     alias: FindCheckpointAlias,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Checkpoint | HTTPValidationError]:
+) -> Response[Checkpoint | Problem]:
     """Find Checkpoint
 
      Return a fit's latest or best checkpoint.
@@ -80,7 +68,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Checkpoint | HTTPValidationError]
+        Response[Checkpoint | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -100,7 +88,7 @@ def sync(
     alias: FindCheckpointAlias,
     *,
     client: AuthenticatedClient | Client,
-) -> Checkpoint | HTTPValidationError | None:
+) -> Checkpoint | Problem | None:
     """Find Checkpoint
 
      Return a fit's latest or best checkpoint.
@@ -114,7 +102,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Checkpoint | HTTPValidationError
+        Checkpoint | Problem
     """
 
     return sync_detailed(
@@ -129,7 +117,7 @@ async def asyncio_detailed(
     alias: FindCheckpointAlias,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Checkpoint | HTTPValidationError]:
+) -> Response[Checkpoint | Problem]:
     """Find Checkpoint
 
      Return a fit's latest or best checkpoint.
@@ -143,7 +131,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Checkpoint | HTTPValidationError]
+        Response[Checkpoint | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -161,7 +149,7 @@ async def asyncio(
     alias: FindCheckpointAlias,
     *,
     client: AuthenticatedClient | Client,
-) -> Checkpoint | HTTPValidationError | None:
+) -> Checkpoint | Problem | None:
     """Find Checkpoint
 
      Return a fit's latest or best checkpoint.
@@ -175,7 +163,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Checkpoint | HTTPValidationError
+        Checkpoint | Problem
     """
 
     return (

@@ -1,16 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.checkpoint import Checkpoint
-from ...models.http_validation_error import HTTPValidationError
-from typing import cast
+from ...models.problem import Problem
+from ...types import Response
 
 
 def _get_kwargs(
@@ -27,28 +24,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Checkpoint | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Checkpoint | Problem:
     if response.status_code == 200:
         response_200 = Checkpoint.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Checkpoint | HTTPValidationError]:
+) -> Response[Checkpoint | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -61,7 +50,7 @@ def sync_detailed(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Checkpoint | HTTPValidationError]:
+) -> Response[Checkpoint | Problem]:
     """Get Checkpoint
 
      Return what is known of a checkpoint without its content.
@@ -74,7 +63,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Checkpoint | HTTPValidationError]
+        Response[Checkpoint | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -92,7 +81,7 @@ def sync(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Checkpoint | HTTPValidationError | None:
+) -> Checkpoint | Problem | None:
     """Get Checkpoint
 
      Return what is known of a checkpoint without its content.
@@ -105,7 +94,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Checkpoint | HTTPValidationError
+        Checkpoint | Problem
     """
 
     return sync_detailed(
@@ -118,7 +107,7 @@ async def asyncio_detailed(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Checkpoint | HTTPValidationError]:
+) -> Response[Checkpoint | Problem]:
     """Get Checkpoint
 
      Return what is known of a checkpoint without its content.
@@ -131,7 +120,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Checkpoint | HTTPValidationError]
+        Response[Checkpoint | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -147,7 +136,7 @@ async def asyncio(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Checkpoint | HTTPValidationError | None:
+) -> Checkpoint | Problem | None:
     """Get Checkpoint
 
      Return what is known of a checkpoint without its content.
@@ -160,7 +149,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Checkpoint | HTTPValidationError
+        Checkpoint | Problem
     """
 
     return (

@@ -1,19 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.get_parameter_format_type_0 import check_get_parameter_format_type_0
 from ...models.get_parameter_format_type_0 import GetParameterFormatType0
-from ...models.http_validation_error import HTTPValidationError
+from ...models.problem import Problem
 from ...models.tensor import Tensor
-from ...types import UNSET, Unset
-from typing import cast
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -48,28 +43,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> HTTPValidationError | Tensor | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | Tensor:
     if response.status_code == 200:
         response_200 = Tensor.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[HTTPValidationError | Tensor]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | Tensor]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -84,7 +69,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
-) -> Response[HTTPValidationError | Tensor]:
+) -> Response[Problem | Tensor]:
     """Get Parameter
 
      Return one parameter, as JSON or as .npy.
@@ -99,7 +84,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | Tensor]
+        Response[Problem | Tensor]
     """
 
     kwargs = _get_kwargs(
@@ -121,7 +106,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
-) -> HTTPValidationError | Tensor | None:
+) -> Problem | Tensor | None:
     """Get Parameter
 
      Return one parameter, as JSON or as .npy.
@@ -136,7 +121,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | Tensor
+        Problem | Tensor
     """
 
     return sync_detailed(
@@ -153,7 +138,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
-) -> Response[HTTPValidationError | Tensor]:
+) -> Response[Problem | Tensor]:
     """Get Parameter
 
      Return one parameter, as JSON or as .npy.
@@ -168,7 +153,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | Tensor]
+        Response[Problem | Tensor]
     """
 
     kwargs = _get_kwargs(
@@ -188,7 +173,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     format_: GetParameterFormatType0 | None | Unset = UNSET,
-) -> HTTPValidationError | Tensor | None:
+) -> Problem | Tensor | None:
     """Get Parameter
 
      Return one parameter, as JSON or as .npy.
@@ -203,7 +188,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | Tensor
+        Problem | Tensor
     """
 
     return (

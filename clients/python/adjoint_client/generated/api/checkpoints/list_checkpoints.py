@@ -1,19 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.checkpoint_list import CheckpointList
-from ...models.http_validation_error import HTTPValidationError
-from ...models.list_checkpoints_order import check_list_checkpoints_order
 from ...models.list_checkpoints_order import ListCheckpointsOrder
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -54,28 +49,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> CheckpointList | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> CheckpointList | Problem:
     if response.status_code == 200:
         response_200 = CheckpointList.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[CheckpointList | HTTPValidationError]:
+) -> Response[CheckpointList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -91,7 +78,7 @@ def sync_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
-) -> Response[CheckpointList | HTTPValidationError]:
+) -> Response[CheckpointList | Problem]:
     """List Checkpoints
 
      List the checkpoints that a fit keeps.
@@ -107,7 +94,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[CheckpointList | HTTPValidationError]
+        Response[CheckpointList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -131,7 +118,7 @@ def sync(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
-) -> CheckpointList | HTTPValidationError | None:
+) -> CheckpointList | Problem | None:
     """List Checkpoints
 
      List the checkpoints that a fit keeps.
@@ -147,7 +134,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        CheckpointList | HTTPValidationError
+        CheckpointList | Problem
     """
 
     return sync_detailed(
@@ -166,7 +153,7 @@ async def asyncio_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
-) -> Response[CheckpointList | HTTPValidationError]:
+) -> Response[CheckpointList | Problem]:
     """List Checkpoints
 
      List the checkpoints that a fit keeps.
@@ -182,7 +169,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[CheckpointList | HTTPValidationError]
+        Response[CheckpointList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -204,7 +191,7 @@ async def asyncio(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListCheckpointsOrder | Unset = "desc",
-) -> CheckpointList | HTTPValidationError | None:
+) -> CheckpointList | Problem | None:
     """List Checkpoints
 
      List the checkpoints that a fit keeps.
@@ -220,7 +207,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        CheckpointList | HTTPValidationError
+        CheckpointList | Problem
     """
 
     return (

@@ -1,16 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
 from ...models.parameter_list import ParameterList
-from typing import cast
+from ...models.problem import Problem
+from ...types import Response
 
 
 def _get_kwargs(
@@ -27,28 +24,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> HTTPValidationError | ParameterList | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> ParameterList | Problem:
     if response.status_code == 200:
         response_200 = ParameterList.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[HTTPValidationError | ParameterList]:
+) -> Response[ParameterList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -61,7 +50,7 @@ def sync_detailed(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[HTTPValidationError | ParameterList]:
+) -> Response[ParameterList | Problem]:
     """List Parameters
 
      List the parameters in a checkpoint.
@@ -74,7 +63,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | ParameterList]
+        Response[ParameterList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -92,7 +81,7 @@ def sync(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> HTTPValidationError | ParameterList | None:
+) -> ParameterList | Problem | None:
     """List Parameters
 
      List the parameters in a checkpoint.
@@ -105,7 +94,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | ParameterList
+        ParameterList | Problem
     """
 
     return sync_detailed(
@@ -118,7 +107,7 @@ async def asyncio_detailed(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[HTTPValidationError | ParameterList]:
+) -> Response[ParameterList | Problem]:
     """List Parameters
 
      List the parameters in a checkpoint.
@@ -131,7 +120,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | ParameterList]
+        Response[ParameterList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -147,7 +136,7 @@ async def asyncio(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> HTTPValidationError | ParameterList | None:
+) -> ParameterList | Problem | None:
     """List Parameters
 
      List the parameters in a checkpoint.
@@ -160,7 +149,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | ParameterList
+        ParameterList | Problem
     """
 
     return (

@@ -1,27 +1,23 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from ...models.predict_with_checkpoint_format_type_0 import check_predict_with_checkpoint_format_type_0
-from ...models.predict_with_checkpoint_format_type_0 import PredictWithCheckpointFormatType0
+from ...models.predict_request import PredictRequest
+from ...models.predict_with_checkpoint_format_type_0 import (
+    PredictWithCheckpointFormatType0,
+)
 from ...models.prediction import Prediction
-from ...types import File, FileTypes
-from ...types import UNSET, Unset
-from io import BytesIO
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, File, Response, Unset
 
 
 def _get_kwargs(
     checkpoint_id: str,
     *,
-    body: File,
+    body: PredictRequest | File | Unset = UNSET,
     input_: None | str | Unset = UNSET,
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
@@ -63,35 +59,32 @@ def _get_kwargs(
         "params": params,
     }
 
-    _kwargs["content"] = body.payload
-    headers["Content-Type"] = "application/x-npy"
+    if isinstance(body, PredictRequest):
+        _kwargs["json"] = body.to_dict()
+
+        headers["Content-Type"] = "application/json"
+    if isinstance(body, File):
+        _kwargs["content"] = body.payload
+        headers["Content-Type"] = "application/x-npy"
 
     _kwargs["headers"] = headers
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> HTTPValidationError | Prediction | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Prediction | Problem:
     if response.status_code == 200:
         response_200 = Prediction.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[HTTPValidationError | Prediction]:
+) -> Response[Prediction | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -104,11 +97,11 @@ def sync_detailed(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: PredictRequest | File | Unset = UNSET,
     input_: None | str | Unset = UNSET,
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
-) -> Response[HTTPValidationError | Prediction]:
+) -> Response[Prediction | Problem]:
     """Predict With Checkpoint
 
      Compute the outputs for given inputs, in evaluation mode.
@@ -119,6 +112,7 @@ def sync_detailed(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
+        body (PredictRequest): A tensor for each input that the outputs depend on.
         body (File):
 
     Raises:
@@ -126,7 +120,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | Prediction]
+        Response[Prediction | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -148,11 +142,11 @@ def sync(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: PredictRequest | File | Unset = UNSET,
     input_: None | str | Unset = UNSET,
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
-) -> HTTPValidationError | Prediction | None:
+) -> Prediction | Problem | None:
     """Predict With Checkpoint
 
      Compute the outputs for given inputs, in evaluation mode.
@@ -163,6 +157,7 @@ def sync(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
+        body (PredictRequest): A tensor for each input that the outputs depend on.
         body (File):
 
     Raises:
@@ -170,7 +165,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | Prediction
+        Prediction | Problem
     """
 
     return sync_detailed(
@@ -187,11 +182,11 @@ async def asyncio_detailed(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: PredictRequest | File | Unset = UNSET,
     input_: None | str | Unset = UNSET,
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
-) -> Response[HTTPValidationError | Prediction]:
+) -> Response[Prediction | Problem]:
     """Predict With Checkpoint
 
      Compute the outputs for given inputs, in evaluation mode.
@@ -202,6 +197,7 @@ async def asyncio_detailed(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
+        body (PredictRequest): A tensor for each input that the outputs depend on.
         body (File):
 
     Raises:
@@ -209,7 +205,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | Prediction]
+        Response[Prediction | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -229,11 +225,11 @@ async def asyncio(
     checkpoint_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: PredictRequest | File | Unset = UNSET,
     input_: None | str | Unset = UNSET,
     output: None | str | Unset = UNSET,
     format_: None | PredictWithCheckpointFormatType0 | Unset = UNSET,
-) -> HTTPValidationError | Prediction | None:
+) -> Prediction | Problem | None:
     """Predict With Checkpoint
 
      Compute the outputs for given inputs, in evaluation mode.
@@ -244,6 +240,7 @@ async def asyncio(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
+        body (PredictRequest): A tensor for each input that the outputs depend on.
         body (File):
 
     Raises:
@@ -251,7 +248,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | Prediction
+        Prediction | Problem
     """
 
     return (

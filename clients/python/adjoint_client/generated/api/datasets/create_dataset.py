@@ -1,26 +1,19 @@
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.create_dataset_format_type_0 import check_create_dataset_format_type_0
 from ...models.create_dataset_format_type_0 import CreateDatasetFormatType0
 from ...models.dataset import Dataset
-from ...models.http_validation_error import HTTPValidationError
-from ...types import File, FileTypes
-from ...types import UNSET, Unset
-from io import BytesIO
-from typing import cast
+from ...models.inline_dataset import InlineDataset
+from ...models.problem import Problem
+from ...types import UNSET, File, Response, Unset
 
 
 def _get_kwargs(
     *,
-    body: File,
+    body: InlineDataset | File | Unset = UNSET,
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
@@ -70,35 +63,30 @@ def _get_kwargs(
         "params": params,
     }
 
-    _kwargs["content"] = body.payload
-    headers["Content-Type"] = "application/octet-stream"
+    if isinstance(body, InlineDataset):
+        _kwargs["json"] = body.to_dict()
+
+        headers["Content-Type"] = "application/json"
+    if isinstance(body, File):
+        _kwargs["content"] = body.payload
+        headers["Content-Type"] = "application/octet-stream"
 
     _kwargs["headers"] = headers
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Dataset | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Dataset | Problem:
     if response.status_code == 201:
         response_201 = Dataset.from_dict(response.json())
 
         return response_201
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Dataset | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Dataset | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -110,14 +98,14 @@ def _build_response(
 def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: InlineDataset | File | Unset = UNSET,
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
     column: str | Unset = "x",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
-) -> Response[Dataset | HTTPValidationError]:
+) -> Response[Dataset | Problem]:
     """Create Dataset
 
      Store a dataset out of the body, all of it or nothing.
@@ -130,6 +118,8 @@ def sync_detailed(
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
+        body (InlineDataset): Columns by name, each a tensor whose first dimension counts the
+            rows.
         body (File):
 
     Raises:
@@ -137,7 +127,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Dataset | HTTPValidationError]
+        Response[Dataset | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -160,14 +150,14 @@ def sync_detailed(
 def sync(
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: InlineDataset | File | Unset = UNSET,
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
     column: str | Unset = "x",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
-) -> Dataset | HTTPValidationError | None:
+) -> Dataset | Problem | None:
     """Create Dataset
 
      Store a dataset out of the body, all of it or nothing.
@@ -180,6 +170,8 @@ def sync(
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
+        body (InlineDataset): Columns by name, each a tensor whose first dimension counts the
+            rows.
         body (File):
 
     Raises:
@@ -187,7 +179,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Dataset | HTTPValidationError
+        Dataset | Problem
     """
 
     return sync_detailed(
@@ -205,14 +197,14 @@ def sync(
 async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: InlineDataset | File | Unset = UNSET,
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
     column: str | Unset = "x",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
-) -> Response[Dataset | HTTPValidationError]:
+) -> Response[Dataset | Problem]:
     """Create Dataset
 
      Store a dataset out of the body, all of it or nothing.
@@ -225,6 +217,8 @@ async def asyncio_detailed(
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
+        body (InlineDataset): Columns by name, each a tensor whose first dimension counts the
+            rows.
         body (File):
 
     Raises:
@@ -232,7 +226,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Dataset | HTTPValidationError]
+        Response[Dataset | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -253,14 +247,14 @@ async def asyncio_detailed(
 async def asyncio(
     *,
     client: AuthenticatedClient | Client,
-    body: File,
+    body: InlineDataset | File | Unset = UNSET,
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
     column: str | Unset = "x",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
-) -> Dataset | HTTPValidationError | None:
+) -> Dataset | Problem | None:
     """Create Dataset
 
      Store a dataset out of the body, all of it or nothing.
@@ -273,6 +267,8 @@ async def asyncio(
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
+        body (InlineDataset): Columns by name, each a tensor whose first dimension counts the
+            rows.
         body (File):
 
     Raises:
@@ -280,7 +276,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Dataset | HTTPValidationError
+        Dataset | Problem
     """
 
     return (

@@ -1,17 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from io import BytesIO
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from ...types import File, FileTypes
-from io import BytesIO
-from typing import cast
+from ...models.problem import Problem
+from ...types import File, Response
 
 
 def _get_kwargs(
@@ -28,28 +24,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> File | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> File | Problem:
     if response.status_code == 200:
-        response_200 = File(payload=BytesIO(response.content))
+        response_200 = File(payload=BytesIO(response.json()))
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[File | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[File | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -62,7 +48,7 @@ def sync_detailed(
     dataset_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[File | HTTPValidationError]:
+) -> Response[File | Problem]:
     """Download Dataset
 
      Return the bytes as they were sent.
@@ -75,7 +61,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[File | HTTPValidationError]
+        Response[File | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -93,7 +79,7 @@ def sync(
     dataset_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> File | HTTPValidationError | None:
+) -> File | Problem | None:
     """Download Dataset
 
      Return the bytes as they were sent.
@@ -106,7 +92,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        File | HTTPValidationError
+        File | Problem
     """
 
     return sync_detailed(
@@ -119,7 +105,7 @@ async def asyncio_detailed(
     dataset_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[File | HTTPValidationError]:
+) -> Response[File | Problem]:
     """Download Dataset
 
      Return the bytes as they were sent.
@@ -132,7 +118,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[File | HTTPValidationError]
+        Response[File | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -148,7 +134,7 @@ async def asyncio(
     dataset_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> File | HTTPValidationError | None:
+) -> File | Problem | None:
     """Download Dataset
 
      Return the bytes as they were sent.
@@ -161,7 +147,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        File | HTTPValidationError
+        File | Problem
     """
 
     return (

@@ -1,17 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.dataset_rows import DatasetRows
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -40,28 +36,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> DatasetRows | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> DatasetRows | Problem:
     if response.status_code == 200:
         response_200 = DatasetRows.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[DatasetRows | HTTPValidationError]:
+) -> Response[DatasetRows | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -76,7 +64,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     offset: int | Unset = 0,
     limit: int | Unset = 100,
-) -> Response[DatasetRows | HTTPValidationError]:
+) -> Response[DatasetRows | Problem]:
     """List Dataset Rows
 
      List rows; a value that is missing or not finite is null.
@@ -91,7 +79,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[DatasetRows | HTTPValidationError]
+        Response[DatasetRows | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -113,7 +101,7 @@ def sync(
     client: AuthenticatedClient | Client,
     offset: int | Unset = 0,
     limit: int | Unset = 100,
-) -> DatasetRows | HTTPValidationError | None:
+) -> DatasetRows | Problem | None:
     """List Dataset Rows
 
      List rows; a value that is missing or not finite is null.
@@ -128,7 +116,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        DatasetRows | HTTPValidationError
+        DatasetRows | Problem
     """
 
     return sync_detailed(
@@ -145,7 +133,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     offset: int | Unset = 0,
     limit: int | Unset = 100,
-) -> Response[DatasetRows | HTTPValidationError]:
+) -> Response[DatasetRows | Problem]:
     """List Dataset Rows
 
      List rows; a value that is missing or not finite is null.
@@ -160,7 +148,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[DatasetRows | HTTPValidationError]
+        Response[DatasetRows | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -180,7 +168,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     offset: int | Unset = 0,
     limit: int | Unset = 100,
-) -> DatasetRows | HTTPValidationError | None:
+) -> DatasetRows | Problem | None:
     """List Dataset Rows
 
      List rows; a value that is missing or not finite is null.
@@ -195,7 +183,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        DatasetRows | HTTPValidationError
+        DatasetRows | Problem
     """
 
     return (

@@ -1,19 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.dataset_list import DatasetList
-from ...models.http_validation_error import HTTPValidationError
-from ...models.list_datasets_order import check_list_datasets_order
 from ...models.list_datasets_order import ListDatasetsOrder
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -51,28 +45,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> DatasetList | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> DatasetList | Problem:
     if response.status_code == 200:
         response_200 = DatasetList.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[DatasetList | HTTPValidationError]:
+) -> Response[DatasetList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -87,7 +73,7 @@ def sync_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
-) -> Response[DatasetList | HTTPValidationError]:
+) -> Response[DatasetList | Problem]:
     """List Datasets
 
      List datasets.
@@ -102,7 +88,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[DatasetList | HTTPValidationError]
+        Response[DatasetList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -124,7 +110,7 @@ def sync(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
-) -> DatasetList | HTTPValidationError | None:
+) -> DatasetList | Problem | None:
     """List Datasets
 
      List datasets.
@@ -139,7 +125,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        DatasetList | HTTPValidationError
+        DatasetList | Problem
     """
 
     return sync_detailed(
@@ -156,7 +142,7 @@ async def asyncio_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
-) -> Response[DatasetList | HTTPValidationError]:
+) -> Response[DatasetList | Problem]:
     """List Datasets
 
      List datasets.
@@ -171,7 +157,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[DatasetList | HTTPValidationError]
+        Response[DatasetList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -191,7 +177,7 @@ async def asyncio(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListDatasetsOrder | Unset = "desc",
-) -> DatasetList | HTTPValidationError | None:
+) -> DatasetList | Problem | None:
     """List Datasets
 
      List datasets.
@@ -206,7 +192,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        DatasetList | HTTPValidationError
+        DatasetList | Problem
     """
 
     return (

@@ -1,16 +1,12 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -62,27 +58,17 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> HTTPValidationError | str | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | str:
     if response.status_code == 200:
         response_200 = response.text
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[HTTPValidationError | str]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | str]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -99,7 +85,7 @@ def sync_detailed(
     max_events: int | None | Unset = UNSET,
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
-) -> Response[HTTPValidationError | str]:
+) -> Response[Problem | str]:
     """Stream Events
 
      Send what has happened to a fit and what happens, until it ends.
@@ -109,14 +95,14 @@ def sync_detailed(
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
-        last_event_id (int | None | Unset): As `after`; what a browser sends by itself.
+        last_event_id (int | None | Unset): As `after`; browsers send it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | str]
+        Response[Problem | str]
     """
 
     kwargs = _get_kwargs(
@@ -142,7 +128,7 @@ def sync(
     max_events: int | None | Unset = UNSET,
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
-) -> HTTPValidationError | str | None:
+) -> Problem | str | None:
     """Stream Events
 
      Send what has happened to a fit and what happens, until it ends.
@@ -152,14 +138,14 @@ def sync(
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
-        last_event_id (int | None | Unset): As `after`; what a browser sends by itself.
+        last_event_id (int | None | Unset): As `after`; browsers send it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | str
+        Problem | str
     """
 
     return sync_detailed(
@@ -180,7 +166,7 @@ async def asyncio_detailed(
     max_events: int | None | Unset = UNSET,
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
-) -> Response[HTTPValidationError | str]:
+) -> Response[Problem | str]:
     """Stream Events
 
      Send what has happened to a fit and what happens, until it ends.
@@ -190,14 +176,14 @@ async def asyncio_detailed(
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
-        last_event_id (int | None | Unset): As `after`; what a browser sends by itself.
+        last_event_id (int | None | Unset): As `after`; browsers send it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | str]
+        Response[Problem | str]
     """
 
     kwargs = _get_kwargs(
@@ -221,7 +207,7 @@ async def asyncio(
     max_events: int | None | Unset = UNSET,
     timeout: float | None | Unset = UNSET,
     last_event_id: int | None | Unset = UNSET,
-) -> HTTPValidationError | str | None:
+) -> Problem | str | None:
     """Stream Events
 
      Send what has happened to a fit and what happens, until it ends.
@@ -231,14 +217,14 @@ async def asyncio(
         after (int | None | Unset): The last event that the client has.
         max_events (int | None | Unset): End after so many events.
         timeout (float | None | Unset): End after so many seconds.
-        last_event_id (int | None | Unset): As `after`; what a browser sends by itself.
+        last_event_id (int | None | Unset): As `after`; browsers send it.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | str
+        Problem | str
     """
 
     return (

@@ -1,16 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.fit import Fit
-from ...models.http_validation_error import HTTPValidationError
-from typing import cast
+from ...models.problem import Problem
+from ...types import Response
 
 
 def _get_kwargs(
@@ -27,28 +24,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Fit | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Fit | Problem:
     if response.status_code == 202:
         response_202 = Fit.from_dict(response.json())
 
         return response_202
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Fit | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Fit | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -61,7 +48,7 @@ def sync_detailed(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Fit | HTTPValidationError]:
+) -> Response[Fit | Problem]:
     """Cancel Fit
 
      Ask a fit to stop, after a last checkpoint if a process works on it.
@@ -74,7 +61,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Fit | HTTPValidationError]
+        Response[Fit | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -92,7 +79,7 @@ def sync(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Fit | HTTPValidationError | None:
+) -> Fit | Problem | None:
     """Cancel Fit
 
      Ask a fit to stop, after a last checkpoint if a process works on it.
@@ -105,7 +92,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Fit | HTTPValidationError
+        Fit | Problem
     """
 
     return sync_detailed(
@@ -118,7 +105,7 @@ async def asyncio_detailed(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Fit | HTTPValidationError]:
+) -> Response[Fit | Problem]:
     """Cancel Fit
 
      Ask a fit to stop, after a last checkpoint if a process works on it.
@@ -131,7 +118,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Fit | HTTPValidationError]
+        Response[Fit | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -147,7 +134,7 @@ async def asyncio(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Fit | HTTPValidationError | None:
+) -> Fit | Problem | None:
     """Cancel Fit
 
      Ask a fit to stop, after a last checkpoint if a process works on it.
@@ -160,7 +147,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Fit | HTTPValidationError
+        Fit | Problem
     """
 
     return (

@@ -5,11 +5,8 @@ from urllib.parse import quote
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from typing import cast
+from ...models.problem import Problem
+from ...types import Response
 
 
 def _get_kwargs(
@@ -26,27 +23,17 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Any | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Any | Problem:
     if response.status_code == 204:
         response_204 = cast(Any, None)
         return response_204
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Any | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Any | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -59,7 +46,7 @@ def sync_detailed(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Any | HTTPValidationError]:
+) -> Response[Any | Problem]:
     """Delete Fit
 
      Delete a terminal fit with its journal and its checkpoints.
@@ -72,7 +59,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Any | HTTPValidationError]
+        Response[Any | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -90,7 +77,7 @@ def sync(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Any | HTTPValidationError | None:
+) -> Any | Problem | None:
     """Delete Fit
 
      Delete a terminal fit with its journal and its checkpoints.
@@ -103,7 +90,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Any | HTTPValidationError
+        Any | Problem
     """
 
     return sync_detailed(
@@ -116,7 +103,7 @@ async def asyncio_detailed(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Response[Any | HTTPValidationError]:
+) -> Response[Any | Problem]:
     """Delete Fit
 
      Delete a terminal fit with its journal and its checkpoints.
@@ -129,7 +116,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Any | HTTPValidationError]
+        Response[Any | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -145,7 +132,7 @@ async def asyncio(
     fit_id: str,
     *,
     client: AuthenticatedClient | Client,
-) -> Any | HTTPValidationError | None:
+) -> Any | Problem | None:
     """Delete Fit
 
      Delete a terminal fit with its journal and its checkpoints.
@@ -158,7 +145,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Any | HTTPValidationError
+        Any | Problem
     """
 
     return (

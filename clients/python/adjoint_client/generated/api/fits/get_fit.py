@@ -1,19 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.fit import Fit
-from ...models.get_fit_until import check_get_fit_until
 from ...models.get_fit_until import GetFitUntil
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -51,28 +46,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Fit | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Fit | Problem:
     if response.status_code == 200:
         response_200 = Fit.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Fit | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Fit | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -88,7 +73,7 @@ def sync_detailed(
     wait: float | Unset = 0.0,
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
-) -> Response[Fit | HTTPValidationError]:
+) -> Response[Fit | Problem]:
     """Get Fit
 
      Return a fit, at once or when there is something to tell.
@@ -96,8 +81,8 @@ def sync_detailed(
     Args:
         fit_id (str):
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
-        until (GetFitUntil | Unset): terminal: the fit has ended. change: it is no longer what If-
-            None-Match names, or what it is now. Default: 'terminal'.
+        until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
+            names, or what it was just now. Default: 'terminal'.
         if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
@@ -105,7 +90,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Fit | HTTPValidationError]
+        Response[Fit | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -129,7 +114,7 @@ def sync(
     wait: float | Unset = 0.0,
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
-) -> Fit | HTTPValidationError | None:
+) -> Fit | Problem | None:
     """Get Fit
 
      Return a fit, at once or when there is something to tell.
@@ -137,8 +122,8 @@ def sync(
     Args:
         fit_id (str):
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
-        until (GetFitUntil | Unset): terminal: the fit has ended. change: it is no longer what If-
-            None-Match names, or what it is now. Default: 'terminal'.
+        until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
+            names, or what it was just now. Default: 'terminal'.
         if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
@@ -146,7 +131,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Fit | HTTPValidationError
+        Fit | Problem
     """
 
     return sync_detailed(
@@ -165,7 +150,7 @@ async def asyncio_detailed(
     wait: float | Unset = 0.0,
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
-) -> Response[Fit | HTTPValidationError]:
+) -> Response[Fit | Problem]:
     """Get Fit
 
      Return a fit, at once or when there is something to tell.
@@ -173,8 +158,8 @@ async def asyncio_detailed(
     Args:
         fit_id (str):
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
-        until (GetFitUntil | Unset): terminal: the fit has ended. change: it is no longer what If-
-            None-Match names, or what it is now. Default: 'terminal'.
+        until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
+            names, or what it was just now. Default: 'terminal'.
         if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
@@ -182,7 +167,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Fit | HTTPValidationError]
+        Response[Fit | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -204,7 +189,7 @@ async def asyncio(
     wait: float | Unset = 0.0,
     until: GetFitUntil | Unset = "terminal",
     if_none_match: None | str | Unset = UNSET,
-) -> Fit | HTTPValidationError | None:
+) -> Fit | Problem | None:
     """Get Fit
 
      Return a fit, at once or when there is something to tell.
@@ -212,8 +197,8 @@ async def asyncio(
     Args:
         fit_id (str):
         wait (float | Unset): Seconds to wait for what `until` says. Default: 0.0.
-        until (GetFitUntil | Unset): terminal: the fit has ended. change: it is no longer what If-
-            None-Match names, or what it is now. Default: 'terminal'.
+        until (GetFitUntil | Unset): terminal: it has ended. change: it is not what If-None-Match
+            names, or what it was just now. Default: 'terminal'.
         if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
@@ -221,7 +206,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Fit | HTTPValidationError
+        Fit | Problem
     """
 
     return (

@@ -1,21 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.fit_list import FitList
-from ...models.fit_state import check_fit_state
 from ...models.fit_state import FitState
-from ...models.http_validation_error import HTTPValidationError
-from ...models.list_fits_order import check_list_fits_order
 from ...models.list_fits_order import ListFitsOrder
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -71,28 +64,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> FitList | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> FitList | Problem:
     if response.status_code == 200:
         response_200 = FitList.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[FitList | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[FitList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -109,7 +92,7 @@ def sync_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
-) -> Response[FitList | HTTPValidationError]:
+) -> Response[FitList | Problem]:
     """List Fits
 
      List fits.
@@ -126,7 +109,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[FitList | HTTPValidationError]
+        Response[FitList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -152,7 +135,7 @@ def sync(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
-) -> FitList | HTTPValidationError | None:
+) -> FitList | Problem | None:
     """List Fits
 
      List fits.
@@ -169,7 +152,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        FitList | HTTPValidationError
+        FitList | Problem
     """
 
     return sync_detailed(
@@ -190,7 +173,7 @@ async def asyncio_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
-) -> Response[FitList | HTTPValidationError]:
+) -> Response[FitList | Problem]:
     """List Fits
 
      List fits.
@@ -207,7 +190,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[FitList | HTTPValidationError]
+        Response[FitList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -231,7 +214,7 @@ async def asyncio(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
-) -> FitList | HTTPValidationError | None:
+) -> FitList | Problem | None:
     """List Fits
 
      List fits.
@@ -248,7 +231,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        FitList | HTTPValidationError
+        FitList | Problem
     """
 
     return (

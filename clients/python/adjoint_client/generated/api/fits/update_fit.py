@@ -1,18 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.fit import Fit
 from ...models.fit_changes import FitChanges
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -40,28 +36,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Fit | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Fit | Problem:
     if response.status_code == 200:
         response_200 = Fit.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Fit | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Fit | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -76,7 +62,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
-) -> Response[Fit | HTTPValidationError]:
+) -> Response[Fit | Problem]:
     """Update Fit
 
      Set and remove labels.
@@ -91,7 +77,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Fit | HTTPValidationError]
+        Response[Fit | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -113,7 +99,7 @@ def sync(
     client: AuthenticatedClient | Client,
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
-) -> Fit | HTTPValidationError | None:
+) -> Fit | Problem | None:
     """Update Fit
 
      Set and remove labels.
@@ -128,7 +114,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Fit | HTTPValidationError
+        Fit | Problem
     """
 
     return sync_detailed(
@@ -145,7 +131,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
-) -> Response[Fit | HTTPValidationError]:
+) -> Response[Fit | Problem]:
     """Update Fit
 
      Set and remove labels.
@@ -160,7 +146,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Fit | HTTPValidationError]
+        Response[Fit | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -180,7 +166,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: FitChanges,
     if_match: None | str | Unset = UNSET,
-) -> Fit | HTTPValidationError | None:
+) -> Fit | Problem | None:
     """Update Fit
 
      Set and remove labels.
@@ -195,7 +181,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Fit | HTTPValidationError
+        Fit | Problem
     """
 
     return (

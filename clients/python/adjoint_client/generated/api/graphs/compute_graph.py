@@ -1,17 +1,14 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.compute_graph_request import ComputeGraphRequest
 from ...models.compute_result import ComputeResult
-from ...models.http_validation_error import HTTPValidationError
-from typing import cast
+from ...models.problem import Problem
+from ...types import Response
 
 
 def _get_kwargs(
@@ -36,28 +33,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> ComputeResult | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> ComputeResult | Problem:
     if response.status_code == 200:
         response_200 = ComputeResult.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[ComputeResult | HTTPValidationError]:
+) -> Response[ComputeResult | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -71,7 +60,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ComputeGraphRequest,
-) -> Response[ComputeResult | HTTPValidationError]:
+) -> Response[ComputeResult | Problem]:
     """Compute Graph
 
      Evaluate the graph once, without a fit: outputs, losses and gradients.
@@ -86,7 +75,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[ComputeResult | HTTPValidationError]
+        Response[ComputeResult | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -106,7 +95,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: ComputeGraphRequest,
-) -> ComputeResult | HTTPValidationError | None:
+) -> ComputeResult | Problem | None:
     """Compute Graph
 
      Evaluate the graph once, without a fit: outputs, losses and gradients.
@@ -121,7 +110,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        ComputeResult | HTTPValidationError
+        ComputeResult | Problem
     """
 
     return sync_detailed(
@@ -136,7 +125,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ComputeGraphRequest,
-) -> Response[ComputeResult | HTTPValidationError]:
+) -> Response[ComputeResult | Problem]:
     """Compute Graph
 
      Evaluate the graph once, without a fit: outputs, losses and gradients.
@@ -151,7 +140,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[ComputeResult | HTTPValidationError]
+        Response[ComputeResult | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -169,7 +158,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: ComputeGraphRequest,
-) -> ComputeResult | HTTPValidationError | None:
+) -> ComputeResult | Problem | None:
     """Compute Graph
 
      Evaluate the graph once, without a fit: outputs, losses and gradients.
@@ -184,7 +173,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        ComputeResult | HTTPValidationError
+        ComputeResult | Problem
     """
 
     return (

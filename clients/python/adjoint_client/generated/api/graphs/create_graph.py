@@ -1,18 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.create_graph_definition import CreateGraphDefinition
 from ...models.graph import Graph
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -37,28 +32,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Graph | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Graph | Problem:
     if response.status_code == 201:
         response_201 = Graph.from_dict(response.json())
 
         return response_201
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[Graph | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Graph | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -72,7 +57,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     body: CreateGraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
-) -> Response[Graph | HTTPValidationError]:
+) -> Response[Graph | Problem]:
     """Create Graph
 
      Store a graph, given as nodes, layers or a program.
@@ -88,7 +73,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Graph | HTTPValidationError]
+        Response[Graph | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -108,7 +93,7 @@ def sync(
     client: AuthenticatedClient | Client,
     body: CreateGraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
-) -> Graph | HTTPValidationError | None:
+) -> Graph | Problem | None:
     """Create Graph
 
      Store a graph, given as nodes, layers or a program.
@@ -124,7 +109,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Graph | HTTPValidationError
+        Graph | Problem
     """
 
     return sync_detailed(
@@ -139,7 +124,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     body: CreateGraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
-) -> Response[Graph | HTTPValidationError]:
+) -> Response[Graph | Problem]:
     """Create Graph
 
      Store a graph, given as nodes, layers or a program.
@@ -155,7 +140,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[Graph | HTTPValidationError]
+        Response[Graph | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -173,7 +158,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     body: CreateGraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
-) -> Graph | HTTPValidationError | None:
+) -> Graph | Problem | None:
     """Create Graph
 
      Store a graph, given as nodes, layers or a program.
@@ -189,7 +174,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Graph | HTTPValidationError
+        Graph | Problem
     """
 
     return (

@@ -1,17 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.graph_nodes import GraphNodes
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -37,28 +33,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> GraphNodes | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> GraphNodes | Problem:
     if response.status_code == 200:
         response_200 = GraphNodes.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[GraphNodes | HTTPValidationError]:
+) -> Response[GraphNodes | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -72,7 +60,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> Response[GraphNodes | HTTPValidationError]:
+) -> Response[GraphNodes | Problem]:
     """List Graph Nodes
 
      List the nodes in the order of execution.
@@ -86,7 +74,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphNodes | HTTPValidationError]
+        Response[GraphNodes | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -106,7 +94,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> GraphNodes | HTTPValidationError | None:
+) -> GraphNodes | Problem | None:
     """List Graph Nodes
 
      List the nodes in the order of execution.
@@ -120,7 +108,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphNodes | HTTPValidationError
+        GraphNodes | Problem
     """
 
     return sync_detailed(
@@ -135,7 +123,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> Response[GraphNodes | HTTPValidationError]:
+) -> Response[GraphNodes | Problem]:
     """List Graph Nodes
 
      List the nodes in the order of execution.
@@ -149,7 +137,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphNodes | HTTPValidationError]
+        Response[GraphNodes | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -167,7 +155,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> GraphNodes | HTTPValidationError | None:
+) -> GraphNodes | Problem | None:
     """List Graph Nodes
 
      List the nodes in the order of execution.
@@ -181,7 +169,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphNodes | HTTPValidationError
+        GraphNodes | Problem
     """
 
     return (

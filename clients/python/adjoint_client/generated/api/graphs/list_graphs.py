@@ -1,19 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.graph_list import GraphList
-from ...models.http_validation_error import HTTPValidationError
-from ...models.list_graphs_order import check_list_graphs_order
 from ...models.list_graphs_order import ListGraphsOrder
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -51,28 +45,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> GraphList | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> GraphList | Problem:
     if response.status_code == 200:
         response_200 = GraphList.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[GraphList | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[GraphList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -87,7 +71,7 @@ def sync_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
-) -> Response[GraphList | HTTPValidationError]:
+) -> Response[GraphList | Problem]:
     """List Graphs
 
      List graphs.
@@ -102,7 +86,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphList | HTTPValidationError]
+        Response[GraphList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -124,7 +108,7 @@ def sync(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
-) -> GraphList | HTTPValidationError | None:
+) -> GraphList | Problem | None:
     """List Graphs
 
      List graphs.
@@ -139,7 +123,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphList | HTTPValidationError
+        GraphList | Problem
     """
 
     return sync_detailed(
@@ -156,7 +140,7 @@ async def asyncio_detailed(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
-) -> Response[GraphList | HTTPValidationError]:
+) -> Response[GraphList | Problem]:
     """List Graphs
 
      List graphs.
@@ -171,7 +155,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphList | HTTPValidationError]
+        Response[GraphList | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -191,7 +175,7 @@ async def asyncio(
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListGraphsOrder | Unset = "desc",
-) -> GraphList | HTTPValidationError | None:
+) -> GraphList | Problem | None:
     """List Graphs
 
      List graphs.
@@ -206,7 +190,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphList | HTTPValidationError
+        GraphList | Problem
     """
 
     return (

@@ -1,17 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.graph_plan import GraphPlan
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -45,28 +41,18 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> GraphPlan | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> GraphPlan | Problem:
     if response.status_code == 200:
         response_200 = GraphPlan.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[GraphPlan | HTTPValidationError]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[GraphPlan | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -81,7 +67,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
-) -> Response[GraphPlan | HTTPValidationError]:
+) -> Response[GraphPlan | Problem]:
     """Plan Graph
 
      Plan a step: what is computed in which order, in which memory.
@@ -96,7 +82,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphPlan | HTTPValidationError]
+        Response[GraphPlan | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -118,7 +104,7 @@ def sync(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
-) -> GraphPlan | HTTPValidationError | None:
+) -> GraphPlan | Problem | None:
     """Plan Graph
 
      Plan a step: what is computed in which order, in which memory.
@@ -133,7 +119,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphPlan | HTTPValidationError
+        GraphPlan | Problem
     """
 
     return sync_detailed(
@@ -150,7 +136,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
-) -> Response[GraphPlan | HTTPValidationError]:
+) -> Response[GraphPlan | Problem]:
     """Plan Graph
 
      Plan a step: what is computed in which order, in which memory.
@@ -165,7 +151,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphPlan | HTTPValidationError]
+        Response[GraphPlan | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -185,7 +171,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
-) -> GraphPlan | HTTPValidationError | None:
+) -> GraphPlan | Problem | None:
     """Plan Graph
 
      Plan a step: what is computed in which order, in which memory.
@@ -200,7 +186,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphPlan | HTTPValidationError
+        GraphPlan | Problem
     """
 
     return (

@@ -1,16 +1,12 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -36,27 +32,17 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> HTTPValidationError | str | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | str:
     if response.status_code == 200:
         response_200 = response.text
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[HTTPValidationError | str]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | str]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -70,7 +56,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> Response[HTTPValidationError | str]:
+) -> Response[Problem | str]:
     """Print Graph
 
      Print the graph for a person to read.
@@ -84,7 +70,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | str]
+        Response[Problem | str]
     """
 
     kwargs = _get_kwargs(
@@ -104,7 +90,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> HTTPValidationError | str | None:
+) -> Problem | str | None:
     """Print Graph
 
      Print the graph for a person to read.
@@ -118,7 +104,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | str
+        Problem | str
     """
 
     return sync_detailed(
@@ -133,7 +119,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> Response[HTTPValidationError | str]:
+) -> Response[Problem | str]:
     """Print Graph
 
      Print the graph for a person to read.
@@ -147,7 +133,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | str]
+        Response[Problem | str]
     """
 
     kwargs = _get_kwargs(
@@ -165,7 +151,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     backward: bool | Unset = False,
-) -> HTTPValidationError | str | None:
+) -> Problem | str | None:
     """Print Graph
 
      Print the graph for a person to read.
@@ -179,7 +165,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | str
+        Problem | str
     """
 
     return (

@@ -1,17 +1,13 @@
 from http import HTTPStatus
-from typing import Any, cast
-from urllib.parse import quote
+from typing import Any
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
 from ...models.graph_report import GraphReport
-from ...models.http_validation_error import HTTPValidationError
+from ...models.problem import Problem
 from ...models.validate_graph_definition import ValidateGraphDefinition
-from typing import cast
+from ...types import Response
 
 
 def _get_kwargs(
@@ -33,28 +29,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> GraphReport | HTTPValidationError | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> GraphReport | Problem:
     if response.status_code == 200:
         response_200 = GraphReport.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[GraphReport | HTTPValidationError]:
+) -> Response[GraphReport | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -67,7 +55,7 @@ def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ValidateGraphDefinition,
-) -> Response[GraphReport | HTTPValidationError]:
+) -> Response[GraphReport | Problem]:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
@@ -81,7 +69,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphReport | HTTPValidationError]
+        Response[GraphReport | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -99,7 +87,7 @@ def sync(
     *,
     client: AuthenticatedClient | Client,
     body: ValidateGraphDefinition,
-) -> GraphReport | HTTPValidationError | None:
+) -> GraphReport | Problem | None:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
@@ -113,7 +101,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphReport | HTTPValidationError
+        GraphReport | Problem
     """
 
     return sync_detailed(
@@ -126,7 +114,7 @@ async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
     body: ValidateGraphDefinition,
-) -> Response[GraphReport | HTTPValidationError]:
+) -> Response[GraphReport | Problem]:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
@@ -140,7 +128,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[GraphReport | HTTPValidationError]
+        Response[GraphReport | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -156,7 +144,7 @@ async def asyncio(
     *,
     client: AuthenticatedClient | Client,
     body: ValidateGraphDefinition,
-) -> GraphReport | HTTPValidationError | None:
+) -> GraphReport | Problem | None:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
@@ -170,7 +158,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        GraphReport | HTTPValidationError
+        GraphReport | Problem
     """
 
     return (

@@ -1,21 +1,15 @@
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...types import Response, UNSET
-from ... import errors
-
-from ...models.http_validation_error import HTTPValidationError
-from ...models.list_metrics_format import check_list_metrics_format
 from ...models.list_metrics_format import ListMetricsFormat
-from ...models.list_metrics_split_type_0 import check_list_metrics_split_type_0
 from ...models.list_metrics_split_type_0 import ListMetricsSplitType0
 from ...models.metric_rows import MetricRows
-from ...types import UNSET, Unset
-from typing import cast
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
@@ -80,28 +74,20 @@ def _get_kwargs(
     return _kwargs
 
 
-def _parse_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> HTTPValidationError | MetricRows | None:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> MetricRows | Problem:
     if response.status_code == 200:
         response_200 = MetricRows.from_dict(response.json())
 
         return response_200
 
-    if response.status_code == 422:
-        response_422 = HTTPValidationError.from_dict(response.json())
+    response_default = Problem.from_dict(response.json())
 
-        return response_422
-
-    if client.raise_on_unexpected_status:
-        raise errors.UnexpectedStatus(response.status_code, response.content)
-    else:
-        return None
+    return response_default
 
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[HTTPValidationError | MetricRows]:
+) -> Response[MetricRows | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -121,7 +107,7 @@ def sync_detailed(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
-) -> Response[HTTPValidationError | MetricRows]:
+) -> Response[MetricRows | Problem]:
     """List Metrics
 
      List metric rows in order.
@@ -141,7 +127,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | MetricRows]
+        Response[MetricRows | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -173,7 +159,7 @@ def sync(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
-) -> HTTPValidationError | MetricRows | None:
+) -> MetricRows | Problem | None:
     """List Metrics
 
      List metric rows in order.
@@ -193,7 +179,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | MetricRows
+        MetricRows | Problem
     """
 
     return sync_detailed(
@@ -220,7 +206,7 @@ async def asyncio_detailed(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
-) -> Response[HTTPValidationError | MetricRows]:
+) -> Response[MetricRows | Problem]:
     """List Metrics
 
      List metric rows in order.
@@ -240,7 +226,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[HTTPValidationError | MetricRows]
+        Response[MetricRows | Problem]
     """
 
     kwargs = _get_kwargs(
@@ -270,7 +256,7 @@ async def asyncio(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
-) -> HTTPValidationError | MetricRows | None:
+) -> MetricRows | Problem | None:
     """List Metrics
 
      List metric rows in order.
@@ -290,7 +276,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        HTTPValidationError | MetricRows
+        MetricRows | Problem
     """
 
     return (

@@ -1,35 +1,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..types import UNSET, Unset
+from ..models.status_status import StatusStatus, check_status_status
 
-
-T = TypeVar("T", bound="FitSubmitted")
+T = TypeVar("T", bound="Status")
 
 
 @_attrs_define
-class FitSubmitted:
+class Status:
+    """An answer that says no more than that there is one."""
+
+    status: StatusStatus
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        status: str = self.status
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "status": status,
+            }
+        )
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        fit_submitted = cls()
+        status = check_status_status(d.pop("status"))
 
-        fit_submitted.additional_properties = d
-        return fit_submitted
+        status = cls(
+            status=status,
+        )
+
+        status.additional_properties = d
+        return status
 
     @property
     def additional_keys(self) -> list[str]:

@@ -1,19 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, BinaryIO, TextIO, TYPE_CHECKING, Generator
+from typing import Any, TypeVar
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-from ..types import UNSET, Unset
-
-
-T = TypeVar("T", bound="ValidationErrorContext")
+T = TypeVar("T", bound="PredictRequestInputs")
 
 
 @_attrs_define
-class ValidationErrorContext:
+class PredictRequestInputs:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -26,10 +23,10 @@ class ValidationErrorContext:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        validation_error_context = cls()
+        predict_request_inputs = cls()
 
-        validation_error_context.additional_properties = d
-        return validation_error_context
+        predict_request_inputs.additional_properties = d
+        return predict_request_inputs
 
     @property
     def additional_keys(self) -> list[str]:

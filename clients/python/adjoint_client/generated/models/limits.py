@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+T = TypeVar("T", bound="Limits")
+
+
+@_attrs_define
+class Limits:
+    """What this server takes at most."""
+
+    attempts_max: int
+    max_columns: int
+    max_expanded_bytes: int
+    max_json_bytes: int
+    max_queue: int
+    max_rows: int
+    max_upload_bytes: int
+    workers: int
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        attempts_max = self.attempts_max
+
+        max_columns = self.max_columns
+
+        max_expanded_bytes = self.max_expanded_bytes
+
+        max_json_bytes = self.max_json_bytes
+
+        max_queue = self.max_queue
+
+        max_rows = self.max_rows
+
+        max_upload_bytes = self.max_upload_bytes
+
+        workers = self.workers
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "attempts_max": attempts_max,
+                "max_columns": max_columns,
+                "max_expanded_bytes": max_expanded_bytes,
+                "max_json_bytes": max_json_bytes,
+                "max_queue": max_queue,
+                "max_rows": max_rows,
+                "max_upload_bytes": max_upload_bytes,
+                "workers": workers,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        attempts_max = d.pop("attempts_max")
+
+        max_columns = d.pop("max_columns")
+
+        max_expanded_bytes = d.pop("max_expanded_bytes")
+
+        max_json_bytes = d.pop("max_json_bytes")
+
+        max_queue = d.pop("max_queue")
+
+        max_rows = d.pop("max_rows")
+
+        max_upload_bytes = d.pop("max_upload_bytes")
+
+        workers = d.pop("workers")
+
+        limits = cls(
+            attempts_max=attempts_max,
+            max_columns=max_columns,
+            max_expanded_bytes=max_expanded_bytes,
+            max_json_bytes=max_json_bytes,
+            max_queue=max_queue,
+            max_rows=max_rows,
+            max_upload_bytes=max_upload_bytes,
+            workers=workers,
+        )
+
+        limits.additional_properties = d
+        return limits
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+if TYPE_CHECKING:
+    from ..models.blas import Blas
+    from ..models.limits import Limits
+    from ..models.queue_counts import QueueCounts
+    from ..models.system_overview_fingerprint import SystemOverviewFingerprint
+    from ..models.worker import Worker
+
+
+T = TypeVar("T", bound="SystemOverview")
+
+
+@_attrs_define
+class SystemOverview:
+    """Versions, space, queue, workers and limits."""
+
+    blas: Blas
+    """ The linear algebra library that NumPy uses. """
+    data_dir_free_bytes: int
+    executors: list[str]
+    fingerprint: SystemOverviewFingerprint
+    limits: Limits
+    """ What this server takes at most. """
+    numpy: str
+    python: str
+    queue: QueueCounts
+    """ How many fits wait, and how many are worked on. """
+    version: str
+    workers: list[Worker]
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        blas = self.blas.to_dict()
+
+        data_dir_free_bytes = self.data_dir_free_bytes
+
+        executors = self.executors
+
+        fingerprint = self.fingerprint.to_dict()
+
+        limits = self.limits.to_dict()
+
+        numpy = self.numpy
+
+        python = self.python
+
+        queue = self.queue.to_dict()
+
+        version = self.version
+
+        workers = []
+        for workers_item_data in self.workers:
+            workers_item = workers_item_data.to_dict()
+            workers.append(workers_item)
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "blas": blas,
+                "data_dir_free_bytes": data_dir_free_bytes,
+                "executors": executors,
+                "fingerprint": fingerprint,
+                "limits": limits,
+                "numpy": numpy,
+                "python": python,
+                "queue": queue,
+                "version": version,
+                "workers": workers,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.blas import Blas  # noqa: PLC0415
+        from ..models.limits import Limits  # noqa: PLC0415
+        from ..models.queue_counts import QueueCounts  # noqa: PLC0415
+        from ..models.system_overview_fingerprint import SystemOverviewFingerprint  # noqa: PLC0415
+        from ..models.worker import Worker  # noqa: PLC0415
+
+        d = dict(src_dict)
+        blas = Blas.from_dict(d.pop("blas"))
+
+        data_dir_free_bytes = d.pop("data_dir_free_bytes")
+
+        executors = cast(list[str], d.pop("executors"))
+
+        fingerprint = SystemOverviewFingerprint.from_dict(d.pop("fingerprint"))
+
+        limits = Limits.from_dict(d.pop("limits"))
+
+        numpy = d.pop("numpy")
+
+        python = d.pop("python")
+
+        queue = QueueCounts.from_dict(d.pop("queue"))
+
+        version = d.pop("version")
+
+        workers = []
+        _workers = d.pop("workers")
+        for workers_item_data in _workers:
+            workers_item = Worker.from_dict(workers_item_data)
+
+            workers.append(workers_item)
+
+        system_overview = cls(
+            blas=blas,
+            data_dir_free_bytes=data_dir_free_bytes,
+            executors=executors,
+            fingerprint=fingerprint,
+            limits=limits,
+            numpy=numpy,
+            python=python,
+            queue=queue,
+            version=version,
+            workers=workers,
+        )
+
+        system_overview.additional_properties = d
+        return system_overview
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

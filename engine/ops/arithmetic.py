@@ -1,0 +1,58 @@
+"""Arithmetic beyond the four operations: scale, add1, cube root, and products or quotients added up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import ShapeError
+from engine.infer import same
+from engine.ops.elementwise import square
+from engine.ops.shape import reshape
+from engine.registry import composite, primitive
+from engine.samples import away_from, normal, positive, sample
+from engine.value import Array, Value
+
+
+@primitive(infer=same, promotion="float", samples=[sample((2, 3), factor=-2.5), sample((), factor=2.0, bias=0.5)])
+def scale(x: Array, *, factor: float, bias: float = 0.0, out: Array | None = None) -> Array:
+    """factor * x + bias, with both given as attributes."""
+    result = np.multiply(x, factor, out=out)
+    return np.add(result, bias, out=out) if bias else result
+
+
+@scale.vjp
+def _(g: Value, y: Value, x: Value, *, factor: float) -> Value:
+    return scale(g, factor=factor)
+
+
+@composite(samples=[sample((2, 3), normal()), sample((2, 3), normal(1, 1))])
+def add1(x: Value, number: Value) -> Value:
+    """x + number, where `number` holds a single element; its gradient is the sum over x (ggml's is the mean)."""
+    if number.size != 1:
+        raise ShapeError(f"add1 needs a second input of one element, got shape {list(number.shape)}; use add")
+    return x + reshape(number, shape=())
+
+
+@primitive(infer=same, promotion="float", samples=[sample(away_from((0.0,), 2, 3)), sample(positive())])
+def cbrt(x: Array, *, out: Array | None = None) -> Array:
+    """Cube root, negative for negative x; the gradient at 0 is inf."""
+    return np.cbrt(x, out=out)
+
+
+@cbrt.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g / (square(y) * 3.0)
+
+
+@composite(samples=[sample((2, 3), (3,), (2, 1)), sample((2,), (2,), (2,), value=-0.5)])
+def addcmul(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
+    """x + value * a * b, elementwise with broadcasting."""
+    product = a * b
+    return x + (product if value == 1 else product * value)
+
+
+@composite(samples=[sample((2, 3), (3,), positive(2, 1)), sample((2,), (2,), positive(2), value=-0.5)])
+def addcdiv(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
+    """x + value * a / b, elementwise with broadcasting."""
+    quotient = a / b
+    return x + (quotient if value == 1 else quotient * value)

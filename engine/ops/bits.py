@@ -1,0 +1,73 @@
+"""Logic on the bits of integers and on bool. The results carry no gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.errors import DTypeError
+from engine.infer import broadcast, broadcast_bool, same
+from engine.registry import primitive
+from engine.samples import booleans, integers, sample
+from engine.value import Array, Spec, Value
+
+PAIRS = [sample(integers(-9, 9, 2, 3), integers(0, 9, 3)), sample(booleans(2, 3), booleans(3))]
+SHIFTS = [sample(integers(-9, 9, 2, 3), integers(0, 5, 3))]
+
+
+def _whole(x: Value) -> Spec:
+    if x.dtype.kind == "f":
+        raise DTypeError(f"operations on bits need integers or bool, got {x.dtype.name}; cast it to int64")
+    return same(x)
+
+
+def _whole_pair(a: Value, b: Value) -> Spec:
+    _whole(a)
+    return broadcast(a, b)
+
+
+def _shift(a: Value, b: Value) -> Spec:
+    if a.dtype.kind == "b":
+        raise DTypeError("a shift needs integers, got bool; cast it to int64")
+    return _whole_pair(a, b)
+
+
+@primitive(infer=broadcast_bool, differentiable=False, samples=[sample(booleans(2, 3), booleans(3))])
+def logical_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """Whether exactly one of a and b holds (numbers count as true unless 0), elementwise with broadcasting."""
+    return np.logical_xor(a, b, out=out)
+
+
+@primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
+def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The bits set in both a and b, elementwise with broadcasting."""
+    return np.bitwise_and(a, b, out=out)
+
+
+@primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
+def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The bits set in a, in b or in both, elementwise with broadcasting."""
+    return np.bitwise_or(a, b, out=out)
+
+
+@primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
+def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The bits set in exactly one of a and b, elementwise with broadcasting."""
+    return np.bitwise_xor(a, b, out=out)
+
+
+@primitive(infer=_whole, differentiable=False, samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))])
+def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
+    """x with every bit turned over; not x for bool."""
+    return np.bitwise_not(x, out=out)
+
+
+@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS)
+def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
+    return np.left_shift(a, b, out=out)
+
+
+@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS)
+def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
+    return np.right_shift(a, b, out=out)

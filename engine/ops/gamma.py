@@ -1,0 +1,198 @@
+"""The logarithm of the gamma function and its derivatives: lgamma, digamma, polygamma.
+
+lgamma follows Cephes (S. L. Moshier 1989): a rational function on 2..3 reached by recurrence, Stirling's series above.
+The derivatives are summed by Euler and Maclaurin's formula, and reflected for negative arguments
+(Abramowitz & Stegun 6.4). float16 and float32 are computed in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from engine.dtypes import FLOAT64
+from engine.errors import AttributeValueError
+from engine.infer import same
+from engine.ops.blocks import blockwise, polynomial
+from engine.registry import primitive
+from engine.samples import away_from, positive, sample, uniform
+from engine.value import Array, Spec, Value
+
+POLES = tuple(float(-number) for number in range(10))
+SAMPLES = [sample(positive(2, 3)), sample(away_from(POLES, 4)), sample(uniform(8.0, 20.0))]
+
+# lgamma(2 + x) = x P(x)/Q(x) for 0 <= x <= 1; lgamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + S(x^-2)/x above.
+# Lowest power first.
+CENTRE_P = (-8.53555664245765465627e5, -1.72173700820839662146e6, -1.16237097492762307383e6,
+            -3.31612992738871184744e5, -3.88016315134637840924e4, -1.37825152569120859100e3)  # fmt: skip
+CENTRE_Q = (-2.01889141433532773231e6, -2.53252307177582951285e6, -1.13933444367982507207e6,
+            -2.20528590553854454839e5, -1.70642106651881159223e4, -3.51815701436523470549e2, 1.0)  # fmt: skip
+STIRLING = (8.33333333333331927722e-2, -2.77777777730099687205e-3, 7.93650340457716943945e-4,
+            -5.95061904284301438324e-4, 8.11614167470508450300e-4)  # fmt: skip
+HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+LARGE = 13
+"""From here on Stirling's series is exact enough."""
+
+TERMS = 10
+"""Terms summed one by one before Euler and Maclaurin's correction."""
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+
+
+def _in_float64(kernel: partial[None], x: Array, out: Array | None) -> Array:
+    """Run a blockwise kernel in float64, whatever floating dtype x has."""
+    if x.dtype == FLOAT64:
+        return blockwise(kernel, (x,), out)
+    result = blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype)
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def _sin_pi(x: Array) -> Array:
+    """sin(pi x), exactly 0 at whole numbers."""
+    whole = np.rint(x)
+    sine = np.sin(math.pi * (x - whole))
+    return np.where(whole % 2 == 0, sine, -sine)
+
+
+def _lgamma_small(x: Array) -> Array:
+    """For 0 < x < LARGE: shift into 2..3 by the recurrence, which multiplies up what is left behind."""
+    factor, shifted = np.ones_like(x), x.copy()
+    for _ in range(LARGE - 3):
+        above = shifted >= 3
+        shifted[above] -= 1
+        factor[above] *= shifted[above]
+    for _ in range(2):
+        below = shifted < 2
+        factor[below] /= shifted[below]
+        shifted[below] += 1
+    rest = shifted - 2
+    p, q = np.empty_like(x), np.empty_like(x)
+    polynomial(p, rest, CENTRE_P)
+    polynomial(q, rest, CENTRE_Q)
+    return np.log(factor) + rest * (p / q)
+
+
+def _lgamma_large(x: Array) -> Array:
+    series = np.empty_like(x)
+    polynomial(series, 1 / (x * x), STIRLING)
+    return (x - 0.5) * (np.log(x) - 1) + (HALF_LOG_2_PI - 0.5) + series / x
+
+
+def _lgamma_positive(x: Array) -> Array:
+    result = np.full_like(x, np.nan)
+    for region, rule in (((x > 0) & (x < LARGE), _lgamma_small), (x >= LARGE, _lgamma_large)):
+        result[region] = rule(x[region])
+    result[(x == 0) | np.isinf(x)] = np.inf
+    return result
+
+
+def _lgamma(y: Array, x: Array) -> None:
+    negative = x < 0
+    result = _lgamma_positive(np.where(negative, -x, x))
+    if negative.any():  # gamma(x) gamma(-x) = -pi / (x sin(pi x))
+        low = x[negative]
+        reflected = math.log(math.pi) - np.log(np.abs(low * _sin_pi(low))) - result[negative]
+        result[negative] = np.where(np.isneginf(low), np.inf, reflected)
+    y[...] = result
+
+
+@primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("gammaln",))
+def lgamma(x: Array, *, out: Array | None = None) -> Array:
+    """log(|gamma(x)|), inf at 0 and the negative whole numbers; absolute error about 1e-15 near the zeros."""
+    return _in_float64(partial(_lgamma), x, out)
+
+
+@lgamma.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * digamma(x)
+
+
+def _digamma(y: Array, x: Array) -> None:
+    low = x < 0
+    z = np.where(low, 1 - x, x)
+    top = z + TERMS
+    inverse = 1 / (top * top)
+    series = np.empty_like(z)
+    polynomial(series, inverse, (0.0, *(b / (2 * j) for j, b in enumerate(BERNOULLI, 1))))
+    result = np.log(top) - 0.5 / top - series
+    for k in range(TERMS):
+        result -= 1 / (z + k)
+    if low.any():
+        fraction = x - np.rint(x)
+        result = np.where(low, result - math.pi / np.tan(math.pi * fraction), result)
+        result = np.where(low & (fraction == 0), np.nan, result)
+    y[...] = np.where(np.isposinf(x), np.inf, result)
+
+
+@primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("psi",))
+def digamma(x: Array, *, out: Array | None = None) -> Array:
+    """Derivative of lgamma; -inf at 0 (inf at -0.0), NaN at the negative whole numbers."""
+    return _in_float64(partial(_digamma), x, out)
+
+
+@digamma.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * polygamma(x, order=1)
+
+
+def _cotangent_derivative(order: int) -> tuple[float, ...]:
+    """Coefficients, lowest power first, of the polynomial in c = cot(t) that is the derivative of cot of this order."""
+    coefficients = [0, 1]
+    for _ in range(order):
+        derived = [power * c for power, c in enumerate(coefficients)][1:]
+        coefficients = [0] * (len(derived) + 2)
+        for power, c in enumerate(derived):  # dc/dt = -(1 + c²)
+            coefficients[power] -= c
+            coefficients[power + 2] -= c
+    return tuple(map(float, coefficients))
+
+
+def _hurwitz(s: int, x: Array) -> Array:
+    """Sum of (x + k)**-s over k = 0, 1, ... for x >= 0 and s >= 2."""
+    total = np.zeros_like(x)
+    for k in range(TERMS - 1, -1, -1):
+        total += (x + k) ** -s
+    top = x + TERMS
+    total += top ** (1 - s) / (s - 1) + 0.5 * top**-s
+    factor = s / 2.0
+    power = top ** (-s - 1)
+    for j, number in enumerate(BERNOULLI, 1):
+        total += number * factor * power
+        factor *= (s + 2 * j - 1) * (s + 2 * j) / ((2 * j + 1) * (2 * j + 2))
+        power /= top * top
+    return total
+
+
+def _polygamma(y: Array, x: Array, *, order: int) -> None:
+    low = x < 0
+    sign = 1.0 if order % 2 else -1.0
+    result = sign * math.factorial(order) * _hurwitz(order + 1, np.where(low, 1 - x, x))
+    if low.any():  # psi(1 - x) = (-1)**n (psi(x) + pi (d/dx)**n cot(pi x))
+        cotangent = 1 / np.tan(math.pi * (x - np.rint(x)))
+        slope = np.empty_like(x)
+        polynomial(slope, cotangent, _cotangent_derivative(order))
+        result = np.where(low, -sign * result - math.pi ** (order + 1) * slope, result)
+    y[...] = result
+
+
+def _order(x: Value, *, order: int) -> Spec:
+    if not 0 <= order <= 100:
+        raise AttributeValueError(f"polygamma: order {order} must be in 0..100")
+    return x.spec
+
+
+@primitive(infer=_order, promotion="float", samples=[sample(positive(3), order=0), sample(positive(3), order=1),
+                                                     sample(away_from(POLES, 4), order=2)])  # fmt: skip
+def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
+    """Derivative of digamma of the given order; 0 is digamma itself, 1 is called trigamma."""
+    kernel = partial(_polygamma, order=order) if order else partial(_digamma)
+    return _in_float64(kernel, x, out)
+
+
+@polygamma.vjp
+def _(g: Value, y: Value, x: Value, *, order: int) -> Value:
+    return g * polygamma(x, order=order + 1)

@@ -1,0 +1,139 @@
+"""Steps and limits: clamp to tensors, fmax and fmin, threshold, step, and what to put for NaN and infinity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.dtypes import is_float
+from engine.infer import broadcast, same, same_bool
+from engine.ops.compare import eq, ge, gt, isfinite, isnan, le, lt, where
+from engine.ops.rounding import zero_slope
+from engine.registry import composite, primitive
+from engine.samples import away_from, distinct, sample, uniform
+from engine.value import Array, Spec, Value
+
+DISTINCT = [sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))]
+
+
+@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+def fmax(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The larger of a and b, ignoring NaN (NaN only if both are); a tie gives the gradient to a."""
+    return np.fmax(a, b, out=out)
+
+
+@fmax.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    first = ge(a, b) | isnan(b)
+    return lambda: where(first, g, 0.0), lambda: where(first, 0.0, g)
+
+
+@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+def fmin(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The smaller of a and b, ignoring NaN (NaN only if both are); a tie gives the gradient to a."""
+    return np.fmin(a, b, out=out)
+
+
+@fmin.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    first = le(a, b) | isnan(b)
+    return lambda: where(first, g, 0.0), lambda: where(first, 0.0, g)
+
+
+@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+def clamp_min(x: Array, low: Array, *, out: Array | None = None) -> Array:
+    """x, or `low` where x is below it; at the bound the gradient goes to x, at NaN to none, as in PyTorch."""
+    return np.maximum(x, low, out=out)
+
+
+@clamp_min.vjp
+def _(g: Value, y: Value, x: Value, low: Value) -> object:
+    return lambda: where(ge(x, low), g, 0.0), lambda: where(lt(x, low), g, 0.0)
+
+
+@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+def clamp_max(x: Array, high: Array, *, out: Array | None = None) -> Array:
+    """x, or `high` where x is above it; at the bound the gradient goes to x, at NaN to none, as in PyTorch."""
+    return np.minimum(x, high, out=out)
+
+
+@clamp_max.vjp
+def _(g: Value, y: Value, x: Value, high: Value) -> object:
+    return lambda: where(le(x, high), g, 0.0), lambda: where(gt(x, high), g, 0.0)
+
+
+@composite(aliases=("clip",), samples=[sample(distinct(2, 3), uniform(-0.1, 0.1, 3), uniform(0.1, 0.15))])
+def clamp_tensor(x: Value, low: Value, high: Value) -> Value:
+    """x limited to the range from `low` to `high`, which broadcast; where low > high the result is `high`."""
+    return clamp_max(clamp_min(x, low), high)
+
+
+@primitive(
+    infer=same, promotion="float", samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)]
+)
+def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
+    """x where x > threshold (or is NaN), else `value`."""
+    return _kept(~(x <= threshold), x, value, out)
+
+
+@threshold.vjp
+def _(g: Value, y: Value, x: Value, *, threshold: float) -> Value:
+    return where(le(x, threshold), 0.0, g)
+
+
+def _kept(condition: Array, x: Array, other: float, out: Array | None) -> Array:
+    """x where the condition holds, else `other`; `out` may be x."""
+    result = np.where(condition, x, x.dtype.type(other))
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+@primitive(infer=same, samples=[sample(away_from((0.0,), 2, 3))])
+def step(x: Array, *, out: Array | None = None) -> Array:
+    """1 where x > 0, else 0; the gradient is 0."""
+    if out is None:
+        return np.greater(x, 0).astype(x.dtype)
+    np.copyto(out, np.greater(x, 0), casting="unsafe")
+    return out
+
+
+@step.vjp
+def _(g: Value, y: Value, x: Value) -> object:
+    return lambda: zero_slope(g)
+
+
+@composite(samples=[sample(away_from((0.0,), 2, 3), (3,))])
+def heaviside(x: Value, values: Value) -> Value:
+    """0 where x < 0, 1 where x > 0 and `values` where x is 0, elementwise with broadcasting."""
+    return where(eq(x, 0), values, step(x))
+
+
+@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+def isinf(x: Array, *, out: Array | None = None) -> Array:
+    """Whether x is inf or -inf."""
+    return np.isinf(x, out=out)
+
+
+def _replaced(x: Value, **_: float | None) -> Spec:
+    return x.spec
+
+
+@primitive(infer=_replaced, samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)])
+def nan_to_num(
+    x: Array, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, out: Array | None = None
+) -> Array:
+    """x with NaN, inf and -inf replaced by numbers, by default 0 and the largest and lowest of the dtype.
+
+    The gradient is 0 at the replaced elements. Integers have none of the three and stay.
+    """
+    result = np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf) if is_float(x.dtype) else x.copy()
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+@nan_to_num.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return where(isfinite(x), g, 0.0)

@@ -1,0 +1,111 @@
+"""Exponentials and logarithms to other bases, logarithms of sums, and x log y with 0 log 0 = 0."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engine.infer import broadcast, same
+from engine.ops.activation import sigmoid
+from engine.ops.compare import eq, le, where
+from engine.ops.elementwise import log, log1p
+from engine.registry import primitive
+from engine.samples import normal, positive, sample, uniform
+from engine.value import Array, Value
+
+LN_2, LN_10 = math.log(2), math.log(10)
+POSITIVES = [sample(positive(2, 3)), sample(positive())]
+
+
+@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(())])
+def exp2(x: Array, *, out: Array | None = None) -> Array:
+    """2 to the power x."""
+    return np.exp2(x, out=out)
+
+
+@exp2.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * (y * LN_2)
+
+
+@primitive(infer=same, promotion="float", samples=POSITIVES)
+def log2(x: Array, *, out: Array | None = None) -> Array:
+    """Logarithm to base 2."""
+    return np.log2(x, out=out)
+
+
+@log2.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g / (x * LN_2)
+
+
+@primitive(infer=same, promotion="float", samples=POSITIVES)
+def log10(x: Array, *, out: Array | None = None) -> Array:
+    """Logarithm to base 10."""
+    return np.log10(x, out=out)
+
+
+@log10.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g / (x * LN_10)
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (3,)), sample((), (4,))])
+def logaddexp(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """log(exp(a) + exp(b)) without overflow; the gradients are NaN where both are -inf, as in PyTorch."""
+    return np.logaddexp(a, b, out=out)
+
+
+@logaddexp.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    return lambda: g * sigmoid(a - b), lambda: g * sigmoid(b - a)
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (3,)), sample((), (4,))])
+def logaddexp2(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """log2(2**a + 2**b) without overflow; the gradients are NaN where both are -inf, as in PyTorch."""
+    return np.logaddexp2(a, b, out=out)
+
+
+@logaddexp2.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    return lambda: g * sigmoid((a - b) * LN_2), lambda: g * sigmoid((b - a) * LN_2)
+
+
+def _times_log(a: Array, b: Array, logarithm: np.ufunc, out: Array | None) -> Array:
+    result = np.where((a == 0) & ~np.isnan(b), 0, a * logarithm(b)).astype(a.dtype, copy=False)
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), positive(3)), sample(normal(), positive(4))])
+def xlogy(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a log(b), and 0 where a is 0 (unless b is NaN), elementwise with broadcasting."""
+    return _times_log(a, b, np.log, out)
+
+
+@xlogy.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    def left() -> Value:
+        flat = eq(a, 0.0) & le(b, 0.0)
+        return where(flat, 0.0, g * log(where(flat, 1.0, b)))
+
+    return left, lambda: g * a / b
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), uniform(-0.5, 2.0, 3))])
+def xlog1py(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a log(1 + b), and 0 where a is 0 (unless b is NaN), elementwise with broadcasting."""
+    return _times_log(a, b, np.log1p, out)
+
+
+@xlog1py.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    def left() -> Value:
+        flat = eq(a, 0.0) & le(b, -1.0)
+        return where(flat, 0.0, g * log1p(where(flat, 0.0, b)))
+
+    return left, lambda: g * a / (b + 1.0)
