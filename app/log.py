@@ -8,6 +8,9 @@ from app.domain.clock import rfc3339
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
+CHATTY = ("alembic", "uvicorn.error")
+"""Libraries that tell on the level info what is of no interest here."""
+
 
 class JsonFormatter(logging.Formatter):
     """Spells a record as JSON; what was passed as `extra` becomes fields of their own."""
@@ -31,3 +34,5 @@ def log_as_json(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for chatty in CHATTY:
+        logging.getLogger(chatty).setLevel(logging.WARNING)

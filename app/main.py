@@ -81,6 +81,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         title=TITLE,
         description=DESCRIPTION,
         version=server_version(),
+        openapi_url=None,  # a route of ours gives it out, tagged as the others are
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

@@ -1,6 +1,5 @@
 """The HTTP server: uvicorn, with an end that open streams cannot hold up."""
 
-import logging
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -83,7 +82,6 @@ def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], o
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     server = Server(config, on_ready, on_exit)
     server.run(sockets=[listener])
     return server.started

@@ -9,7 +9,7 @@ import numpy as np
 from engine.dtypes import is_float
 from engine.errors import GradientError, ShapeError
 from engine.modes import enable_grad, no_grad
-from engine.ops.cast import cast
+from engine.ops.casting import cast
 from engine.ops.elementwise import add
 from engine.ops.reduce import sum_to
 from engine.value import Node, Operand, Value, as_value

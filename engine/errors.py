@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 
+REFUSALS = (ArithmeticError, ValueError, IndexError, TypeError)
+"""What NumPy raises for numbers, shapes and types that do not suit it."""
+
 CANDIDATES = 1000
 """Among so many names the nearest is looked for, so that a fault in a large graph costs milliseconds."""
 

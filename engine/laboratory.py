@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.documents import Reader, escape
-from engine.errors import DocumentError, EngineError, Finding
+from engine.errors import REFUSALS, DocumentError, EngineError, Finding
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph, bind_dims, build
 from engine.graph.limits import LIMITS
@@ -116,6 +116,9 @@ def _run(plan: Plan, inputs: Mapping[str, Array], state: Mapping[str, Array]) ->
         executor.run()
     except EngineError as error:  # an index out of range, which only the numbers show
         raise DocumentError([Finding("/inputs", error.code, str(error))]) from error
+    except REFUSALS as error:
+        detail = f"an op does not accept these numbers ({type(error).__name__}: {str(error)[:200]})"
+        raise DocumentError([Finding("/inputs", EngineError.code, detail)]) from error
     return {name: array.copy() for name, array in executor.outputs.items()}
 
 

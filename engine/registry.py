@@ -230,5 +230,6 @@ def _strength(value: Value) -> Strength:
 def _as_dtype(value: Value, dtype: DType) -> Value:
     if value.weak:
         assert value.data is not None
-        return Value((), dtype, value.data.astype(dtype))
+        with np.errstate(all="ignore"):
+            return Value((), dtype, value.data.astype(dtype))
     return value if value.dtype == dtype else OPS["cast"](value, dtype=dtype)

@@ -195,9 +195,8 @@ def as_value(operand: Operand) -> Value:
     if isinstance(operand, Value):
         return operand
     if isinstance(operand, (bool, int, float)):
-        data = np.asarray(operand, dtype=None if not isinstance(operand, float) else DEFAULT_FLOAT)
         exact = np.asarray(operand)  # the number itself, in float64 or int64, until promotion has chosen a type
-        return Value((), data.dtype, exact, weak=True)
+        return Value((), DEFAULT_FLOAT if isinstance(operand, float) else exact.dtype, exact, weak=True)
     return tensor(operand)
 
 

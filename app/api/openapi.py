@@ -12,12 +12,14 @@ from pydantic.json_schema import models_json_schema
 
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
+from app.api.schemas.documents import SHAPE_NAME
+from app.api.schemas.graphs import ComputeRequest, GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
-NAMED_IN_BODIES: tuple[type[BaseModel], ...] = (InlineDataset, PredictRequest)
-"""Shapes that only the description of a body refers to."""
+DESCRIBING: tuple[type[BaseModel], ...] = (GraphDefinition, ComputeRequest, InlineDataset, PredictRequest)
+"""Shapes that only describe, while somebody else reads what they describe."""
 
 FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
 SECURITY_SCHEMES = {
@@ -54,7 +56,7 @@ def _complete(document: dict[str, Any]) -> None:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     _, shapes = models_json_schema(
-        [(shape, "validation") for shape in NAMED_IN_BODIES] + [(Problem, "serialization")], ref_template=REFERENCE
+        [(shape, "validation") for shape in DESCRIBING] + [(Problem, "serialization")], ref_template=REFERENCE
     )
     schemas.update(shapes["$defs"])
     for name in FASTAPI_ERRORS:
@@ -73,3 +75,18 @@ def _complete(document: dict[str, Any]) -> None:
             responses = path[method]["responses"]
             responses.pop("422", None)
             responses["default"] = {"$ref": "#/components/responses/Problem"}
+    _refer_to_shapes(document)
+
+
+def _refer_to_shapes(node: Any) -> None:
+    """Turn the names of shapes, wherever they stand, into references."""
+    if isinstance(node, dict):
+        if SHAPE_NAME in node:
+            reference = REFERENCE.format(model=node.pop(SHAPE_NAME))
+            # Beside a reference, OpenAPI 3.1 allows a description; a title would name another model.
+            node.pop("title", None)
+            node["$ref"] = reference
+        node = list(node.values())
+    if isinstance(node, list):
+        for child in node:
+            _refer_to_shapes(child)

@@ -34,6 +34,12 @@ def scrape_metrics(request: Request) -> Response:
     return Response(generate_latest(request.app.state.registry), media_type=CONTENT_TYPE_LATEST)
 
 
+@routes.get("/openapi.json", include_in_schema=False)
+async def get_contract(request: Request) -> Response:
+    """Return the contract of this interface."""
+    return JsonAnswer(request.app.openapi())
+
+
 @routes.get("/v1/system", response_model=SystemOverview)
 def get_system(system: SystemDep, settings: SettingsDep) -> Response:
     """Return versions, numerics, queue, workers and limits."""

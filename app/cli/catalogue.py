@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 import engine
 
@@ -15,7 +14,8 @@ def ops(name: Annotated[str | None, typer.Argument(help="An op, to see all about
     """List the ops that graphs are made of, or describe one."""
     console = Console(highlight=False)
     if name is None:
-        console.print(_table(engine.op_catalogue()))
+        for entry in engine.op_catalogue():
+            console.print(_line(entry), markup=False, soft_wrap=True)
         return
     try:
         console.print(_description(engine.op_entry(name)), markup=False, soft_wrap=True)
@@ -32,13 +32,8 @@ def openapi() -> None:
     sys.stdout.write("\n")
 
 
-def _table(entries: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for title in ("op", "family", "what it does"):
-        table.add_column(title, no_wrap=title != "what it does", overflow="fold")
-    for entry in entries:
-        table.add_row(_call(entry), entry["family"], entry["doc"].partition("\n")[0])
-    return table
+def _line(entry: dict[str, Any]) -> str:
+    return f"{entry['name']:<24}{entry['family']:<16}{entry['doc'].partition(chr(10))[0]}"
 
 
 def _description(entry: dict[str, Any]) -> str:

@@ -57,10 +57,16 @@ def _run(settings: Settings) -> int:
     except AdjointError as error:
         return _refuse(error.detail)
     except OSError as error:
-        return _refuse(
-            f"cannot listen on {settings.host} port {settings.port} ({error.strerror or error});"
-            " choose another with --port, or 0 for any"
-        )
+        return _refuse(_obstacle(settings, error))
+
+
+def _obstacle(settings: Settings, error: OSError) -> str:
+    why = error.strerror or str(error)
+    if error.filename is not None:  # only files have one: sockets do not
+        return f"cannot use the data directory {settings.data_dir} ({why}: {error.filename}); choose another"
+    return (
+        f"cannot listen on {settings.host} port {settings.port} ({why}); choose another port with --port, or 0 for any"
+    )
 
 
 def _announce(url: str) -> None:

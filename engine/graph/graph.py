@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.backward import pull_back
 from engine.dtypes import INT64, is_float
-from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.modes import tracing
@@ -140,7 +140,7 @@ def apply_node(graph: Graph, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
         made = op(*operands, **attrs)
     except EngineError as error:
         raise _fault(node, "", error) from error
-    except (ArithmeticError, ValueError, IndexError, TypeError) as error:
+    except REFUSALS as error:
         raise _fault(
             node, "", EngineError(f"{op.name} does not accept these inputs ({type(error).__name__})")
         ) from error

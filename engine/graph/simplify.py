@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.errors import REFUSALS, EngineError
 from engine.registry import Op
 from engine.value import Array, Node, Spec, Value
 
@@ -138,9 +139,14 @@ class _Lister:
             return None
         if sum(math.prod(spec.shape) for spec in node.outputs) > FOLD_ELEMENTS:
             return None
-        with np.errstate(all="ignore"):
-            made = node.op.body(*(constants[number] for number in inputs), **node.attrs)
-        results = made if node.op.several else (made,)
+        try:
+            with np.errstate(all="ignore"):
+                made = node.op.body(*(constants[number] for number in inputs), **node.attrs)
+        except (EngineError, *REFUSALS):
+            return None  # the numbers do not suit the op: an error of the run, not of the plan
+        results = [np.asarray(result) for result in (made if node.op.several else (made,))]
+        if any(result.shape != spec.shape for result, spec in zip(results, node.outputs, strict=True)):
+            return None
         return tuple(
             self.constant(np.array(result, dtype=spec.dtype))
             for result, spec in zip(results, node.outputs, strict=True)

@@ -17,13 +17,13 @@ NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 def check_border(shape: Shape, widths: Pairs, mode: Border) -> None:
     """Refuse widths that an axis has not enough elements for."""
-    most = {"constant": "any", "reflect": "extent - 1", "replicate": "any, of an axis that is not empty"}
+    most = {"reflect": "extent - 1", "circular": "extent", "replicate": "none of an empty axis"}
     for axis, (extent, pair) in enumerate(zip(shape, widths, strict=True)):
         room = {"reflect": extent - 1, "circular": extent, "replicate": 0 if extent == 0 else max(pair)}
         if mode != "constant" and max(pair) > max(room[mode], 0):
             raise ShapeError(
-                f"pad: {list(pair)} around axis {axis} of extent {extent} is too wide for mode {mode!r}, which takes at "
-                f"most {most.get(mode, 'extent')}"
+                f"pad: {list(pair)} around axis {axis} of extent {extent} is too wide for mode {mode!r}; "
+                f"at most {most[mode]}"
             )
 
 

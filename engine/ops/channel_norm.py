@@ -8,7 +8,7 @@ from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_rank
 from engine.ops.elementwise import rsqrt
-from engine.ops.norm import standardize, standardize_backward, statistics_dtype
+from engine.ops.normalization import standardize, standardize_backward, statistics_dtype
 from engine.ops.reduce import count, sum
 from engine.ops.shape import broadcast_to, reshape
 from engine.ops.sums import dot_over, sum_over

@@ -9,7 +9,7 @@ import numpy as np
 from engine.dtypes import FLOAT16, FLOAT32, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float, require_integer
-from engine.ops.cast import cast
+from engine.ops.casting import cast
 from engine.ops.class_rows import IGNORE, class_index, softmax_cross_entropy
 from engine.ops.compare import ne, where
 from engine.ops.index import embedding, gather

@@ -6,7 +6,7 @@ from typing import Literal
 
 from engine.attributes import Window
 from engine.errors import AttributeValueError, ShapeError
-from engine.ops.convolution import convolution, convolution_input
+from engine.ops.conv_primitives import convolution, convolution_input
 from engine.ops.shape import pad, reshape, squeeze, unsqueeze
 from engine.ops.windows import Ints, Pairs, covered, per_axis
 from engine.registry import composite

@@ -123,7 +123,8 @@ def arange(
 ) -> Array:
     """The numbers start, start + step, ... before `stop`; int64 when all three are whole, else float32."""
     dtype = dtype or _dtype_for(start, stop, step)
-    wide = np.arange(_steps(start, stop, step), dtype=np.float64 if is_float(dtype) else np.int64) * step + start
+    wide: Array = np.arange(_steps(start, stop, step), dtype=np.float64 if is_float(dtype) else np.int64)
+    wide = wide * step + start
     if out is None:
         return wide.astype(dtype)
     np.copyto(out, wide, casting="unsafe")

@@ -61,7 +61,7 @@ def _diagonal_scatter(x: Value, *, shape: Ints, offset: int, axis0: int, axis1: 
 
 @primitive(
     infer=_diagonal_scatter,
-    samples=[sample((3,), shape=(3, 4)), sample((2, 2), shape=(3, 2, 4), offset=1, axis0=0, axis1=-1)],
+    samples=[sample((3,), shape=(3, 4)), sample((2, 3), shape=(3, 2, 4), offset=1, axis0=0, axis1=-1)],
 )
 def diagonal_scatter(
     x: Array, *, shape: Ints, offset: int = 0, axis0: int = 0, axis1: int = 1, out: Array | None = None
@@ -83,7 +83,7 @@ def _(g: Value, y: Value, x: Value, *, offset: int, axis0: int, axis1: int) -> V
 
 @composite(samples=[sample((2, 3)), sample((2, 3), offset=1), sample((2, 2), offset=-1, axis0=0, axis1=2)])
 def diag_embed(x: Value, *, offset: int = 0, axis0: int = -2, axis1: int = -1) -> Value:
-    """Square matrices on the axes `axis0` and `axis1` of the result, with the last axis of x on a diagonal, 0 elsewhere."""
+    """Square matrices on the axes `axis0` and `axis1` of the result: the last axis of x on a diagonal, 0 elsewhere."""
     if not x.ndim:
         raise ShapeError("diag_embed needs at least one axis")
     first, second = _pair("diag_embed", axis0, axis1, x.ndim + 1)

@@ -8,6 +8,7 @@ The derivatives are summed by Euler and Maclaurin's formula, and reflected for n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -40,7 +41,7 @@ TERMS = 10
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
-def _in_float64(kernel: partial[None], x: Array, out: Array | None) -> Array:
+def _in_float64(kernel: Callable[..., None], x: Array, out: Array | None) -> Array:
     """Run a blockwise kernel in float64, whatever floating dtype x has."""
     if x.dtype == FLOAT64:
         return blockwise(kernel, (x,), out)
@@ -95,7 +96,8 @@ def _lgamma(y: Array, x: Array) -> None:
     result = _lgamma_positive(np.where(negative, -x, x))
     if negative.any():  # gamma(x) gamma(-x) = -pi / (x sin(pi x))
         low = x[negative]
-        reflected = math.log(math.pi) - np.log(np.abs(low * _sin_pi(low))) - result[negative]
+        sine = np.log(np.abs(_sin_pi(low)))
+        reflected = math.log(math.pi) - sine - np.log(-low) - result[negative]
         result[negative] = np.where(np.isneginf(low), np.inf, reflected)
     y[...] = result
 
@@ -103,7 +105,7 @@ def _lgamma(y: Array, x: Array) -> None:
 @primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("gammaln",))
 def lgamma(x: Array, *, out: Array | None = None) -> Array:
     """log(|gamma(x)|), inf at 0 and the negative whole numbers; absolute error about 1e-15 near the zeros."""
-    return _in_float64(partial(_lgamma), x, out)
+    return _in_float64(_lgamma, x, out)
 
 
 @lgamma.vjp
@@ -119,8 +121,9 @@ def _digamma(y: Array, x: Array) -> None:
     series = np.empty_like(z)
     polynomial(series, inverse, (0.0, *(b / (2 * j) for j, b in enumerate(BERNOULLI, 1))))
     result = np.log(top) - 0.5 / top - series
-    for k in range(TERMS):
+    for k in range(TERMS - 1, 0, -1):
         result -= 1 / (z + k)
+    result -= 1 / z
     if low.any():
         fraction = x - np.rint(x)
         result = np.where(low, result - math.pi / np.tan(math.pi * fraction), result)
@@ -131,7 +134,7 @@ def _digamma(y: Array, x: Array) -> None:
 @primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("psi",))
 def digamma(x: Array, *, out: Array | None = None) -> Array:
     """Derivative of lgamma; -inf at 0 (inf at -0.0), NaN at the negative whole numbers."""
-    return _in_float64(partial(_digamma), x, out)
+    return _in_float64(_digamma, x, out)
 
 
 @digamma.vjp
@@ -189,7 +192,7 @@ def _order(x: Value, *, order: int) -> Spec:
                                                      sample(away_from(POLES, 4), order=2)])  # fmt: skip
 def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
     """Derivative of digamma of the given order; 0 is digamma itself, 1 is called trigamma."""
-    kernel = partial(_polygamma, order=order) if order else partial(_digamma)
+    kernel = partial(_polygamma, order=order) if order else _digamma
     return _in_float64(kernel, x, out)
 
 

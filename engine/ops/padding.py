@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.errors import ShapeError
-from engine.ops.borders import Pairs
+from engine.ops.borders import Pairs, check_border
 from engine.ops.reduce import sum
 from engine.ops.shape import flip, pad, slice, slice_scatter
 from engine.registry import composite
@@ -17,7 +17,7 @@ Mode = Literal["reflect", "replicate", "circular"]
 
 @composite(
     samples=[
-        sample((5, 3), widths=((1, 2), (0, 0)), mode="reflect"),
+        sample((6, 3), widths=((1, 2), (0, 0)), mode="reflect"),
         sample((4, 5), widths=((1, 0), (0, 3)), mode="replicate"),
         sample((5,), widths=((1, 2),), mode="circular"),
     ]
@@ -28,6 +28,7 @@ def pad_back(x: Value, *, widths: Pairs, mode: Mode) -> Value:
         raise ShapeError(
             f"pad_back: widths {[list(pair) for pair in widths]} are not those of a pad to {list(x.shape)}"
         )
+    check_border(tuple(e - low - high for e, (low, high) in zip(x.shape, widths, strict=True)), widths, mode)
     for axis, (before, after) in enumerate(widths):
         if before or after:
             x = _folded(x, axis, before, after, mode)
@@ -40,14 +41,16 @@ def _folded(x: Value, axis: int, before: int, after: int, mode: Mode) -> Value:
     inner = slice(x, axis=axis, start=before, stop=before + extent)
     borders = (slice(x, axis=axis, stop=before), slice(x, axis=axis, start=before + extent))
     for border, start in zip(borders, places[mode], strict=True):
-        if not border.shape[axis]:
-            continue
-        if mode == "replicate":
-            border = sum(border, axis=axis, keepdims=True)
-        elif mode == "reflect":
-            border = flip(border, axis=axis)
-        inner = inner + slice_scatter(border, axis=axis, extent=extent, start=start)
+        if border.shape[axis]:
+            inner = inner + slice_scatter(_source(border, axis, mode), axis=axis, extent=extent, start=start)
     return inner
+
+
+def _source(border: Value, axis: int, mode: Mode) -> Value:
+    """Turn what came into a border into what goes back to the elements it was taken from, in their order."""
+    if mode == "replicate":
+        return sum(border, axis=axis, keepdims=True)
+    return flip(border, axis=axis) if mode == "reflect" else border
 
 
 @composite(samples=[sample((2, 4), before=1, after=2)])

@@ -111,7 +111,7 @@ def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
 
 @primitive(infer=_slice_set, promotion="common", aliases=("set",), samples=PARTS)
 def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
-    """x with its part of y's shape at `offset` with `strides`, counted in elements of the flattened x, replaced by y."""
+    """x with y in place of its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)
     _part(out.reshape(-1, copy=False), y.shape, strides, offset)[...] = y
     return out

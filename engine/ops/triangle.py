@@ -65,7 +65,7 @@ def _diag_mask_inf(x: Value, *, n_past: int) -> Spec:
     return _matrices("diag_mask_inf", x)
 
 
-@primitive(infer=_diag_mask_inf, samples=[sample((2, 3), n_past=1), sample((2, 3, 3))])
+@primitive(infer=_diag_mask_inf, samples=[sample((2, 3), n_past=1), sample((2, 3, 3), n_past=0)])
 def diag_mask_inf(x: Array, *, n_past: int = 0, out: Array | None = None) -> Array:
     """x [..., queries, keys] with -inf wherever key > n_past + query: the causal mask of attention scores (ggml)."""
     return _masked(x, _lower(x, n_past), -np.inf, out)

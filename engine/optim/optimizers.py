@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from engine.attributes import attributes_of, bind
 from engine.dtypes import FLOAT64, INT64
 from engine.errors import AttributeValueError, UnknownName, nearest
-from engine.ops.cast import cast
+from engine.ops.casting import cast
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import power, sqrt, square
 from engine.value import Spec, Value

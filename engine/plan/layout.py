@@ -59,7 +59,7 @@ def _view(listing: Listing, instruction: Instruction, source: Layout) -> Layout 
         view = _reshaped(stand_in, listing.specs[instruction.outputs[0]].shape)
     else:
         view = instruction.op.body(stand_in, **instruction.attrs)
-    if view is None:
+    if not isinstance(view, np.ndarray):  # no reshape without a copy, or a number in the place of an array
         return None
     return Layout(source.base, source.offset + _address(view) - _address(stand_in), view.strides)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -50,3 +51,10 @@ def _code(path: Path) -> list[str]:
             lines.append(line.partition("  #")[0])
         quoted ^= quotes % 2 == 1
     return lines
+
+
+def test_every_op_is_reached_by_its_name() -> None:
+    for entry in engine.op_catalogue():
+        for name in (entry["name"], *entry["aliases"]):
+            assert not isinstance(getattr(engine.ops, name, None), ModuleType), f"the family {name} hides the op"
+        assert callable(getattr(engine.ops, entry["name"]))

@@ -6,6 +6,8 @@ from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+SHAPE_NAME = "x-shape"
+
 
 class DescribedBy:
     """Marks an object that is described by `shape` in the OpenAPI document, and read by somebody who checks it better.
@@ -22,10 +24,10 @@ class DescribedBy:
         """Take an object, or an id, as it is."""
         return core_schema.no_info_plain_validator_function(self._check)
 
-    def __get_pydantic_json_schema__(self, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Refer to the shape."""
-        described = handler(self._shape.__pydantic_core_schema__)
-        return {"anyOf": [{"type": "string"}, described]} if self._or_id else described
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Name the shape; whoever completes the OpenAPI document turns the name into a reference."""
+        named = {SHAPE_NAME: self._shape.__name__}
+        return {"anyOf": [{"type": "string"}, named]} if self._or_id else named
 
     def _check(self, value: Any) -> Any:
         if isinstance(value, dict) or (self._or_id and isinstance(value, str)):

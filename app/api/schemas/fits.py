@@ -169,7 +169,7 @@ class Fit(ResourceShape):
     graph: str
     dataset: str
     labels: dict[str, str]
-    request: dict[str, Any]
+    request: dict[str, Any] = Field(title="Request as sent", description="With ids in place of what came inline.")
     links: FitLinks
 
     @classmethod

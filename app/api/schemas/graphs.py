@@ -44,7 +44,7 @@ class GraphReport(ResourceShape):
 
     name: str
     digest: str = Field(description="Equal digests mean equal graphs.")
-    definition: dict[str, Any] = Field(description="The canonical spelling.")
+    definition: dict[str, Any] = Field(title="Canonical spelling", description="The nodes, whatever was sent.")
     parameter_count: int
     node_counts: dict[str, int]
     shapes: dict[str, Any]

@@ -3,6 +3,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,11 +193,35 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workshop(tmp_path: Path, empty_database: Path) -> Iterator[Workshop]:
-    shutil.copy(empty_database, tmp_path)
-    settings = Settings(data_dir=tmp_path, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
+    with opened(tmp_path, empty_database) as shop:
+        yield shop
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a fit of the standard recipe comes to when nothing disturbs it."""
+
+    rows: list[str]
+    arrays: dict[str, bytes]
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Result:
+    with opened(tmp_path_factory.mktemp("undisturbed"), empty_database) as shop:
+        shop.submit()
+        shop.supervisor()
+        shop.until_state("succeeded")
+        assert shop.outcomes() == ["succeeded"]
+        return Result(shop.rows(), shop.arrays())
+
+
+@contextmanager
+def opened(data_dir: Path, empty_database: Path) -> Iterator[Workshop]:
+    shutil.copy(empty_database, data_dir)
+    settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
     definition = engine.parse_graph(GRAPH)
-    with Store.open(tmp_path) as store:
-        shop = Workshop(store, LocalBlobStore(tmp_path), settings, tmp_path / "staging")
+    with Store.open(data_dir) as store:
+        shop = Workshop(store, LocalBlobStore(data_dir), settings, data_dir / "staging")
         with store.begin() as work:
             work.graphs.add(GraphRecord("graph_1", "small", "d" * 64, definition.to_json(), {}, CLOCK.now()))
         shop.dataset("ds_1", some_rows(seed=1, rows=ROWS))

@@ -31,6 +31,12 @@ NO_RULE_NEEDED: dict[str, str] = {
     "bernoulli": "drawn from a key, which has no gradient",
     "one_hot": "made of indices, which have no gradient",
     "accuracy": "counts, and is flat between jumps",
+    "zeros": "a constant",
+    "ones": "a constant",
+    "full": "a constant",
+    "eye": "a constant",
+    "arange": "a constant",
+    "linspace": "a constant",
 }
 """Ops with floating results that may be met in a differentiated graph although they have no rule, and why."""
 

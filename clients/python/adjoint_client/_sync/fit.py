@@ -55,7 +55,8 @@ class FitHandle:
         fit = self.refresh()
         tracker = ProgressTracker(fit.state, fit.step, fit.total_steps)
         for event in self.watch():
-            show(tracker.take(event))
+            if event.kind in ("metric", "state"):
+                show(tracker.take(event))
         self.refresh()
 
     def watch(self, after: int = 0) -> Iterator[Event]:

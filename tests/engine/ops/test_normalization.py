@@ -11,7 +11,7 @@ import pytest
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.modes import training_mode
 from engine.ops.channel_norm import batch_norm
-from engine.ops.norm import layer_norm, rms_norm, standardize
+from engine.ops.normalization import layer_norm, rms_norm, standardize
 from engine.value import Array, Value, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]

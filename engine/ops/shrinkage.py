@@ -1,0 +1,150 @@
+"""Activations with a learnt or a flat part: prelu, celu, xielu, and the shrinkages. The gradients at the kinks are
+PyTorch's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engine.dtypes import is_float
+from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.ops.activation import softplus
+from engine.ops.compare import gt, where
+from engine.ops.elementwise import clamp, exp, expm1, square, tanh
+from engine.ops.reduce import sum_to
+from engine.ops.shape import reshape
+from engine.registry import composite, primitive
+from engine.samples import away_from, normal, sample
+from engine.value import Array, Shape, Spec, Value
+
+KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
+
+
+def _stored(result: Array, x: Array, out: Array | None) -> Array:
+    result = np.asarray(result, dtype=x.dtype)
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def _prelu(x: Value, weight: Value) -> Spec:
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if weight.ndim > 1 or weight.size not in (1, channels):
+        raise ShapeError(
+            f"prelu: weight has shape {list(weight.shape)}, the input {list(x.shape)} has {channels} channels on "
+            f"axis 1: the weight needs one element, or shape [{channels}]"
+        )
+    return x.spec
+
+
+def _spread(weight: Shape, ndim: int) -> Shape:
+    """The shape in which a weight broadcasts over the channels, axis 1 of x."""
+    size = math.prod(weight)
+    return () if size == 1 else (1, size, *(1,) * (ndim - 2))
+
+
+@primitive(
+    infer=_prelu,
+    promotion="float",
+    samples=[
+        sample(away_from((0.0,), 2, 3), normal(3)),
+        sample(away_from((0.0,), 2, 3, 2), normal(3)),
+        sample(away_from((0.0,), 4), normal(1)),
+        sample(away_from((0.0,), 4), normal()),
+    ],
+)
+def prelu(x: Array, weight: Array, *, out: Array | None = None) -> Array:
+    """x where x > 0, else weight x: one learnt slope for everything, or one for each channel (axis 1; He et al. 2015).
+
+    At 0 the gradient by x is the slope.
+    """
+    return _stored(np.where(x > 0, x, weight.reshape(_spread(weight.shape, x.ndim)) * x), x, out)
+
+
+@prelu.vjp
+def _(g: Value, y: Value, x: Value, weight: Value) -> object:
+    shape = _spread(weight.shape, x.ndim)
+    positive = gt(x, 0.0)
+
+    def weights() -> Value:
+        return reshape(sum_to(where(positive, 0.0, g * x), shape=shape), shape=weight.shape)
+
+    return lambda: where(positive, g, g * reshape(weight, shape=shape)), weights
+
+
+def _celu(x: Value, *, alpha: float) -> Spec:
+    if alpha == 0:
+        raise AttributeValueError("celu: alpha must not be 0")
+    return x.spec
+
+
+@primitive(infer=_celu, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
+def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
+    """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
+    return _stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), x, out)
+
+
+@celu.vjp
+def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
+    return g * where(gt(x, 0.0), 1.0, exp(clamp(x, max=0.0) / alpha))
+
+
+@composite(
+    samples=[
+        sample(away_from((0.0,), 2, 3), normal(), normal(1)),
+        sample(away_from((-0.5, 0.0), 4), normal(), normal(), beta=0.3, eps=-0.5),
+    ]
+)
+def xielu(x: Value, alpha_n: Value, alpha_p: Value, *, beta: float = 0.5, eps: float = -1e-6) -> Value:
+    """Expanded integral of elu, with two learnt numbers kept positive by softplus (Huang & Schlag 2024; ggml).
+
+    softplus(alpha_p) x² + beta x where x > 0, else (beta + softplus(alpha_n)) (exp(min(x, eps)) - 1 - x) + beta x.
+    """
+    if not is_float(x.dtype):
+        raise DTypeError(f"xielu needs a floating input, got {x.dtype.name}; cast it to float32")
+    for name, alpha in (("alpha_n", alpha_n), ("alpha_p", alpha_p)):
+        if alpha.size != 1:
+            raise ShapeError(f"xielu: {name} has shape {list(alpha.shape)}: it must hold one element")
+    negative = reshape(softplus(alpha_n), shape=()) + beta
+    positive = reshape(softplus(alpha_p), shape=())
+    curved = where(gt(x, 0.0), positive * square(x), negative * (expm1(clamp(x, max=eps)) - x))
+    return curved + x * beta
+
+
+def _positive_width(x: Value, *, lambd: float) -> Spec:
+    if lambd < 0:
+        raise AttributeValueError(f"lambd {lambd} must not be negative")
+    return x.spec
+
+
+SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0), 4), lambd=1.0)]
+
+
+@primitive(infer=_positive_width, promotion="float", samples=SHRINKABLE)
+def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
+    """x where |x| > lambd, else 0."""
+    return _stored(np.where(np.abs(x) <= lambd, 0, x), x, out)
+
+
+@hardshrink.vjp
+def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
+    return where((x >= -lambd) & (x <= lambd), 0.0, g)
+
+
+@primitive(infer=_positive_width, promotion="float", samples=SHRINKABLE)
+def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
+    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
+    return _stored(x - np.clip(x, -lambd, lambd), x, out)
+
+
+@softshrink.vjp
+def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
+    return where((x >= -lambd) & (x <= lambd), 0.0, g)
+
+
+@composite(samples=[sample((2, 3)), sample(())])
+def tanhshrink(x: Value) -> Value:
+    """x - tanh(x)."""
+    return x - tanh(x)
