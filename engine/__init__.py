@@ -1,6 +1,6 @@
 """The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
 
-from engine import ops
+from engine import ops, tape
 from engine.catalogue import initializer_catalogue, metric_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, write_tensors
@@ -19,13 +19,22 @@ from engine.errors import (
     UnknownName,
 )
 from engine.fit import Fit, Point
+from engine.function import Function, once_differentiable, recompute
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.laboratory import compute
 from engine.layers import layer_catalogue, loss_catalogue
-from engine.modes import enable_grad, no_grad, training_mode
+from engine.modes import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    training_mode,
+)
 from engine.numerics import fingerprint
 from engine.ops.random import seed
 from engine.optim import make_optimizer, optimizer_catalogue, schedule_catalogue
@@ -49,6 +58,7 @@ __all__ = [
     "Finding",
     "Fit",
     "FitEstimate",
+    "Function",
     "GradientError",
     "LimitError",
     "NumpyExecutor",
@@ -62,6 +72,7 @@ __all__ = [
     "Value",
     "check_fit",
     "compute",
+    "detect_anomaly",
     "enable_grad",
     "fingerprint",
     "grad",
@@ -73,7 +84,9 @@ __all__ = [
     "graph_text",
     "hessian",
     "hvp",
+    "inference_mode",
     "initializer_catalogue",
+    "is_grad_enabled",
     "jacobian",
     "jvp",
     "layer_catalogue",
@@ -82,6 +95,7 @@ __all__ = [
     "make_plan",
     "metric_catalogue",
     "no_grad",
+    "once_differentiable",
     "op_catalogue",
     "op_entry",
     "ops",
@@ -91,8 +105,11 @@ __all__ = [
     "read_recipe",
     "read_tensor_document",
     "read_tensors",
+    "recompute",
     "schedule_catalogue",
     "seed",
+    "set_grad_enabled",
+    "tape",
     "tensor",
     "tensor_to_json",
     "training_mode",

@@ -54,3 +54,13 @@ class KeySource:
             self._root = (secrets.randbits(64), secrets.randbits(64))
         self._drawn += 1
         return key_value(*fold(*self._root, self._drawn))
+
+    def state(self) -> tuple[tuple[int, int], int]:
+        """Return where the supply stands, for `restore`."""
+        if self._root is None:
+            self._root = (secrets.randbits(64), secrets.randbits(64))
+        return self._root, self._drawn
+
+    def restore(self, state: tuple[tuple[int, int], int]) -> None:
+        """Go back to where the supply stood."""
+        self._root, self._drawn = state

@@ -18,6 +18,8 @@ class Modes(threading.local):
         self.recording = True
         self.tracing = False
         self.training = True
+        self.inference = False
+        self.anomaly = False
         self.keys = KeySource()
         self.next_key: Callable[[], Value] | None = self.keys.next_key
 
@@ -36,6 +38,32 @@ def no_grad() -> Iterator[None]:
 def enable_grad() -> Iterator[None]:
     """Record operations inside, whatever surrounds."""
     with _set(recording=True):
+        yield
+
+
+@contextmanager
+def set_grad_enabled(flag: bool) -> Iterator[None]:
+    """Record operations inside, or not."""
+    with _set(recording=flag):
+        yield
+
+
+def is_grad_enabled() -> bool:
+    """Tell whether this thread records operations."""
+    return MODES.recording
+
+
+@contextmanager
+def inference_mode() -> Iterator[None]:
+    """Record nothing inside, and make results that can never take part in a backward pass."""
+    with _set(recording=False, inference=True):
+        yield
+
+
+@contextmanager
+def detect_anomaly() -> Iterator[None]:
+    """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
+    with _set(anomaly=True):
         yield
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.backward import reachable
 from engine.checkpoint import Checkpoint
 from engine.dtypes import is_float
 from engine.errors import DataError, DocumentError, Finding, nearest
@@ -15,7 +16,6 @@ from engine.graph.definition import Definition
 from engine.graph.graph import Graph, bind_dims
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
-from engine.graph.simplify import reachable
 from engine.graph.tensors import misfit
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
@@ -123,7 +123,7 @@ def _before_losses(definition: Definition) -> tuple[str, ...]:
 def _needed_inputs(graph: Graph) -> tuple[str, ...]:
     if not graph.outputs:
         raise DataError("the graph has no outputs to predict")
-    leaves = {id(value) for node in reachable(list(graph.outputs.values())) for value in node.inputs or ()}
+    leaves = {id(value) for node in reachable(list(graph.outputs.values())) for value in node.inputs}
     leaves |= {id(value) for value in graph.outputs.values()}
     return tuple(name for name, value in graph.inputs.items() if id(value) in leaves)
 

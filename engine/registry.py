@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeVar, overload
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from engine.attributes import Attribute, attributes_of, bind
 from engine.dtypes import DType, Strength, is_float, result_type, to_float
-from engine.errors import AttributeValueError, EngineError, ShapeError, UnknownName, nearest
+from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError, UnknownName, nearest
 from engine.modes import MODES
 from engine.samples import Sample
 from engine.value import Node, Operand, Spec, Value, as_value
@@ -76,6 +77,7 @@ class Op(Generic[R]):
         self.updates = dict(updates or {})
         self.aliases = tuple(aliases)
         self.rule: Rule | None = None
+        self.composition: Rule | None = None
         self._rule_attrs: tuple[str, ...] = ()
         parameters = inspect.signature(body).parameters.values()
         self.takes_out = any(p.name == "out" for p in parameters)
@@ -110,15 +112,25 @@ class Op(Generic[R]):
         )
         return rule
 
-    def pull(self, node: Node, cotangents: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> tuple[Any, ...]:
-        """Run the backward rule of `node`, an application of this op."""
+    def vjp_through(self, composition: Rule) -> Rule:
+        """Declare, in place of a backward rule, the op itself written in other ops: the walk goes through those.
+
+        `composition(*inputs, **attrs)` gives what the op gives. It serves derivatives too rare for a rule of their own,
+        as the second ones of fused kernels.
+        """
+        self.rule = self.composition = composition
+        return composition
+
+    def pull(
+        self, node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> tuple[Any, ...]:
+        """Run the backward rule of `node`, an application of this op to `inputs` that gave `outputs`."""
         assert self.rule is not None
-        assert node.inputs is not None
         attrs = {name: node.attrs[name] for name in self._rule_attrs}
         if len(outputs) == 1:
-            result = self.rule(cotangents[0], outputs[0], *node.inputs, **attrs)
+            result = self.rule(cotangents[0], outputs[0], *inputs, **attrs)
         else:
-            result = self.rule(cotangents, outputs, *node.inputs, **attrs)
+            result = self.rule(cotangents, tuple(outputs), *inputs, **attrs)
         return result if isinstance(result, tuple) else (result,)
 
     def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,8 +156,11 @@ class Op(Generic[R]):
         while operands and operands[-1] is None:
             operands = operands[:-1]
         if any(operand is None for operand in operands):
-            raise ShapeError(f"{self.name}: an optional input can only be left out together with the ones after it")
-        inputs = tuple(operand if isinstance(operand, Value) else as_value(operand) for operand in operands)  # type: ignore[arg-type]
+            self._check_left_out(operands)
+        inputs: tuple[Value, ...] = tuple(
+            operand if operand is None or isinstance(operand, Value) else as_value(operand)  # type: ignore[misc]
+            for operand in operands
+        )
         if self.random and len(inputs) == len(self.inputs) - 1:
             if MODES.next_key is None:
                 raise EngineError(f"{self.name} needs a random key as its last input, or a seed set by engine.seed()")
@@ -154,6 +169,13 @@ class Op(Generic[R]):
             names = ", ".join(("*" if p.kind is p.VAR_POSITIONAL else "") + p.name for p in self.inputs)
             raise ShapeError(f"{self.name} takes ({names}), got {len(inputs)} input{'s' * (len(inputs) != 1)}")
         return inputs
+
+    def _check_left_out(self, operands: tuple[Operand | None, ...]) -> None:
+        if not self.composite or self.variadic or len(operands) > len(self.inputs):
+            raise ShapeError(f"{self.name}: an optional input can only be left out together with the ones after it")
+        for operand, parameter in zip(operands, self.inputs, strict=False):
+            if operand is None and parameter.default is parameter.empty:
+                raise ShapeError(f"{self.name} needs its input {parameter.name!r}, which is null")
 
     def _promote(self, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
         rest = inputs[self.promote_from :]
@@ -175,6 +197,8 @@ class Op(Generic[R]):
         node = None
         if results is None or needs_grad:
             node = Node(self, inputs, attrs, specs, results, needs_grad)
+            if results is not None:
+                _note(node, inputs)
         datas = (None,) * len(specs) if results is None else results
         values = tuple(
             Value(
@@ -182,6 +206,8 @@ class Op(Generic[R]):
             )
             for index, (spec, data) in enumerate(zip(specs, datas, strict=True))
         )
+        if results is not None and (self.view or MODES.inference):
+            _mark(self, inputs, values)
         return values if self.several else values[0]
 
 
@@ -203,6 +229,30 @@ def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callabl
 def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
     """Declare an op written in other ops: its body gets and returns Values (options: samples, random, aliases)."""
     return lambda body: _register(Op(body, infer=None, **options))
+
+
+def _note(node: Node, inputs: tuple[Value, ...]) -> None:
+    """Note in a node of the tape what its backward rule will have to check or tell."""
+    if any(v.counter is not None for v in inputs):
+        node.versions = tuple(v.version for v in inputs)
+    if any(v.inference for v in inputs):
+        raise GradientError(
+            f"{node.op.name}: a value made in inference mode cannot be saved for backward; copy() it outside that mode"
+        )
+    if MODES.anomaly:
+        node.origin = "".join(traceback.format_stack(limit=8)[:-3])
+
+
+def _mark(op: Op[Any], inputs: tuple[Value, ...], values: tuple[Value, ...]) -> None:
+    """Mark results that share memory with an input, and those that may never be recorded."""
+    for value in values:
+        value.inference = MODES.inference
+    if op.view and np.may_share_memory(inputs[0].data, values[0].data):
+        values[0].counter = inputs[0].shared_counter()
+        values[0].counter.viewed = True
+        if values[0].node is not None:
+            values[0].node.counters = {0: (values[0].counter, values[0].counter.version)}
+        values[0].inference = values[0].inference or inputs[0].inference
 
 
 def lookup(name: str) -> Op[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,13 +26,33 @@ class Spec(NamedTuple):
     dtype: DType
 
 
+class Counter:
+    """How often the memory of a value was written in place; shared by all values on that memory."""
+
+    __slots__ = ("version", "viewed")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.viewed = False
+
+
 class Node:
     """One application of an op: its inputs and attributes, numbered in order of creation.
 
     A node of the tape keeps its result arrays, so that a rule can use an output nobody else kept.
+
+    Attributes:
+        versions: the version of each input when the node was made, or None when all were 0.
+        counters: by output, its counter and the version that the node's rule expects.
+        hooks: by output, functions that see (and may replace) its cotangent.
+        origin: where it was recorded, when anomalies are to be explained.
+        freed: whether a backward pass has dropped the arrays.
     """
 
-    __slots__ = ("attrs", "inputs", "needs_grad", "op", "outputs", "results", "seq")
+    __slots__ = (
+        "attrs", "counters", "freed", "hooks", "inputs", "needs_grad", "op", "origin", "outputs", "results", "seq",
+        "versions",
+    )  # fmt: skip
     _numbers = itertools.count()
 
     def __init__(
@@ -46,10 +66,15 @@ class Node:
     ) -> None:
         self.needs_grad = needs_grad
         self.op = op
-        self.inputs: tuple[Value, ...] | None = inputs
+        self.inputs = inputs
         self.attrs = attrs
         self.outputs = outputs
         self.results = results
+        self.versions: tuple[int, ...] | None = None
+        self.counters: dict[int, tuple[Counter, int]] | None = None
+        self.hooks: dict[int, list[Hook]] | None = None
+        self.origin: str | None = None
+        self.freed = False
         self.seq = next(Node._numbers)
 
     def output(self, index: int) -> Value:
@@ -59,9 +84,15 @@ class Node:
         return Value(shape, dtype, data, node=self, index=index, requires_grad=self.needs_grad and is_float(dtype))
 
     def release(self) -> None:
-        """Drop inputs and arrays after a backward pass that does not keep the tape."""
-        self.inputs = None
+        """Drop the arrays after a backward pass that does not keep the tape; the links between nodes stay."""
+        self.freed = True
         self.results = None
+        self.inputs = tuple(
+            v
+            if v.node is None and v.requires_grad
+            else Value(v.shape, v.dtype, None, node=v.node, index=v.index, requires_grad=v.requires_grad)
+            for v in self.inputs
+        )
 
 
 class Value:
@@ -70,7 +101,10 @@ class Value:
     `node` and `index` say which output of which op application it is; a leaf has no node.
     """
 
-    __slots__ = ("__weakref__", "data", "dtype", "grad", "index", "name", "node", "requires_grad", "shape", "weak")
+    __slots__ = (
+        "__weakref__", "after", "counter", "data", "dtype", "grad", "hooks", "index", "inference", "name", "node",
+        "requires_grad", "shape", "weak",
+    )  # fmt: skip
     __array_ufunc__ = None  # NumPy must not take over `array * value` inside a backward rule
     __hash__ = object.__hash__
 
@@ -95,6 +129,10 @@ class Value:
         self.grad: Value | None = None
         self.name = name
         self.weak = weak
+        self.counter: Counter | None = None
+        self.hooks: list[Hook] | None = None
+        self.after: list[Callable[[Value], object]] | None = None
+        self.inference = False
 
     @property
     def ndim(self) -> int:
@@ -138,9 +176,30 @@ class Value:
             raise ShapeError(f"item() needs exactly one element; the value has shape {list(self.shape)}")
         return self.numpy().item()  # type: ignore[no-any-return]
 
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no op made it, or none that matters for gradients."""
+        return self.node is None or not self.node.needs_grad
+
+    @property
+    def version(self) -> int:
+        """How often its memory was written in place."""
+        return 0 if self.counter is None else self.counter.version
+
+    def shared_counter(self) -> Counter:
+        """Return the counter of its memory, to be shared with another value on the same memory."""
+        if self.counter is None:
+            self.counter = Counter()
+            if self.node is not None:
+                self.node.counters = {**(self.node.counters or {}), self.index: (self.counter, 0)}
+        return self.counter
+
     def detach(self) -> Value:
-        """Return the same data without history."""
-        return Value(self.shape, self.dtype, self.data, name=self.name)
+        """Return the same data without history: writing to it in place writes to this value too."""
+        detached = Value(self.shape, self.dtype, self.data, name=self.name)
+        detached.counter = self.shared_counter()
+        detached.inference = self.inference
+        return detached
 
     def __len__(self) -> int:
         if not self.shape:
@@ -187,6 +246,7 @@ class Value:
         def __getattr__(self, name: str) -> Any: ...
 
 
+Hook = Callable[[Value], Value | None]
 Operand = Value | Array | float | int | bool | list[Any]
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine.backward import reachable
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
-from engine.graph.simplify import reachable
 from engine.value import Value
 
 COLOURS = {
@@ -122,7 +122,7 @@ def _computed(values: list[Value], kind: str, names: _Names, shown: set[object])
         if node in shown:
             continue
         shown.add(node)
-        inputs = tuple(names.of(value) for value in node.inputs or ())
+        inputs = tuple(names.of(value) for value in node.inputs)
         for index, spec in enumerate(node.outputs):
             value = node.output(index)
             yield Line(

@@ -6,12 +6,13 @@ Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from engine.backward import reachable
 from engine.errors import REFUSALS, EngineError
 from engine.registry import Op
 from engine.value import Array, Node, Spec, Value
@@ -71,18 +72,6 @@ def simplify(
     return _without_dead(lister.listing)
 
 
-def reachable(values: Sequence[Value]) -> list[Node]:
-    """Return the nodes that `values` depend on, in order of creation."""
-    found: set[Node] = set()
-    waiting = [value.node for value in values if value.node is not None]
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(value.node for value in node.inputs or () if value.node is not None)
-    return sorted(found, key=lambda node: node.seq)
-
-
 class _Lister:
     def __init__(self) -> None:
         self.listing = Listing()
@@ -117,7 +106,6 @@ class _Lister:
         return self.known[key][0]
 
     def add(self, node: Node) -> None:
-        assert node.inputs is not None
         inputs = tuple(self.number(value) for value in node.inputs)
         key = (node.op.name, inputs, _frozen(node.attrs))
         outputs = self.known.get(key) or self._alias(node, inputs) or self._folded(node, inputs)

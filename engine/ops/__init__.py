@@ -4,7 +4,11 @@ from typing import Any
 
 from engine.ops import (
     activation,
+    advanced_index,
+    arithmetic,
     arrangement,
+    bessel,
+    bits,
     casting,
     channel_norm,
     class_rows,
@@ -16,23 +20,40 @@ from engine.ops import (
     diagonals,
     elementwise,
     error_function,
+    gamma,
     gated,
+    hyperbolic,
     index,
+    lengths,
+    limits,
     linalg,
+    linear_units,
+    logarithm,
     loss,
     normalization,
+    order,
     padding,
+    placing,
     pool,
     pooling,
     probability,
+    quantile,
     random,
     reduce,
+    rounding,
+    scan,
+    scatter,
+    search,
+    selection,
     shape,
+    shrinkage,
     sliding,
     strided,
+    summary,
     tiling,
     triangle,
 )
+from engine.ops.in_place import bind_in_place
 from engine.ops.methods import bind_methods
 from engine.registry import OPS
 
@@ -51,6 +72,10 @@ FAMILIES = (
     strided,
     sliding,
     index,
+    advanced_index,
+    scatter,
+    placing,
+    selection,
     linalg,
     conv_primitives,
     conv,
@@ -66,9 +91,26 @@ FAMILIES = (
     loss,
     class_rows,
     classification,
+    rounding,
+    limits,
+    arithmetic,
+    hyperbolic,
+    logarithm,
+    bits,
+    gamma,
+    quantile,
+    bessel,
+    shrinkage,
+    linear_units,
+    lengths,
+    summary,
+    scan,
+    order,
+    search,
 )
 
 bind_methods()
+bind_in_place()
 
 
 def __getattr__(name: str) -> Any:

@@ -56,7 +56,8 @@ def _sin_pi(x: Array) -> Array:
     """sin(pi x), exactly 0 at whole numbers."""
     whole = np.rint(x)
     sine = np.sin(math.pi * (x - whole))
-    return np.where(whole % 2 == 0, sine, -sine)
+    result: Array = np.where(whole % 2 == 0, sine, -sine)
+    return result
 
 
 def _lgamma_small(x: Array) -> Array:
@@ -74,13 +75,17 @@ def _lgamma_small(x: Array) -> Array:
     p, q = np.empty_like(x), np.empty_like(x)
     polynomial(p, rest, CENTRE_P)
     polynomial(q, rest, CENTRE_Q)
-    return np.log(factor) + rest * (p / q)
+    p /= q
+    p *= rest
+    p += np.log(factor)
+    return p
 
 
 def _lgamma_large(x: Array) -> Array:
     series = np.empty_like(x)
     polynomial(series, 1 / (x * x), STIRLING)
-    return (x - 0.5) * (np.log(x) - 1) + (HALF_LOG_2_PI - 0.5) + series / x
+    result: Array = (x - 0.5) * (np.log(x) - 1) + (HALF_LOG_2_PI - 0.5) + series / x
+    return result
 
 
 def _lgamma_positive(x: Array) -> Array:
@@ -188,8 +193,11 @@ def _order(x: Value, *, order: int) -> Spec:
     return x.spec
 
 
-@primitive(infer=_order, promotion="float", samples=[sample(positive(3), order=0), sample(positive(3), order=1),
-                                                     sample(away_from(POLES, 4), order=2)])  # fmt: skip
+@primitive(
+    infer=_order,
+    promotion="float",
+    samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
+)
 def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
     """Derivative of digamma of the given order; 0 is digamma itself, 1 is called trigamma."""
     kernel = partial(_polygamma, order=order) if order else _digamma

@@ -67,9 +67,7 @@ def clamp_tensor(x: Value, low: Value, high: Value) -> Value:
     return clamp_max(clamp_min(x, low), high)
 
 
-@primitive(
-    infer=same, promotion="float", samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)]
-)
+@primitive(infer=same, promotion="float", samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
     """x where x > threshold (or is NaN), else `value`."""
     return _kept(~(x <= threshold), x, value, out)

@@ -306,14 +306,6 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
     return spread(g, x, axis, keepdims) * exp(x - spread(y, x, axis, keepdims))
 
 
-@composite(samples=[sample((2, 3)), sample((2, 3), axis=1), sample((2, 3), axis=0, keepdims=True)])
-def norm(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
-    """Euclidean length over `axis`; the gradient at the origin is 0."""
-    total = sum(square(x), axis=axis, keepdims=keepdims)
-    zero = eq(total, 0.0)
-    return where(zero, 0.0, sqrt(where(zero, 1.0, total)))
-
-
 def check_nonempty(op: str, x: Value) -> None:
     """Refuse a value without elements."""
     if x.size == 0:

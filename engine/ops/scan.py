@@ -5,6 +5,7 @@ Narrower floats accumulate in float64, as PyTorch does on a CPU.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from engine.dtypes import FLOAT64, INT64, is_float
 from engine.errors import ShapeError
 from engine.infer import normalize_axis, require_float
+from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.index import gather
 from engine.ops.shape import concat, flip, reshape, slice
@@ -36,7 +38,7 @@ def _accumulated(ufunc: np.ufunc, x: Array, axis: int, out: Array | None) -> Arr
     narrow = x.dtype if is_float(x.dtype) else INT64
     run = np.atleast_1d(x)
     if narrow == wide and out is not None and x.ndim:
-        return ufunc.accumulate(run, axis=axis, dtype=wide, out=out)  # type: ignore[no-any-return]
+        return ufunc.accumulate(run, axis=axis, dtype=wide, out=out)
     result = ufunc.accumulate(run, axis=axis, dtype=wide).reshape(x.shape).astype(narrow, copy=False)
     if out is None:
         return np.asarray(result)
@@ -55,7 +57,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     """x moved one place along the axis, `first` coming in and the last element falling out."""
     place = normalize_axis(axis, x.ndim)
     if not x.ndim or not x.shape[place]:
-        return x * 0.0 + first
+        return where(False, x, first)
     shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
     edge = Value(shape, x.dtype, np.full(shape, first, x.dtype))
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
@@ -97,7 +99,7 @@ def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
         span = 1
         while span < steps:
             total[span:] += factor[span:] * total[:-span]
-            factor[span:] *= factor[:-span].copy()
+            factor[span:] *= factor[:-span]
             span *= 2
     return np.moveaxis(total, 0, axis).astype(b.dtype, copy=False)
 
@@ -137,7 +139,7 @@ def logcumsumexp(x: Array, *, axis: int = -1, out: Array | None = None) -> Array
 @logcumsumexp.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     # Sum over k >= t of g[k] exp(x[t] - y[k]), by factors exp(y[t] - y[t + 1]) <= 1.
-    return exp(x - y) * _decayed(g, exp(_shifted(y, axis, 0.0) - y), axis)
+    return exp(x - y) * _decayed(g, exp(_shifted(y, axis, -math.inf) - y), axis)
 
 
 def _places(x: Value, *, axis: int) -> Spec:

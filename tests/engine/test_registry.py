@@ -78,8 +78,11 @@ def test_the_number_of_inputs_is_checked(name: str, count: int, message: str) ->
 def test_an_optional_input_may_be_left_out_or_none() -> None:
     x, weight = np.ones((2, 3)), np.ones((4, 3))
     assert OPS["linear"](x, weight, None).shape == OPS["linear"](x, weight).shape == (2, 4)
-    with pytest.raises(ShapeError, match="only be left out together with the ones after it"):
+    assert OPS["layer_norm"](x, None, np.ones(3)).shape == (2, 3)
+    with pytest.raises(ShapeError, match="linear needs its input 'weight', which is null"):
         OPS["linear"](x, None, np.ones(4))
+    with pytest.raises(ShapeError, match="only be left out together with the ones after it"):
+        OPS["add"](None, x)
 
 
 def test_nothing_is_recorded_without_a_gradient() -> None:

@@ -66,9 +66,12 @@ def decode(content: bytes) -> Tensors:
     """
     try:
         (length,) = _LENGTH.unpack_from(content)
-        header = json.loads(content[_LENGTH.size : _LENGTH.size + length])
+        begin = _LENGTH.size + length
+        if begin > len(content):
+            raise ValueError("the header is cut off")
+        header = json.loads(content[_LENGTH.size : begin])
         metadata = header.pop(_METADATA, {})
-        data = memoryview(content)[_LENGTH.size + length :]
+        data = memoryview(content)[begin:]
         return Tensors({name: _array(data, **entry) for name, entry in header.items()}, metadata)
     except (struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DownloadDamaged(f"the bytes are not a safetensors file ({error})") from error

@@ -69,7 +69,9 @@ class Workshop:
         with self.changed:
             self.changed.notify_all()
 
-    def supervisor(self, runner: Runner | None = None, backoff: Sequence[float] = (0.0,), **settings: Any) -> Supervisor:
+    def supervisor(
+        self, runner: Runner | None = None, backoff: Sequence[float] = (0.0,), **settings: Any
+    ) -> Supervisor:
         """Start one; it is drained when the test ends."""
         chosen = self.settings.model_copy(update=settings)
         sweeper = BlobSweeper(self.store, self.blobs)
@@ -137,7 +139,8 @@ class Workshop:
         return fit
 
     def until_rows(self, count: int, fit_id: str = "fit_1") -> None:
-        self.until(lambda: self.last_row(fit_id) >= count)
+        self.until(lambda: self.last_row(fit_id) >= count or self.fit(fit_id).terminal)
+        assert self.last_row(fit_id) >= count, self.fit(fit_id).error
 
     def last_row(self, fit_id: str = "fit_1") -> int:
         with self.store.begin() as work:

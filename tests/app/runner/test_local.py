@@ -197,9 +197,7 @@ def test_a_process_leaves_the_machine_usable_and_computes_with_one_thread(
     assert process.num_threads() == 2
 
 
-def test_a_worker_does_not_see_the_settings_of_the_server(
-    assign: Assign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_does_not_see_the_settings_of_the_server(assign: Assign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADJOINT_API_KEY", "secret")
     runner = LocalRunner(SystemClock())
     listener = Listener(runner)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from sqlalchemy import text
 
 import engine
 
@@ -141,8 +140,8 @@ def test_a_row_that_comes_out_differently_fails_the_fit(workshop: Workshop) -> N
     os.kill(pid_of(workshop), signal.SIGKILL)
     workshop.until_state("interrupted")
     with workshop.store.begin():
-        workshop.store._database.connection.execute(
-            text("UPDATE events SET body = replace(body, '\"loss\":', '\"loss\":1') WHERE metric_seq = 5")
+        workshop.store._database.connection.exec_driver_sql(
+            "UPDATE events SET body = replace(body, '\"loss\":', '\"loss\":1') WHERE metric_seq = 5"
         )
     fit = workshop.until_state("failed")
     assert fit.error is not None
@@ -166,7 +165,8 @@ def test_a_fit_of_what_cannot_be_computed_fails_with_the_engines_words(workshop:
     workshop.supervisor()
     fit = workshop.until_state("failed")
     assert fit.error is not None
-    assert fit.error["code"] == "shape_mismatch"
+    assert fit.error["code"] == "document_invalid"
+    assert "'x'" in fit.error["detail"]
     assert str(workshop.settings.data_dir) not in fit.error["detail"]
 
 
@@ -230,5 +230,3 @@ def assert_all_readable(descriptors: list[int], seconds: float) -> None:
         for descriptor in ready:
             waiting.remove(descriptor)
             os.close(descriptor)
-
-

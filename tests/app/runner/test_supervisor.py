@@ -104,9 +104,7 @@ def test_a_cancelled_fit_is_asked_to_stop_and_given_time(workshop: Workshop, run
     assert workshop.last_row() == 2
 
 
-def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(
-    workshop: Workshop, runner: MemoryRunner
-) -> None:
+def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:
     handle = begin(workshop, runner)
     workshop.supervisors[0].cancel("fit_1")
     workshop.until_state("cancelling")

@@ -123,7 +123,7 @@ def test_indexing_follows_numpy(index: Any) -> None:
         (2, "index 2 is out of range for axis 0 of extent 2"),
         ((0, 0, -5), "index -5 is out of range"),
         ((0, 0, 0, 0), "too many indices: 4 for 3 axes"),
-        (1.5, "an index is an integer, a slice, None or ..., not float"),
+        (1.5, "an index is an integer, a slice, None, ..., an integer array or a mask, not float"),
         (True, "not bool"),
         (slice(None, None, -1), "slice step -1 must be at least 1"),
     ],

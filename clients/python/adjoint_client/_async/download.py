@@ -12,7 +12,6 @@ from adjoint_client.errors import DownloadDamaged
 
 Target = BufferedRandom | BytesIO
 
-_BLOCK_BYTES = 1 << 20
 _FRUITLESS_ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.1
 
@@ -60,5 +59,5 @@ async def _continue(transport: AsyncTransport, remote: Remote, target: Target) -
         if begin and response.status_code != httpx.codes.PARTIAL_CONTENT:
             target.seek(0)
             target.truncate()
-        async for block in response.aiter_bytes(_BLOCK_BYTES):
+        async for block in response.aiter_bytes():
             target.write(block)

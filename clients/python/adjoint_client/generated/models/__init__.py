@@ -11,24 +11,16 @@ from .checkpoint_list import CheckpointList
 from .checkpoint_metrics import CheckpointMetrics
 from .checkpoint_nonfinite import CheckpointNonfinite
 from .clip_choice import ClipChoice
-from .compute_graph_request import ComputeGraphRequest
-from .compute_graph_request_buffers_type_0 import ComputeGraphRequestBuffersType0
-from .compute_graph_request_inputs_type_0 import ComputeGraphRequestInputsType0
-from .compute_graph_request_parameters_type_0 import ComputeGraphRequestParametersType0
+from .compute_request import ComputeRequest
+from .compute_request_buffers_type_0 import ComputeRequestBuffersType0
+from .compute_request_inputs_type_0 import ComputeRequestInputsType0
+from .compute_request_parameters_type_0 import ComputeRequestParametersType0
 from .compute_result import ComputeResult
 from .compute_result_gradients_type_0 import ComputeResultGradientsType0
 from .compute_result_losses import ComputeResultLosses
 from .compute_result_nonfinite import ComputeResultNonfinite
 from .compute_result_outputs_type_0 import ComputeResultOutputsType0
 from .create_dataset_format_type_0 import CreateDatasetFormatType0
-from .create_graph_definition import CreateGraphDefinition
-from .create_graph_definition_buffers_type_0 import CreateGraphDefinitionBuffersType0
-from .create_graph_definition_constants_type_0 import CreateGraphDefinitionConstantsType0
-from .create_graph_definition_inputs import CreateGraphDefinitionInputs
-from .create_graph_definition_layers_type_0_item import CreateGraphDefinitionLayersType0Item
-from .create_graph_definition_loss_type_0 import CreateGraphDefinitionLossType0
-from .create_graph_definition_nodes_type_0_item import CreateGraphDefinitionNodesType0Item
-from .create_graph_definition_parameters_type_0 import CreateGraphDefinitionParametersType0
 from .dataset import Dataset
 from .dataset_column import DatasetColumn
 from .dataset_list import DatasetList
@@ -47,25 +39,23 @@ from .fit_links import FitLinks
 from .fit_list import FitList
 from .fit_nonfinite import FitNonfinite
 from .fit_request import FitRequest
-from .fit_request_as_given import FitRequestAsGiven
+from .fit_request_as_sent import FitRequestAsSent
 from .fit_request_feeds_type_0 import FitRequestFeedsType0
-from .fit_request_graph_definition import FitRequestGraphDefinition
-from .fit_request_graph_definition_buffers_type_0 import FitRequestGraphDefinitionBuffersType0
-from .fit_request_graph_definition_constants_type_0 import FitRequestGraphDefinitionConstantsType0
-from .fit_request_graph_definition_inputs import FitRequestGraphDefinitionInputs
-from .fit_request_graph_definition_layers_type_0_item import FitRequestGraphDefinitionLayersType0Item
-from .fit_request_graph_definition_loss_type_0 import FitRequestGraphDefinitionLossType0
-from .fit_request_graph_definition_nodes_type_0_item import FitRequestGraphDefinitionNodesType0Item
-from .fit_request_graph_definition_parameters_type_0 import FitRequestGraphDefinitionParametersType0
-from .fit_request_inline_dataset import FitRequestInlineDataset
-from .fit_request_inline_dataset_columns import FitRequestInlineDatasetColumns
 from .fit_request_labels_type_0 import FitRequestLabelsType0
 from .fit_request_precision_type_0 import FitRequestPrecisionType0
 from .fit_state import FitState
 from .get_fit_until import GetFitUntil
 from .get_parameter_format_type_0 import GetParameterFormatType0
 from .graph import Graph
+from .graph_canonical_spelling import GraphCanonicalSpelling
 from .graph_definition import GraphDefinition
+from .graph_definition_buffers_type_0 import GraphDefinitionBuffersType0
+from .graph_definition_constants_type_0 import GraphDefinitionConstantsType0
+from .graph_definition_inputs import GraphDefinitionInputs
+from .graph_definition_layers_type_0_item import GraphDefinitionLayersType0Item
+from .graph_definition_loss_type_0 import GraphDefinitionLossType0
+from .graph_definition_nodes_type_0_item import GraphDefinitionNodesType0Item
+from .graph_definition_parameters_type_0 import GraphDefinitionParametersType0
 from .graph_finding import GraphFinding
 from .graph_list import GraphList
 from .graph_memory import GraphMemory
@@ -76,7 +66,7 @@ from .graph_plan import GraphPlan
 from .graph_plan_buffers_item import GraphPlanBuffersItem
 from .graph_plan_steps_item import GraphPlanStepsItem
 from .graph_report import GraphReport
-from .graph_report_definition import GraphReportDefinition
+from .graph_report_canonical_spelling import GraphReportCanonicalSpelling
 from .graph_report_memory import GraphReportMemory
 from .graph_report_node_counts import GraphReportNodeCounts
 from .graph_report_shapes import GraphReportShapes
@@ -120,14 +110,6 @@ from .system_overview import SystemOverview
 from .system_overview_fingerprint import SystemOverviewFingerprint
 from .tensor import Tensor
 from .tensor_nonfinite import TensorNonfinite
-from .validate_graph_definition import ValidateGraphDefinition
-from .validate_graph_definition_buffers_type_0 import ValidateGraphDefinitionBuffersType0
-from .validate_graph_definition_constants_type_0 import ValidateGraphDefinitionConstantsType0
-from .validate_graph_definition_inputs import ValidateGraphDefinitionInputs
-from .validate_graph_definition_layers_type_0_item import ValidateGraphDefinitionLayersType0Item
-from .validate_graph_definition_loss_type_0 import ValidateGraphDefinitionLossType0
-from .validate_graph_definition_nodes_type_0_item import ValidateGraphDefinitionNodesType0Item
-from .validate_graph_definition_parameters_type_0 import ValidateGraphDefinitionParametersType0
 from .validation_choice import ValidationChoice
 from .worker import Worker
 
@@ -143,24 +125,16 @@ __all__ = (
     "CheckpointMetrics",
     "CheckpointNonfinite",
     "ClipChoice",
-    "ComputeGraphRequest",
-    "ComputeGraphRequestBuffersType0",
-    "ComputeGraphRequestInputsType0",
-    "ComputeGraphRequestParametersType0",
+    "ComputeRequest",
+    "ComputeRequestBuffersType0",
+    "ComputeRequestInputsType0",
+    "ComputeRequestParametersType0",
     "ComputeResult",
     "ComputeResultGradientsType0",
     "ComputeResultLosses",
     "ComputeResultNonfinite",
     "ComputeResultOutputsType0",
     "CreateDatasetFormatType0",
-    "CreateGraphDefinition",
-    "CreateGraphDefinitionBuffersType0",
-    "CreateGraphDefinitionConstantsType0",
-    "CreateGraphDefinitionInputs",
-    "CreateGraphDefinitionLayersType0Item",
-    "CreateGraphDefinitionLossType0",
-    "CreateGraphDefinitionNodesType0Item",
-    "CreateGraphDefinitionParametersType0",
     "Dataset",
     "DatasetColumn",
     "DatasetList",
@@ -179,25 +153,23 @@ __all__ = (
     "FitList",
     "FitNonfinite",
     "FitRequest",
-    "FitRequestAsGiven",
+    "FitRequestAsSent",
     "FitRequestFeedsType0",
-    "FitRequestGraphDefinition",
-    "FitRequestGraphDefinitionBuffersType0",
-    "FitRequestGraphDefinitionConstantsType0",
-    "FitRequestGraphDefinitionInputs",
-    "FitRequestGraphDefinitionLayersType0Item",
-    "FitRequestGraphDefinitionLossType0",
-    "FitRequestGraphDefinitionNodesType0Item",
-    "FitRequestGraphDefinitionParametersType0",
-    "FitRequestInlineDataset",
-    "FitRequestInlineDatasetColumns",
     "FitRequestLabelsType0",
     "FitRequestPrecisionType0",
     "FitState",
     "GetFitUntil",
     "GetParameterFormatType0",
     "Graph",
+    "GraphCanonicalSpelling",
     "GraphDefinition",
+    "GraphDefinitionBuffersType0",
+    "GraphDefinitionConstantsType0",
+    "GraphDefinitionInputs",
+    "GraphDefinitionLayersType0Item",
+    "GraphDefinitionLossType0",
+    "GraphDefinitionNodesType0Item",
+    "GraphDefinitionParametersType0",
     "GraphFinding",
     "GraphList",
     "GraphMemory",
@@ -208,7 +180,7 @@ __all__ = (
     "GraphPlanBuffersItem",
     "GraphPlanStepsItem",
     "GraphReport",
-    "GraphReportDefinition",
+    "GraphReportCanonicalSpelling",
     "GraphReportMemory",
     "GraphReportNodeCounts",
     "GraphReportShapes",
@@ -252,14 +224,6 @@ __all__ = (
     "SystemOverviewFingerprint",
     "Tensor",
     "TensorNonfinite",
-    "ValidateGraphDefinition",
-    "ValidateGraphDefinitionBuffersType0",
-    "ValidateGraphDefinitionConstantsType0",
-    "ValidateGraphDefinitionInputs",
-    "ValidateGraphDefinitionLayersType0Item",
-    "ValidateGraphDefinitionLossType0",
-    "ValidateGraphDefinitionNodesType0Item",
-    "ValidateGraphDefinitionParametersType0",
     "ValidationChoice",
     "Worker",
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..models.fit_latest import FitLatest
     from ..models.fit_links import FitLinks
     from ..models.fit_nonfinite import FitNonfinite
-    from ..models.fit_request_as_given import FitRequestAsGiven
+    from ..models.fit_request_as_sent import FitRequestAsSent
 
 
 T = TypeVar("T", bound="Fit")
@@ -48,7 +48,8 @@ class Fit:
     """ Values of latest that are not finite: nan, inf or -inf. """
     phase: str
     progress: float
-    request: FitRequestAsGiven
+    request: FitRequestAsSent
+    """ With ids in place of what came inline. """
     started_at: datetime.datetime | None
     state: FitState
     """ Where a fit is in its life. The -ing states last while a process may still write for it. """
@@ -176,7 +177,7 @@ class Fit:
         from ..models.fit_latest import FitLatest  # noqa: PLC0415
         from ..models.fit_links import FitLinks  # noqa: PLC0415
         from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
-        from ..models.fit_request_as_given import FitRequestAsGiven  # noqa: PLC0415
+        from ..models.fit_request_as_sent import FitRequestAsSent  # noqa: PLC0415
 
         d = dict(src_dict)
         attempt = d.pop("attempt")
@@ -264,7 +265,7 @@ class Fit:
 
         progress = d.pop("progress")
 
-        request = FitRequestAsGiven.from_dict(d.pop("request"))
+        request = FitRequestAsSent.from_dict(d.pop("request"))
 
         def _parse_started_at(data: object) -> datetime.datetime | None:
             if data is None:

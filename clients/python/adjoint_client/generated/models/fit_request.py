@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from ..models.checkpoint_choice import CheckpointChoice
     from ..models.clip_choice import ClipChoice
     from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0
-    from ..models.fit_request_graph_definition import FitRequestGraphDefinition
-    from ..models.fit_request_inline_dataset import FitRequestInlineDataset
     from ..models.fit_request_labels_type_0 import FitRequestLabelsType0
+    from ..models.graph_definition import GraphDefinition
+    from ..models.inline_dataset import InlineDataset
     from ..models.optimizer_choice import OptimizerChoice
     from ..models.record_choice import RecordChoice
     from ..models.resources_choice import ResourcesChoice
@@ -29,8 +29,8 @@ T = TypeVar("T", bound="FitRequest")
 class FitRequest:
     """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
 
-    dataset: FitRequestInlineDataset | str
-    graph: FitRequestGraphDefinition | str
+    dataset: InlineDataset | str
+    graph: GraphDefinition | str
     batch_size: int | None | Unset = UNSET
     checkpoint: CheckpointChoice | None | Unset = UNSET
     clip: ClipChoice | None | Unset = UNSET
@@ -54,9 +54,9 @@ class FitRequest:
         from ..models.checkpoint_choice import CheckpointChoice  # noqa: PLC0415
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
-        from ..models.fit_request_graph_definition import FitRequestGraphDefinition  # noqa: PLC0415
-        from ..models.fit_request_inline_dataset import FitRequestInlineDataset  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
+        from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
+        from ..models.inline_dataset import InlineDataset  # noqa: PLC0415
         from ..models.optimizer_choice import OptimizerChoice  # noqa: PLC0415
         from ..models.record_choice import RecordChoice  # noqa: PLC0415
         from ..models.resources_choice import ResourcesChoice  # noqa: PLC0415
@@ -64,13 +64,13 @@ class FitRequest:
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
 
         dataset: dict[str, Any] | str
-        if isinstance(self.dataset, FitRequestInlineDataset):
+        if isinstance(self.dataset, InlineDataset):
             dataset = self.dataset.to_dict()
         else:
             dataset = self.dataset
 
         graph: dict[str, Any] | str
-        if isinstance(self.graph, FitRequestGraphDefinition):
+        if isinstance(self.graph, GraphDefinition):
             graph = self.graph.to_dict()
         else:
             graph = self.graph
@@ -250,9 +250,9 @@ class FitRequest:
         from ..models.checkpoint_choice import CheckpointChoice  # noqa: PLC0415
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
-        from ..models.fit_request_graph_definition import FitRequestGraphDefinition  # noqa: PLC0415
-        from ..models.fit_request_inline_dataset import FitRequestInlineDataset  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
+        from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
+        from ..models.inline_dataset import InlineDataset  # noqa: PLC0415
         from ..models.optimizer_choice import OptimizerChoice  # noqa: PLC0415
         from ..models.record_choice import RecordChoice  # noqa: PLC0415
         from ..models.resources_choice import ResourcesChoice  # noqa: PLC0415
@@ -261,29 +261,29 @@ class FitRequest:
 
         d = dict(src_dict)
 
-        def _parse_dataset(data: object) -> FitRequestInlineDataset | str:
+        def _parse_dataset(data: object) -> InlineDataset | str:
             try:
                 if not isinstance(data, dict):
                     raise TypeError()
-                dataset_inline_dataset = FitRequestInlineDataset.from_dict(data)
+                dataset_type_1 = InlineDataset.from_dict(data)
 
-                return dataset_inline_dataset
+                return dataset_type_1
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(FitRequestInlineDataset | str, data)
+            return cast(InlineDataset | str, data)
 
         dataset = _parse_dataset(d.pop("dataset"))
 
-        def _parse_graph(data: object) -> FitRequestGraphDefinition | str:
+        def _parse_graph(data: object) -> GraphDefinition | str:
             try:
                 if not isinstance(data, dict):
                     raise TypeError()
-                graph_graph_definition = FitRequestGraphDefinition.from_dict(data)
+                graph_type_1 = GraphDefinition.from_dict(data)
 
-                return graph_graph_definition
+                return graph_type_1
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(FitRequestGraphDefinition | str, data)
+            return cast(GraphDefinition | str, data)
 
         graph = _parse_graph(d.pop("graph"))
 

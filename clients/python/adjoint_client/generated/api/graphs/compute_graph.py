@@ -5,7 +5,7 @@ from urllib.parse import quote
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...models.compute_graph_request import ComputeGraphRequest
+from ...models.compute_request import ComputeRequest
 from ...models.compute_result import ComputeResult
 from ...models.problem import Problem
 from ...types import Response
@@ -14,7 +14,7 @@ from ...types import Response
 def _get_kwargs(
     graph_id: str,
     *,
-    body: ComputeGraphRequest,
+    body: ComputeRequest,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
 
@@ -59,7 +59,7 @@ def sync_detailed(
     graph_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: ComputeGraphRequest,
+    body: ComputeRequest,
 ) -> Response[ComputeResult | Problem]:
     """Compute Graph
 
@@ -67,8 +67,8 @@ def sync_detailed(
 
     Args:
         graph_id (str):
-        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
-            are initialised from the seed.
+        body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
+            initialised from the seed.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -94,7 +94,7 @@ def sync(
     graph_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: ComputeGraphRequest,
+    body: ComputeRequest,
 ) -> ComputeResult | Problem | None:
     """Compute Graph
 
@@ -102,8 +102,8 @@ def sync(
 
     Args:
         graph_id (str):
-        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
-            are initialised from the seed.
+        body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
+            initialised from the seed.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -124,7 +124,7 @@ async def asyncio_detailed(
     graph_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: ComputeGraphRequest,
+    body: ComputeRequest,
 ) -> Response[ComputeResult | Problem]:
     """Compute Graph
 
@@ -132,8 +132,8 @@ async def asyncio_detailed(
 
     Args:
         graph_id (str):
-        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
-            are initialised from the seed.
+        body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
+            initialised from the seed.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -157,7 +157,7 @@ async def asyncio(
     graph_id: str,
     *,
     client: AuthenticatedClient | Client,
-    body: ComputeGraphRequest,
+    body: ComputeRequest,
 ) -> ComputeResult | Problem | None:
     """Compute Graph
 
@@ -165,8 +165,8 @@ async def asyncio(
 
     Args:
         graph_id (str):
-        body (ComputeGraphRequest): One evaluation: tensors for the inputs; parameters left out
-            are initialised from the seed.
+        body (ComputeRequest): One evaluation: tensors for the inputs; parameters left out are
+            initialised from the seed.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

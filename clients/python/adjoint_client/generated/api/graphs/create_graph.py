@@ -4,15 +4,15 @@ from typing import Any
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...models.create_graph_definition import CreateGraphDefinition
 from ...models.graph import Graph
+from ...models.graph_definition import GraphDefinition
 from ...models.problem import Problem
 from ...types import UNSET, Response, Unset
 
 
 def _get_kwargs(
     *,
-    body: CreateGraphDefinition,
+    body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Res
 def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
-    body: CreateGraphDefinition,
+    body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Graph | Problem]:
     """Create Graph
@@ -65,8 +65,8 @@ def sync_detailed(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -91,7 +91,7 @@ def sync_detailed(
 def sync(
     *,
     client: AuthenticatedClient | Client,
-    body: CreateGraphDefinition,
+    body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Graph | Problem | None:
     """Create Graph
@@ -101,8 +101,8 @@ def sync(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -122,7 +122,7 @@ def sync(
 async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
-    body: CreateGraphDefinition,
+    body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Graph | Problem]:
     """Create Graph
@@ -132,8 +132,8 @@ async def asyncio_detailed(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -156,7 +156,7 @@ async def asyncio_detailed(
 async def asyncio(
     *,
     client: AuthenticatedClient | Client,
-    body: CreateGraphDefinition,
+    body: GraphDefinition,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Graph | Problem | None:
     """Create Graph
@@ -166,8 +166,8 @@ async def asyncio(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (CreateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

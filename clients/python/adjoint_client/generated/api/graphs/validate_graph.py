@@ -4,15 +4,15 @@ from typing import Any
 import httpx
 
 from ...client import AuthenticatedClient, Client
+from ...models.graph_definition import GraphDefinition
 from ...models.graph_report import GraphReport
 from ...models.problem import Problem
-from ...models.validate_graph_definition import ValidateGraphDefinition
 from ...types import Response
 
 
 def _get_kwargs(
     *,
-    body: ValidateGraphDefinition,
+    body: GraphDefinition,
 ) -> dict[str, Any]:
     headers: dict[str, Any] = {}
 
@@ -54,15 +54,15 @@ def _build_response(
 def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
-    body: ValidateGraphDefinition,
+    body: GraphDefinition,
 ) -> Response[GraphReport | Problem]:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -86,15 +86,15 @@ def sync_detailed(
 def sync(
     *,
     client: AuthenticatedClient | Client,
-    body: ValidateGraphDefinition,
+    body: GraphDefinition,
 ) -> GraphReport | Problem | None:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -113,15 +113,15 @@ def sync(
 async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
-    body: ValidateGraphDefinition,
+    body: GraphDefinition,
 ) -> Response[GraphReport | Problem]:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -143,15 +143,15 @@ async def asyncio_detailed(
 async def asyncio(
     *,
     client: AuthenticatedClient | Client,
-    body: ValidateGraphDefinition,
+    body: GraphDefinition,
 ) -> GraphReport | Problem | None:
     """Validate Graph
 
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (ValidateGraphDefinition): A graph in one of three spellings: nodes, layers, or a
-            program. The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
+            The answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

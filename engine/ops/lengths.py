@@ -1,0 +1,94 @@
+"""Lengths of vectors (p-norms), vectors brought to length 1, and the cosine between two."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from engine.attributes import Axes
+from engine.dtypes import FLOAT16, FLOAT32
+from engine.errors import AttributeValueError
+from engine.infer import broadcast_shapes, require_float
+from engine.ops.casting import cast
+from engine.ops.compare import eq, ne, where
+from engine.ops.elementwise import abs, clamp, power, sign, sqrt, square
+from engine.ops.reduce import amax, amin, sum
+from engine.ops.shape import broadcast_to
+from engine.registry import composite
+from engine.samples import away_from, distinct, normal, sample
+from engine.value import Value
+
+Power = float | Literal["inf", "-inf"]
+
+KINKED = away_from((0.0,), 2, 3)
+
+
+@composite(
+    aliases=("vector_norm",),
+    samples=[
+        sample((2, 3)),
+        sample((2, 3), axis=0, keepdims=True),
+        sample(KINKED, p=1.0, axis=1),
+        sample(KINKED, p=3.0, axis=1),
+        sample(KINKED, p=0.5),
+        sample(KINKED, p=0.0, axis=1),
+        sample(distinct(2, 3), p="inf", axis=1),
+        sample(distinct(2, 3), p="-inf"),
+    ],
+)
+def norm(x: Value, *, p: Power = 2.0, axis: Axes = None, keepdims: bool = False) -> Value:
+    """Length of vectors over `axis` (all axes when null): the sum of |x|**p, to the power 1/p.
+
+    p 2 is the Euclidean length, "inf" the largest |x| and "-inf" the smallest (ties share the gradient), 0 the number
+    of elements that are not 0. The gradient at the origin is 0. float16 accumulates in float32.
+    """
+    require_float("norm", x)
+    p = float(p)
+    if math.isnan(p):
+        raise AttributeValueError("norm: p must be a number, not NaN")
+    wide = cast(x, dtype=FLOAT32) if x.dtype == FLOAT16 else x
+    length = _norm(wide, p, axis, keepdims)
+    return cast(length, dtype=FLOAT16) if x.dtype == FLOAT16 else length
+
+
+def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
+    if math.isinf(p):
+        return (amax if p > 0 else amin)(abs(x), axis=axis, keepdims=keepdims)
+    if p == 0:
+        return sum(where(ne(x, 0.0), 1.0, sign(x)), axis=axis, keepdims=keepdims)
+    if p == 1:
+        return sum(abs(x), axis=axis, keepdims=keepdims)
+    if p == 2:
+        total = sum(square(x), axis=axis, keepdims=keepdims)
+        zero = eq(total, 0.0)
+        return where(zero, 0.0, sqrt(where(zero, 1.0, total)))
+    at_zero = eq(x, 0.0)
+    powers = power(abs(where(at_zero, 1.0, x)), p)
+    total = sum(where(at_zero, 0.0 if p > 0 else np.inf, powers), axis=axis, keepdims=keepdims)
+    zero = eq(total, 0.0)
+    return where(zero, 0.0, power(where(zero, 1.0, total), 1 / p))
+
+
+@composite(
+    samples=[sample((2, 3)), sample((2, 3), axis=0), sample(KINKED, p=1.0), sample(distinct(4), p="inf", axis=0)]
+)
+def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Value:
+    """x divided by its p-norm over `axis`, or by eps where that is larger (as in PyTorch)."""
+    return x / clamp(norm(x, p=p, axis=axis, keepdims=True), min=eps)
+
+
+@composite(samples=[sample((2, 3)), sample((3,), eps=10.0)])
+def l2_norm(x: Value, *, axis: Axes = -1, eps: float = 1e-12) -> Value:
+    """x divided by its Euclidean length over the last axis, or by eps where that is larger (ggml's l2_norm)."""
+    return normalize(x, axis=axis, eps=eps)
+
+
+@composite(samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)])
+def cosine_similarity(a: Value, b: Value, *, axis: int = 1, eps: float = 1e-8) -> Value:
+    """Cosine of the angle between vectors along `axis`, with broadcasting; lengths below eps count as eps."""
+    require_float("cosine_similarity", a, b)
+    shape = broadcast_shapes(a.shape, b.shape)
+    a, b = (broadcast_to(x, shape=shape) for x in (a, b))
+    return sum(normalize(a, axis=axis, eps=eps) * normalize(b, axis=axis, eps=eps), axis=axis)

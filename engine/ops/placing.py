@@ -1,0 +1,82 @@
+"""Writing slices, rows and masked elements into a value."""
+
+from __future__ import annotations
+
+import math
+
+from engine.dtypes import BOOL
+from engine.errors import DTypeError, ShapeError
+from engine.infer import normalize_axis, require_rank
+from engine.ops.advanced_index import index_put, like
+from engine.ops.compare import where
+from engine.ops.creation import zeros
+from engine.ops.elementwise import mul
+from engine.ops.shape import reshape
+from engine.registry import composite
+from engine.samples import Argument, booleans, integers, sample
+from engine.value import Value, as_value
+
+
+def _permutation(*shape: int) -> Argument:
+    """Draw distinct indices."""
+    return Argument(shape, lambda generator, shape: generator.permutation(math.prod(shape)).reshape(shape))
+
+
+def _slices(op: str, x: Value, index: Value, source: Value, axis: int) -> int:
+    """Check that source holds one slice of x along `axis` for each index."""
+    require_rank(op, "indices", index, 1)
+    place = normalize_axis(axis, x.ndim)
+    wanted = (*x.shape[:place], index.size, *x.shape[place + 1 :])
+    if source.shape != wanted:
+        raise ShapeError(
+            f"{op}: {index.size} slices of {list(x.shape)} have shape {list(wanted)}, not {list(source.shape)}"
+        )
+    return place
+
+
+@composite(
+    samples=[sample((3, 2), integers(0, 3, 4), (4, 2)), sample((2, 3), integers(0, 3, 2), (2, 2), axis=1, alpha=2.0)]
+)
+def index_add(x: Value, index: Value, source: Value, *, axis: int = 0, alpha: float = 1.0) -> Value:
+    """x with `alpha` times the slices of source added at the positions `index` of `axis`; duplicates add up."""
+    place = _slices("index_add", x, index, source, axis)
+    scaled = source if alpha == 1 else mul(source, alpha)
+    return index_put(x, scaled, index, axes=(place,), accumulate=True)
+
+
+@composite(samples=[sample((4, 2), _permutation(3), (3, 2)), sample((2, 3), _permutation(2), (2, 2), axis=1)])
+def index_copy(x: Value, index: Value, source: Value, *, axis: int = 0, unsafe: bool = False) -> Value:
+    """x with the slices of source written at the positions `index` of `axis`; duplicates as in index_put."""
+    place = _slices("index_copy", x, index, source, axis)
+    return index_put(x, source, index, axes=(place,), unsafe=unsafe)
+
+
+@composite(samples=[sample((4, 2), integers(0, 4, 3), ()), sample((2, 3), integers(0, 3, 2), (), axis=1)])
+def index_fill(x: Value, index: Value, value: Value, *, axis: int = 0) -> Value:
+    """x with the number `value` written over the slices at the positions `index` of `axis`."""
+    require_rank("index_fill", "indices", index, 1)
+    require_rank("index_fill", "a value", value, 0)
+    place = normalize_axis(axis, x.ndim)
+    nothing = zeros(shape=(x.shape[place],), dtype=BOOL)
+    mask = index_put(nothing, as_value(True), index, axes=(0,), unsafe=True)
+    return masked_fill(x, reshape(mask, shape=(x.shape[place], *(1,) * (x.ndim - 1 - place))), value)
+
+
+@composite(samples=[sample((4, 2), (3, 2), _permutation(3)), sample((4,), (2, 1), _permutation(2, 1))])
+def set_rows(x: Value, rows: Value, index: Value, *, unsafe: bool = False) -> Value:
+    """The table x [rows, ...] with `rows` [*indices, ...] written at `index`: the counterpart of get_rows (ggml)."""
+    if not x.ndim or rows.shape != (*index.shape, *x.shape[1:]):
+        raise ShapeError(
+            f"set_rows: indices {list(index.shape)} into {list(x.shape)} take rows "
+            f"{[*index.shape, *x.shape[1:]]}, not {list(rows.shape)}"
+        )
+    return index_put(x, rows, index, axes=(0,), unsafe=unsafe)
+
+
+@composite(samples=[sample((2, 3), booleans(2, 3), ()), sample((2, 3), booleans(3), ())])
+def masked_fill(x: Value, mask: Value, value: Value) -> Value:
+    """x with the number `value` wherever the bool mask, which broadcasts, is true."""
+    require_rank("masked_fill", "a value", value, 0)
+    if mask.dtype != BOOL:
+        raise DTypeError(f"masked_fill needs a bool mask, got {mask.dtype.name}; compare it with something first")
+    return where(mask, like("masked_fill", value, x), x)

@@ -1,0 +1,64 @@
+"""Things on the shared server that many tests look at and none changes."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+PARABOLA = {"inputs": {"a": [], "b": []}, "parameters": {"x": []}, "program": "f = a*x**2 + b"}
+LINE = {
+    "name": "line",
+    "inputs": {"x": ["batch", 2], "y": ["batch"]},
+    "parameters": {"w": [2], "c": []},
+    "program": "pred = x @ w + c\nloss = mean((pred - y) ** 2)",
+    "outputs": ["pred"],
+}
+POINTS = {
+    "name": "points",
+    "columns": {"x": [[i / 8, -i / 16] for i in range(16)], "y": [i / 4 for i in range(16)]},
+}
+RECIPE = {"optimizer": {"kind": "sgd", "lr": 0.01}, "epochs": 3, "batch_size": 4, "seed": 1}
+
+
+def created(response: httpx.Response) -> dict[str, Any]:
+    """Return what was created."""
+    assert response.status_code in (201, 202), response.text
+    body: dict[str, Any] = response.json()
+    assert response.headers["location"] == f"{response.request.url.path}/{body['id']}"
+    return body
+
+
+@pytest.fixture(scope="session")
+def parabola(http: httpx.Client) -> dict[str, Any]:
+    return created(http.post("/v1/graphs", json=PARABOLA))
+
+
+@pytest.fixture(scope="session")
+def line(http: httpx.Client) -> dict[str, Any]:
+    return created(http.post("/v1/graphs", json=LINE))
+
+
+@pytest.fixture(scope="session")
+def points(http: httpx.Client) -> dict[str, Any]:
+    return created(http.post("/v1/datasets", json=POINTS))
+
+
+@pytest.fixture(scope="session")
+def fit(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
+    """Return a fit that has succeeded, with 12 steps in 3 epochs."""
+    queued = created(http.post("/v1/fits", json={"graph": line["id"], "dataset": points["id"], **RECIPE}))
+    done: dict[str, Any] = http.get(f"/v1/fits/{queued['id']}", params={"wait": 30}).json()
+    assert done["state"] == "succeeded", done
+    return done
+
+
+@pytest.fixture(scope="session")
+def checkpoint(http: httpx.Client, fit: dict[str, Any]) -> dict[str, Any]:
+    latest: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()
+    return latest
+
+
+@pytest.fixture(scope="session")
+def long_fit(line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
+    """Return a request for a fit that takes longer than any test."""
+    return {"graph": line["id"], "dataset": points["id"], **RECIPE, "epochs": 1_000_000}

@@ -1,0 +1,178 @@
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+INLINE: dict[str, Any] = {
+    "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
+    "dataset": {"columns": {"x": [1, 2, 3.5]}},
+    "steps": 2,
+}
+UNKNOWN_GRAPH = "graph_01m7xpv32a4ykd0nsmnkebvv3p"
+
+# What is changed in a good request (None: left out), and what is said of it.
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no graph": ({"graph": None}, "", "missing_field"),
+    "a number for a graph": ({"graph": 7}, "/graph", "type_mismatch"),
+    "an unknown graph": ({"graph": UNKNOWN_GRAPH}, "/graph", "not_found"),
+    "a dataset for a graph": ({"graph": "ds_01m7xpv32a4ykd0nsmnkebvv3p"}, "/graph", "not_found"),
+    "a path for a graph": ({"graph": "../../etc/passwd"}, "/graph", "not_found"),
+    "a faulty inline graph": ({"graph": {"inputs": {}, "program": "loss = jam(1)"}}, "/graph/program", "unknown_name"),
+    "a faulty inline dataset": ({"dataset": {"columns": {"x": ["q", 1]}}}, "/dataset/columns/x", "mixed_types"),
+    "an unknown field": ({"epoch": 5}, "/epoch", "unknown_field"),
+    "an unknown nested field": ({"clip": {"nrm": 1.0}}, "/clip/nrm", "unknown_field"),
+    "text for a number": ({"epochs": "5"}, "/epochs", "type_mismatch"),
+    "a fraction for a count": ({"epochs": 1.5}, "/epochs", "type_mismatch"),
+    "a truth value for a count": ({"epochs": True}, "/epochs", "type_mismatch"),
+    "neither epochs nor steps": ({"epochs": None}, "/epochs", "missing_field"),
+    "both epochs and steps": ({"steps": 5}, "/epochs", "missing_field"),
+    "no epochs at all": ({"epochs": 0}, "/epochs", "out_of_range"),
+    "an optimizer of no kind": ({"optimizer": {"lr": 0.1}}, "/optimizer", "missing_field"),
+    "an unknown optimizer": ({"optimizer": {"kind": "adamm"}}, "/optimizer/kind", "unknown_name"),
+    "an unknown option": ({"optimizer": {"kind": "sgd", "rate": 1.0}}, "/optimizer/rate", "unknown_field"),
+    "an unknown schedule": ({"schedule": {"kind": "cosin"}}, "/schedule/kind", "unknown_name"),
+    "an unknown metric": ({"metrics": ["acuracy"]}, "/metrics/0", "unknown_name"),
+    "an unknown precision": ({"precision": "float16"}, "/precision", "unknown_name"),
+    "an unknown priority": ({"resources": {"priority": "urgent"}}, "/resources/priority", "unknown_name"),
+    "an unknown feed": ({"feeds": {"z": "x"}}, "/feeds/z", "unknown_name"),
+    "a feed of no column": ({"feeds": {"x": "z"}}, "/feeds/x", "unknown_column"),
+    "a feed of another shape": ({"feeds": {"x": "y"}}, "/feeds/x", "shape_mismatch"),
+    "an unknown validation dataset": ({"validation": {"dataset": "ds_1"}}, "/validation/dataset", "not_found"),
+    "a split of all rows": ({"validation": {"split": 1.0}}, "/validation/split", "out_of_range"),
+    "a label that is no text": ({"labels": {"a": 1}}, "/labels/a", "type_mismatch"),
+    "a label with a strange key": ({"labels": {"a b": "c"}}, "/labels/a b", "malformed"),
+}
+
+
+@pytest.fixture
+def request_(line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
+    return {"graph": line["id"], "dataset": points["id"], "epochs": 1, "batch_size": 4}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_faulty_fit_is_refused_with_a_pointer(http: httpx.Client, request_: dict[str, Any], fault: str) -> None:
+    changes, pointer, code = REFUSED[fault]
+    wrong = {name: value for name, value in {**request_, **changes}.items() if value is not None}
+    response = http.post("/v1/fits", json=wrong)
+    assert response.status_code == 422, response.text
+    found = response.json()["errors"]
+    assert (pointer, code) in [(error["pointer"], error["code"]) for error in found], found
+
+
+def test_the_nearest_known_name_is_suggested(http: httpx.Client, request_: dict[str, Any]) -> None:
+    wrong = {**request_, "batchsize": 3, "checkpoint": {"keep_lats": 1}}
+    details = {error["pointer"]: error["detail"] for error in http.post("/v1/fits", json=wrong).json()["errors"]}
+    assert "'batch_size'" in details["/batchsize"]
+    assert "'keep_last'" in details["/checkpoint/keep_lats"]
+
+
+def test_a_fit_runs_to_its_end(fit: dict[str, Any], line: dict[str, Any], points: dict[str, Any]) -> None:
+    assert fit["terminal"]
+    assert (fit["step"], fit["total_steps"], fit["epoch"], fit["progress"]) == (12, 12, 3, 1.0)
+    assert (fit["graph"], fit["dataset"]) == (line["id"], points["id"])
+    assert fit["latest"]["loss"] > 0
+    assert fit["error"] is None
+    assert [attempt["outcome"] for attempt in fit["attempts"]] == ["succeeded"]
+    assert fit["created_at"] <= fit["started_at"] <= fit["finished_at"]
+
+
+def test_a_fit_may_bring_its_graph_and_its_rows(http: httpx.Client) -> None:
+    fit = http.post("/v1/fits", json=INLINE).json()
+    assert http.get(f"/v1/graphs/{fit['graph']}").json()["parameter_count"] == 1
+    assert http.get(f"/v1/datasets/{fit['dataset']}").json()["rows"] == 3
+    assert fit["request"] == {"graph": fit["graph"], "dataset": fit["dataset"], "steps": 2}
+    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+
+
+def test_a_refused_fit_leaves_neither_graph_nor_rows(http: httpx.Client) -> None:
+    def newest() -> list[Any]:
+        return [http.get(path, params={"limit": 1}).json()["data"] for path in ("/v1/graphs", "/v1/datasets")]
+
+    before = newest()
+    assert http.post("/v1/fits", json={**INLINE, "optimizer": {"kind": "jam"}}).status_code == 422
+    assert newest() == before
+
+
+def test_asking_again_costs_nothing_while_nothing_changes(http: httpx.Client, fit: dict[str, Any]) -> None:
+    here = f"/v1/fits/{fit['id']}"
+    tag = http.get(here).headers["etag"]
+    again = http.get(here, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    assert http.get(here, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_a_long_poll_ends_when_the_fit_does(http: httpx.Client, long_fit: dict[str, Any]) -> None:
+    here = f"/v1/fits/{http.post('/v1/fits', json=long_fit).json()['id']}"
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(http.get(here, params={"wait": 20, "until": "terminal"})))
+    waiting.start()
+    change = http.get(here, params={"wait": 20, "until": "change"}, headers={"If-None-Match": 'W/"1"'})
+    assert change.status_code == 200
+    assert http.post(f"{here}:cancel").status_code == 202
+    waiting.join(20)
+    assert answers[0].json()["state"] == "cancelled"
+
+
+def test_a_long_poll_gives_up_in_time(http: httpx.Client, long_fit: dict[str, Any]) -> None:
+    here = f"/v1/fits/{http.post('/v1/fits', json=long_fit).json()['id']}"
+    began = time.monotonic()
+    assert not http.get(here, params={"wait": 0.2}).json()["terminal"]
+    assert 0.2 <= time.monotonic() - began < 5
+    http.post(f"{here}:cancel")
+
+
+def test_what_is_cancelled_may_be_cancelled_again_and_what_has_ended_may_not(
+    http: httpx.Client, fit: dict[str, Any], long_fit: dict[str, Any]
+) -> None:
+    here = f"/v1/fits/{http.post('/v1/fits', json=long_fit).json()['id']}"
+    for _ in range(2):
+        assert http.post(f"{here}:cancel").json()["state"] in ("cancelling", "cancelled")
+    assert http.get(here, params={"wait": 20}).json()["state"] == "cancelled"
+    assert http.post(f"{here}:cancel").status_code == 202
+    refused = http.post(f"/v1/fits/{fit['id']}:cancel")
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_terminal")
+
+
+def test_what_a_fit_works_with_is_not_deleted_before_it_ends(http: httpx.Client, long_fit: dict[str, Any]) -> None:
+    fit = http.post("/v1/fits", json={**INLINE, "steps": 10_000_000}).json()
+    paths = [f"/v1/graphs/{fit['graph']}", f"/v1/datasets/{fit['dataset']}", f"/v1/fits/{fit['id']}"]
+    for path in paths:
+        assert http.delete(path).status_code == 409
+    http.post(f"{paths[-1]}:cancel")
+    assert http.get(paths[-1], params={"wait": 20}).json()["state"] == "cancelled"
+    for path in paths:
+        assert http.delete(path).status_code == 204
+        assert http.get(path).status_code == 404
+
+
+def test_labels_are_set_removed_and_filtered_by(http: httpx.Client, request_: dict[str, Any]) -> None:
+    fit = http.post("/v1/fits", json={**request_, "labels": {"team": "blue", "run": "1"}}).json()
+    here = f"/v1/fits/{fit['id']}"
+    assert http.get(here, params={"wait": 30}).json()["labels"] == {"team": "blue", "run": "1"}
+    tag = http.get(here).headers["etag"]
+    patched = http.patch(here, json={"labels": {"run": None, "owner": "me"}}, headers={"If-Match": tag})
+    assert patched.json()["labels"] == {"team": "blue", "owner": "me"}
+    stale = http.patch(here, json={"labels": {}}, headers={"If-Match": tag})
+    assert stale.status_code == 412
+    found = http.get("/v1/fits", params={"label": "owner:me"}).json()["data"]
+    assert [item["id"] for item in found] == [fit["id"]]
+    assert http.get("/v1/fits", params={"label": "owner:you"}).json()["data"] == []
+
+
+def test_fits_are_listed_by_state(http: httpx.Client, fit: dict[str, Any]) -> None:
+    page = http.get("/v1/fits", params={"state": "succeeded", "limit": 1000}).json()
+    assert fit["id"] in [item["id"] for item in page["data"]]
+    assert {item["state"] for item in page["data"]} == {"succeeded"}
+    wrong = http.get("/v1/fits", params={"state": "done"})
+    assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/state")
+
+
+def test_a_full_queue_is_told_with_a_time_to_come_back(start_server: Any) -> None:
+    server = start_server(max_queue=1, workers=1)
+    answers = [server.http.post("/v1/fits", json={**INLINE, "steps": 10_000_000}) for _ in range(4)]
+    refused = answers[-1]
+    assert refused.status_code == 429
+    assert refused.json()["code"] == "queue_full"
+    assert int(refused.headers["retry-after"]) >= 1

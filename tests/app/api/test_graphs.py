@@ -1,0 +1,169 @@
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+NODES = {
+    "inputs": {"x": {"shape": ["batch", 3]}, "y": {"shape": ["batch"], "dtype": "int64"}},
+    "parameters": {"w": {"shape": [3, 2], "init": {"kind": "normal"}}},
+    "nodes": [
+        {"name": "logits", "op": "matmul", "inputs": ["x", "w"]},
+        {"name": "loss", "op": "cross_entropy", "inputs": ["logits", "y"]},
+    ],
+    "losses": ["loss"],
+    "outputs": ["logits"],
+}
+LAYERS = {
+    "inputs": {"x": ["batch", 3], "y": {"shape": ["batch"], "dtype": "int64"}},
+    "layers": [{"layer": "linear", "units": 4, "activation": "relu"}, {"layer": "linear", "units": 2}],
+    "loss": {"kind": "cross_entropy", "target": "y"},
+}
+PROGRAM = {
+    "inputs": {"x": ["batch", 3], "y": ["batch"]},
+    "parameters": {"w": [3], "b": []},
+    "program": "pred = x @ w + b\nloss = mean((pred - y) ** 2)",
+}
+SPELLINGS = {"nodes": (NODES, 6), "layers": (LAYERS, 26), "program": (PROGRAM, 4)}
+
+REFUSED = {
+    "unknown field": ({**PROGRAM, "programme": ""}, "/programme", "unknown_field"),
+    "unknown op": ({**PROGRAM, "program": "loss = meen(x)"}, "/program", "unknown_name"),
+    "no spelling": ({"inputs": {}}, "", "spelling"),
+    "wrong shape": (
+        {**NODES, "parameters": {"w": {"shape": [4, 2]}}},
+        "/nodes/0",
+        "shape_mismatch",
+    ),
+    "unknown layer": ({**LAYERS, "layers": [{"layer": "liner", "units": 1}]}, "/layers/0/layer", "unknown_name"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_graph_is_taken_in_every_spelling_and_answered_in_one(http: httpx.Client, spelling: str) -> None:
+    document, parameters = SPELLINGS[spelling]
+    response = http.post("/v1/graphs", json=document)
+    graph = response.json()
+    assert response.status_code == 201, graph
+    assert response.headers["location"] == f"/v1/graphs/{graph['id']}"
+    assert graph["object"] == "graph"
+    assert graph["parameter_count"] == parameters
+    assert graph["definition"]["nodes"]
+    again = http.post("/v1/graphs:validate", json=graph["definition"]).json()
+    assert again["digest"] == graph["digest"]
+    assert http.get(f"/v1/graphs/{graph['id']}").json() == graph
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+@pytest.mark.parametrize("path", ["/v1/graphs", "/v1/graphs:validate"])
+def test_a_faulty_graph_is_refused_with_a_pointer(http: httpx.Client, path: str, fault: str) -> None:
+    document, pointer, code = REFUSED[fault]
+    response = http.post(path, json=document)
+    assert response.status_code == 422, response.text
+    found = response.json()["errors"]
+    assert (pointer, code) in [(error["pointer"], error["code"]) for error in found], found
+
+
+def test_validating_stores_nothing(http: httpx.Client) -> None:
+    before = http.get("/v1/graphs", params={"limit": 1}).json()["data"]
+    report = http.post("/v1/graphs:validate", json=PROGRAM)
+    assert report.status_code == 200
+    assert "id" not in report.json()
+    assert http.get("/v1/graphs", params={"limit": 1}).json()["data"] == before
+
+
+def test_the_parabola_is_computed_with_its_gradient(http: httpx.Client, parabola: dict[str, Any]) -> None:
+    request = {"inputs": {"a": 3.0, "b": 4.0}, "parameters": {"x": 2.0}, "want": ["outputs", "gradients"]}
+    response = http.post(f"/v1/graphs/{parabola['id']}:compute", json=request)
+    assert response.status_code == 200, response.text
+    result = response.json()
+    assert result["losses"] == {"f": 16.0}
+    assert result["outputs"]["f"] == {"dtype": "float32", "shape": [], "data": [16.0], "nonfinite": {}}
+    assert result["gradients"]["x"]["data"] == [12.0]
+
+
+def test_a_loss_that_is_not_finite_is_null_and_named(http: httpx.Client, parabola: dict[str, Any]) -> None:
+    request = {"inputs": {"a": 3e38, "b": 0.0}, "parameters": {"x": 1e10}}
+    result = http.post(f"/v1/graphs/{parabola['id']}:compute", json=request).json()
+    assert result["losses"] == {"f": None}
+    assert result["nonfinite"] == {"f": "inf"}
+    assert result["outputs"]["f"]["data"] == [None]
+    assert result["outputs"]["f"]["nonfinite"] == {"0": "inf"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "pointer"),
+    [
+        ({"inputs": {"a": 1}}, "/inputs"),
+        ({"inputs": {"a": 1, "b": 2, "c": 3}}, "/inputs/c"),
+        ({"inputs": {"a": 1, "b": 2}, "wants": []}, "/wants"),
+        ({"inputs": {"a": 1, "b": 2}, "want": ["jam"]}, "/want"),
+        ({"inputs": {"a": "one", "b": 2}}, "/inputs/a"),
+        ({"inputs": {"a": 1, "b": 2}, "parameters": {"x": [1, 2]}}, "/parameters/x"),
+    ],
+)
+def test_a_faulty_evaluation_is_refused_with_a_pointer(
+    http: httpx.Client, parabola: dict[str, Any], request_: dict[str, Any], pointer: str
+) -> None:
+    response = http.post(f"/v1/graphs/{parabola['id']}:compute", json=request_)
+    assert response.status_code == 422, response.text
+    assert pointer in [error["pointer"] for error in response.json()["errors"]]
+
+
+def test_nodes_text_and_dot_show_the_backward_pass_when_asked(http: httpx.Client, parabola: dict[str, Any]) -> None:
+    here = f"/v1/graphs/{parabola['id']}"
+    for form in ("nodes", "text", "dot"):
+        forward, both = (http.get(f"{here}/{form}", params={"backward": flag}) for flag in (False, True))
+        assert forward.status_code == both.status_code == 200
+        assert len(both.text) > len(forward.text)
+    nodes = http.get(f"{here}/nodes", params={"backward": True}).json()["data"]
+    assert {node["kind"] for node in nodes} == {"forward", "backward"}
+    assert http.get(f"{here}/text").headers["content-type"].startswith("text/plain")
+    assert http.get(f"{here}/dot").headers["content-type"].startswith("text/vnd.graphviz")
+
+
+def test_a_plan_tells_steps_buffers_and_bytes(http: httpx.Client, line: dict[str, Any]) -> None:
+    here = f"/v1/graphs/{line['id']}/plan"
+    evaluation = http.get(here, params={"batch": 8}).json()
+    step = http.get(here, params={"batch": 8, "optimizer": "adamw"}).json()
+    assert not evaluation["training"]
+    assert step["training"]
+    assert len(step["steps"]) > len(evaluation["steps"]) > 0
+    assert step["peak_bytes"] > 0
+    refused = http.get(here, params={"optimizer": "adamm"})
+    assert refused.status_code == 422
+    assert "adam" in refused.json()["detail"]
+
+
+def test_a_deleted_graph_is_gone(http: httpx.Client) -> None:
+    graph = http.post("/v1/graphs", json=PROGRAM).json()
+    here = f"/v1/graphs/{graph['id']}"
+    assert http.delete(here).status_code == 204
+    assert http.get(here).status_code == 404
+    assert http.delete(here).status_code == 404
+    assert http.post(f"{here}:compute", json={}).status_code == 404
+
+
+def test_lists_are_paged_and_stay_valid_while_graphs_come(http: httpx.Client) -> None:
+    names = [f"paged {index}" for index in range(5)]
+    for name in names:
+        assert http.post("/v1/graphs", json={**PROGRAM, "name": name}).status_code == 201
+    first = http.get("/v1/graphs", params={"limit": 2}).json()
+    assert [graph["name"] for graph in first["data"]] == names[:2:-1]
+    assert first["has_more"]
+    assert http.post("/v1/graphs", json={**PROGRAM, "name": "late"}).status_code == 201
+    second = http.get("/v1/graphs", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [graph["name"] for graph in second["data"]] == names[2:0:-1]
+    oldest = http.get("/v1/graphs", params={"limit": 1, "order": "asc"}).json()["data"][0]
+    assert oldest["created_at"] <= second["data"][0]["created_at"]
+
+
+def test_initial_values_follow_the_seed(http: httpx.Client) -> None:
+    graph = http.post("/v1/graphs", json=NODES).json()
+    request = {"inputs": {"x": [[1.0, 0.0, 0.0]], "y": [1]}, "want": ["outputs"]}
+    outputs = [
+        http.post(f"/v1/graphs/{graph['id']}:compute", json={**request, "seed": seed}).json()["outputs"]["logits"]
+        for seed in (1, 1, 2)
+    ]
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert np.array(outputs[0]["data"]).shape == (2,)

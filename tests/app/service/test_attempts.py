@@ -1,0 +1,354 @@
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import engine
+from app.blobs.local import LocalBlobStore
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import ManualClock
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.errors import Conflict, NotFound, StorageFull
+from app.domain.fit import FitRecord, FitState
+from app.domain.graph import GraphRecord
+from app.domain.messages import CheckpointWritten, Failed, Finished, Log, Points
+from app.service.attempt_progress import Died, Progress
+from app.service.attempts import Attempts, Claim, retained
+from app.service.blob_sweeper import BlobSweeper
+from app.store.unit_of_work import Store
+
+DEFINITION = {
+    "inputs": {"x": ["batch", 2]},
+    "parameters": {"w": {"shape": [2], "init": {"kind": "zeros"}}},
+    "program": "loss = mean((x @ w - 1.0) ** 2)",
+}
+
+
+class Office:
+    """Attempts over a data directory with one graph and one dataset."""
+
+    def __init__(self, data_dir: Path, store: Store) -> None:
+        self.store = store
+        self.clock = ManualClock()
+        self.blobs = LocalBlobStore(data_dir)
+        self.staging = data_dir / "staging"
+        self.notified: list[str] = []
+        sweeper = BlobSweeper(store, self.blobs)
+        self.attempts = Attempts(store, self.blobs, sweeper, self.staging, self.notified.append, self.clock)
+        self.attempts.recover()
+        self.column = self.blobs.put(b"column x").digest
+        now = self.clock.now()
+        columns = (Column("x", "float32", (2,), self.column, None, None, None, 0),)
+        with store.begin() as work:
+            work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, DEFINITION, {}, now))
+            work.datasets.add(DatasetRecord("ds_1", "rows", "0" * 64, 1, 4, columns, "npy", now))
+
+    def submit(self, fit_id: str = "fit_1", **request: Any) -> None:
+        request = {"graph": "graph_1", "dataset": "ds_1", "labels": {"a": "b"}, "steps": 100, **request}
+        fit = FitRecord(
+            id=fit_id,
+            state=FitState.QUEUED,
+            phase="queued",
+            graph_id="graph_1",
+            dataset_id=request["dataset"],
+            request=request,
+            labels={},
+            step=0,
+            total_steps=100,
+            epoch=0,
+            latest={},
+            best=None,
+            attempt=0,
+            attempts_max=3,
+            error=None,
+            created_at=self.clock.now(),
+            started_at=None,
+            finished_at=None,
+            priority=0,
+            version=1,
+        )
+        with self.store.begin() as work:
+            work.fits.add(fit)
+
+    def begin(self, **request: Any) -> Claim:
+        """Submit a fit and bring it to running."""
+        self.submit(**request)
+        return self.go_on()
+
+    def go_on(self) -> Claim:
+        claim = self.attempts.claim()
+        assert claim is not None
+        self.attempts.assignment(claim)
+        self.attempts.record(claim, Progress(pid=42))
+        return claim
+
+    def written(self, claim: Claim, step: int, *, is_best: bool = False, content: bytes = b"") -> CheckpointWritten:
+        content = content or f"checkpoint {step}".encode()
+        path = self.staging / claim.token / f"step-{step}.safetensors"
+        path.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        return CheckpointWritten(str(path), step, 1, step, {"loss": 0.5}, digest, len(content), is_best)
+
+    def fit(self, fit_id: str = "fit_1") -> FitRecord:
+        with self.store.begin() as work:
+            return work.fits.get(fit_id)
+
+    def kept(self) -> list[int]:
+        with self.store.begin() as work:
+            checkpoints = work.checkpoints.kept("fit_1")
+        for checkpoint in checkpoints:
+            assert self.blobs.size(checkpoint.digest) == checkpoint.size_bytes
+        return sorted(checkpoint.step for checkpoint in checkpoints)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        with self.store.begin() as work:
+            return [json.loads(event.body) for event in work.events.after("fit_1", 0, 1000) if event.kind == kind]
+
+
+def rows(*seqs: int, **latest: float) -> Points:
+    bodies = [json.dumps({"seq": seq, "step": seq}) for seq in seqs]
+    return Points(bodies, seqs[-1], 1, latest or {"loss": 0.5}, None)
+
+
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("empty")
+    Store.open(folder).close()
+    return folder / "adjoint.db"
+
+
+@pytest.fixture
+def office(tmp_path: Path, empty_database: Path) -> Iterator[Office]:
+    shutil.copy(empty_database, tmp_path)
+    with Store.open(tmp_path) as store:
+        yield Office(tmp_path, store)
+
+
+def test_nothing_is_claimed_where_nothing_waits(office: Office) -> None:
+    assert office.attempts.claim() is None
+
+
+def test_an_assignment_holds_what_a_process_needs_and_nothing_for_the_service(office: Office) -> None:
+    office.submit(seed=3)
+    claim = office.attempts.claim()
+    assert claim is not None
+    assignment = office.attempts.assignment(claim)
+    assert (assignment.fit_id, assignment.attempt, assignment.token) == ("fit_1", 1, claim.token)
+    assert assignment.definition == DEFINITION
+    assert assignment.request == {"steps": 100, "seed": 3}
+    assert assignment.columns == {"x": str(office.blobs.local_path(office.column))}
+    assert (assignment.validation_columns, assignment.resume_from) == (None, None)
+    assert Path(assignment.staging).is_dir()
+    assert "fit_1" not in assignment.staging
+    assert office.notified == ["fit_1"]
+
+
+def test_the_rows_to_validate_on_come_along(office: Office) -> None:
+    office.submit(validation={"dataset": "ds_1"})
+    claim = office.attempts.claim()
+    assert claim is not None
+    assignment = office.attempts.assignment(claim)
+    assert assignment.validation_columns == assignment.columns
+
+
+@pytest.mark.parametrize("missing", [{"dataset": "ds_2"}, {"validation": {"dataset": "ds_2"}}])
+def test_an_assignment_cannot_be_made_of_what_is_gone(office: Office, missing: dict[str, Any]) -> None:
+    office.submit(**missing)
+    claim = office.attempts.claim()
+    assert claim is not None
+    with pytest.raises(NotFound, match="ds_2"):
+        office.attempts.assignment(claim)
+
+
+def test_news_is_written_down_as_a_whole(office: Office) -> None:
+    claim = office.begin()
+    office.notified.clear()
+    news = Progress(
+        phase="training",
+        logs=[Log("info", "hello")],
+        points=rows(1, 2, 3),
+        written=[office.written(claim, 3, is_best=True)],
+        verdict=Finished("succeeded"),
+    )
+    recorded = office.attempts.record(claim, news)
+    assert recorded.ended
+    assert recorded.fit == office.fit()
+    assert (recorded.fit.state, recorded.fit.step, recorded.fit.latest) == ("succeeded", 3, {"loss": 0.5})
+    assert office.kept() == [3]
+    (announced,) = office.events("checkpoint")
+    assert (announced["step"], announced["is_best"], announced["metrics"]) == (3, True, {"loss": 0.5})
+    assert office.events("log") == [{"level": "info", "text": "hello"}]
+    assert office.notified == ["fit_1"]
+    assert not (office.staging / claim.token).exists()
+
+
+def test_a_checkpoint_of_a_diverged_fit_is_announced_in_valid_json(office: Office) -> None:
+    claim = office.begin()
+    written = replace(office.written(claim, 1), metrics={"loss": float("nan"), "lr": 0.1})
+    office.attempts.record(claim, Progress(points=rows(1, loss=float("nan")), written=[written]))
+    (announced,) = office.events("checkpoint")
+    assert announced["metrics"] == {"loss": None, "lr": 0.1}
+
+
+def test_what_cannot_be_written_down_now_can_be_later(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    news = Progress(points=rows(1, 2), written=[office.written(claim, 2)], verdict=Finished("succeeded"))
+    begin = office.store.begin
+    monkeypatch.setattr(office.store, "begin", lambda: (_ for _ in ()).throw(StorageFull("full")))
+    with pytest.raises(StorageFull):
+        office.attempts.record(claim, news)
+    monkeypatch.setattr(office.store, "begin", begin)
+    assert office.fit().state == "running"
+    assert office.attempts.record(claim, news).fit.state == "succeeded"
+    assert office.kept() == [2]
+
+
+@pytest.mark.parametrize("verdict", [Finished("succeeded"), Failed("code", "detail"), Died("killed", "killed")])
+def test_a_superseded_attempt_can_change_nothing(office: Office, verdict: Any) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    office.go_on()
+    before = office.fit()
+    with pytest.raises(Conflict, match="no longer worked on"):
+        office.attempts.record(claim, Progress(points=rows(1), verdict=verdict))
+    assert office.fit() == before
+
+
+@pytest.mark.parametrize(
+    ("policy", "best", "kept"),
+    [
+        ({"keep_last": 3}, None, [4, 5, 6]),
+        ({"keep_last": 1}, None, [6]),
+        ({"keep_last": 2}, 1, [1, 5, 6]),
+        ({"keep_last": 2}, 6, [5, 6]),
+        ({"keep_last": 2, "keep_best": False}, 1, [5, 6]),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_only_the_last_checkpoints_and_the_best_are_kept(
+    office: Office, policy: dict[str, Any], best: int | None, kept: list[int], at_once: bool
+) -> None:
+    claim = office.begin(checkpoint=policy)
+    written = [office.written(claim, step, is_best=step == best) for step in range(1, 7)]
+    for part in [[*written]] if at_once else [[one] for one in written]:
+        office.attempts.record(claim, Progress(written=part))
+    assert office.kept() == kept
+    assert {*office.blobs.digests()} == {office.column, *(w.digest for w in written if w.step in kept)}
+    assert [*(office.staging / claim.token).iterdir()] == []
+
+
+def test_a_new_best_checkpoint_takes_the_place_of_the_old(office: Office) -> None:
+    claim = office.begin(checkpoint={"keep_last": 1})
+    for step, is_best in ((1, True), (2, False), (3, True), (4, False)):
+        office.attempts.record(claim, Progress(written=[office.written(claim, step, is_best=is_best)]))
+    assert office.kept() == [3, 4]
+
+
+def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Office) -> None:
+    claim = office.begin(checkpoint={"keep_last": 1})
+    twin = office.written(claim, 1, content=b"twin")
+    uploaded = CheckpointRecord(
+        "ckpt_1", None, "graph_1", 0, 0, twin.digest, 4, {}, office.clock.now(), is_best=False, deleted=False
+    )
+    with office.store.begin() as work:
+        work.checkpoints.add(uploaded)
+    for written in (twin, office.written(claim, 2)):
+        office.attempts.record(claim, Progress(written=[written]))
+    assert office.kept() == [2]
+    assert office.blobs.size(twin.digest) == 4
+
+
+@pytest.mark.parametrize("fault", ["changed", "gone"])
+def test_a_checkpoint_file_that_is_not_what_was_announced_is_not_kept(office: Office, fault: str) -> None:
+    claim = office.begin()
+    written = office.written(claim, 1)
+    Path(written.path).unlink()
+    if fault == "changed":
+        Path(written.path).write_bytes(b"other")
+    recorded = office.attempts.record(claim, Progress(points=rows(1), written=[written]))
+    assert recorded.fit.step == 1
+    assert office.kept() == []
+    (entry,) = office.events("log")
+    assert "step 1 was damaged" in entry["text"]
+
+
+def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Office) -> None:
+    claim = office.begin()
+    written = [office.written(claim, step) for step in (1, 2, 3)]
+    office.attempts.record(claim, Progress(points=rows(1, 2, 3), written=written[:]))
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    damaged, gone = office.blobs.local_path(written[2].digest), office.blobs.local_path(written[1].digest)
+    damaged.chmod(0o600)
+    damaged.write_bytes(b"checkpoint ?")
+    gone.unlink()
+    again = office.attempts.claim()
+    assert again is not None
+    assignment = office.attempts.assignment(again)
+    assert assignment.resume_from == str(office.blobs.local_path(written[0].digest))
+    assert office.kept() == [1]
+    assert [entry["text"].split(":")[0] for entry in office.events("log")][-2:] == ["checkpoint_corrupt"] * 2
+
+
+def test_rows_again_must_be_the_same_and_news_after_a_difference_is_dropped(office: Office) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(points=rows(1, 2, 3)))
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    again = office.go_on()
+    different = Points([json.dumps({"seq": 2, "step": 99})], 2, 1, {}, None)
+    written = office.written(again, 2)
+    recorded = office.attempts.record(again, Progress(points=different, written=[written]))
+    assert recorded.ended
+    assert recorded.fit.error is not None
+    assert recorded.fit.error["code"] == "numerics_diverged"
+    assert office.kept() == []
+    assert written.digest not in office.blobs.digests()
+
+
+Step = Callable[[Office, Claim], None]
+
+
+def makes_a_row(office: Office, claim: Claim) -> None:
+    with office.store.begin() as work:
+        last = work.events.last_metric_seq("fit_1")
+    office.attempts.record(claim, Progress(points=rows(last + 1)))
+
+
+def writes_a_checkpoint(office: Office, claim: Claim) -> None:
+    office.attempts.record(claim, Progress(written=[office.written(claim, claim.fit.attempt)]))
+
+
+@pytest.mark.parametrize("progress", [makes_a_row, writes_a_checkpoint])
+def test_crashes_are_counted_from_the_last_that_got_any_further(office: Office, progress: Step) -> None:
+    claim = office.begin()
+    losses = []
+    for works in (True, False, True, False, False):
+        if works:
+            progress(office, claim)
+        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+        if recorded.fit.state == "interrupted":
+            claim = office.go_on()
+    assert losses == [1, 2, 1, 2, 3]
+    assert office.fit().state == "failed"
+
+
+def test_what_the_server_did_is_no_crash(office: Office) -> None:
+    claim = office.begin()
+    for verdict in (Died("stopped", "stopped"), Finished("drained"), Died("killed", "killed")):
+        recorded = office.attempts.record(claim, Progress(verdict=verdict))
+        claim = office.go_on()
+    assert recorded.losses == 1
+    office.attempts.recover()
+    assert office.fit().state == "interrupted"
+
+
+@pytest.mark.parametrize("steps", [[3, 1, 2], [1, 2, 3]])
+def test_the_furthest_checkpoint_is_kept_in_any_order(steps: list[int]) -> None:
+    written = [CheckpointWritten("p", step, 1, step, {}, "d", 1, is_best=False) for step in steps]
+    policy = engine.CheckpointPolicy(keep_last=1, keep_best=False)
+    assert [checkpoint.step for checkpoint in retained(written, policy)] == [3]

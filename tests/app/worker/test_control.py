@@ -1,0 +1,95 @@
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.domain.messages import Assignment, Message
+from app.domain.messages import Control as Order
+from app.domain.wire import to_line
+from app.worker import control as module
+from app.worker.control import ORPHANED, Control
+
+PATIENCE = 5.0
+
+
+@pytest.fixture
+def exits(monkeypatch: pytest.MonkeyPatch) -> "Exits":
+    exits = Exits()
+    monkeypatch.setattr(module.os, "_exit", exits.exit)
+    monkeypatch.setattr(module.traceback, "print_exc", lambda: None)
+    return exits
+
+
+class Exits:
+    """Holds the listening thread for good instead of ending the process."""
+
+    def __init__(self) -> None:
+        self.codes: list[int] = []
+        self.happened = threading.Event()
+
+    def exit(self, code: int) -> None:
+        self.codes.append(code)
+        self.happened.set()
+        threading.Event().wait()
+
+
+class Ticks:
+    """Counts; and tells when the next one is over."""
+
+    def __init__(self) -> None:
+        self._more = threading.Semaphore(0)
+
+    def __call__(self) -> None:
+        self._more.release()
+
+    def await_next(self) -> None:
+        while self._more.acquire(blocking=False):
+            pass
+        assert self._more.acquire(timeout=PATIENCE)
+
+
+@pytest.fixture
+def ticks() -> Ticks:
+    return Ticks()
+
+
+@pytest.fixture
+def control(channel: Any, server: Any, exits: Exits, ticks: Ticks) -> Any:
+    control = Control(channel, ticks)
+    control.start()
+    yield control
+    server.channel.close()
+    assert exits.happened.wait(PATIENCE)
+
+
+def test_the_assignment_is_waited_for(control: Control, server: Any, assign: Callable[..., Assignment]) -> None:
+    server.channel.sendall(to_line(assign()))
+    assert control.assignment() == assign()
+    assert control.wanted is None
+
+
+@pytest.mark.parametrize(
+    ("orders", "wanted"),
+    [(["cancel"], "cancel"), (["drain"], "drain"), (["drain", "cancel"], "cancel"), (["cancel", "drain"], "cancel")],
+)
+def test_an_order_is_seen_and_a_clients_outlasts_the_servers(
+    control: Control, server: Any, ticks: Ticks, orders: list[Any], wanted: str
+) -> None:
+    messages: list[Message] = [Order(kind) for kind in orders]
+    server.channel.sendall(b"".join(map(to_line, messages)))
+    ticks.await_next()
+    ticks.await_next()
+    assert control.wanted == wanted
+
+
+def test_the_end_of_the_server_is_the_end_of_the_worker(control: Control, server: Any, exits: Exits) -> None:
+    server.channel.close()
+    assert exits.happened.wait(PATIENCE)
+    assert exits.codes == [ORPHANED]
+
+
+def test_a_worker_that_does_not_understand_stops(control: Control, server: Any, exits: Exits) -> None:
+    server.channel.sendall(b"hello\n")
+    assert exits.happened.wait(PATIENCE)
+    assert exits.codes == [ORPHANED]
