@@ -1,10 +1,10 @@
 """What the server wants from this worker; listened for in a thread while the fit goes on."""
 
+import logging
 import os
 import select
 import socket
 import threading
-import traceback
 from collections.abc import Callable
 from typing import Literal, NoReturn
 
@@ -17,6 +17,8 @@ ORPHANED = os.EX_UNAVAILABLE
 
 TICK_SECONDS = 0.05
 CHUNK_BYTES = 1 << 16
+
+_logger = logging.getLogger(__name__)
 
 
 class Control:
@@ -57,7 +59,7 @@ class Control:
                     self._obey(message)
         finally:
             # A worker that nobody can stop must not go on.
-            traceback.print_exc()
+            _logger.exception("a worker stops: it cannot make out what the server wants")
             os._exit(ORPHANED)
 
     def _receive(self) -> bytes:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from app.domain.wire import FORK, KILL, ORDER
+from app.log import log_as_json
 from app.worker import process
 
 FORK_FAILED = os.EX_OSERR
@@ -112,6 +113,7 @@ def main() -> None:
     # A service manager sends SIGTERM to every process it knows of; when to stop is for the server to say.
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
+    log_as_json("warning")
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,8 +1,7 @@
 """Fitting, step by step, until it is done or should stop."""
 
 import errno
-import sys
-import traceback
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -19,26 +18,28 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
 
 
+_logger = logging.getLogger(__name__)
+
+
 def work(assignment: Assignment, recorder: Recorder, control: Control) -> Finished | Failed:
     """Carry out `assignment` and return the verdict; rows and checkpoints go through `recorder` on the way.
 
-    Never raises. What a client may not see (paths, our own code) goes to the standard error stream, which is the
-    server's log.
+    Never raises. What a client may not see (paths, our own code) goes to the server's log.
     """
     try:
         return _fit(assignment, recorder, control)
     except engine.EngineError as error:
         return Failed(error.code, str(error))
     except MemoryError:
-        _log_traceback(assignment)
+        _logger.exception("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt)
         return Failed("out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size")
     except OSError as error:
-        _log_traceback(assignment)
+        _logger.exception("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt)
         if error.errno in NO_SPACE:
             return Failed("storage_full", "the disk has no room for a checkpoint; free some space, then run it again")
         return Failed("internal_error", type(error).__name__)
-    except Exception as error:  # noqa: BLE001 (whatever it is, the client is to learn that the fit has failed)
-        _log_traceback(assignment)
+    except Exception as error:
+        _logger.exception("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt)
         return Failed("internal_error", type(error).__name__)
 
 
@@ -85,8 +86,3 @@ def _resume(fit: engine.Fit, path: Path, recorder: Recorder) -> None:
     if before != now:
         text = f"numerics_changed: the checkpoint was computed with {before}, this goes on with {now}"
         recorder.send(Log("warning", f"{text}; the numbers may differ in the last bits"))
-
-
-def _log_traceback(assignment: Assignment) -> None:
-    print(f"fit {assignment.fit_id}, attempt {assignment.attempt}:", file=sys.stderr)  # noqa: T201 (the log)
-    traceback.print_exc()

@@ -2,12 +2,12 @@
 
 import contextlib
 import ctypes
+import logging
 import os
 import resource
 import signal
 import socket
 import sys
-import traceback
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +24,8 @@ NICENESS = 10
 OUT_OF_MEMORY_SCORE = 500
 _PR_SET_PDEATHSIG = 1
 
+_logger = logging.getLogger(__name__)
+
 
 def run(channel: socket.socket, parent: int) -> NoReturn:
     """Work on the assignment that comes over `channel`, and end this process. `parent` is the fork server's pid."""
@@ -32,10 +34,9 @@ def run(channel: socket.socket, parent: int) -> NoReturn:
         _settle(parent)
         _serve(channel)
         status = DONE
-    except BaseException:  # noqa: BLE001 (nothing above this frame may run: it belongs to the fork server)
-        traceback.print_exc()
+    except BaseException:
+        _logger.exception("a worker broke down")
     finally:
-        sys.stderr.flush()
         os._exit(status)
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32, is_float
+from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float, require_integer
 from engine.ops.casting import cast
@@ -180,7 +180,7 @@ def _accuracy(logits: Value, target: Value, *, ignore_index: int) -> Spec:
         _check_class_targets("accuracy", logits, target)
     elif logits.dtype.kind != "f":
         raise DTypeError(f"accuracy needs floating logits, got {logits.dtype.name}")
-    return Spec((), FLOAT32)
+    return Spec((), FLOAT64)
 
 
 @primitive(
@@ -198,5 +198,5 @@ def accuracy(logits: Array, target: Array, *, ignore_index: int = IGNORE) -> Arr
     else:
         hits = np.argmax(logits, axis=min(1, logits.ndim - 1)) == target
     counted = hits[target != ignore_index]
-    share: Array = np.divide(np.count_nonzero(counted), counted.size, dtype=FLOAT32)
+    share: Array = np.divide(np.count_nonzero(counted), counted.size, dtype=FLOAT64)
     return share

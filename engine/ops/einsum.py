@@ -21,7 +21,7 @@ from engine.value import Value
 
 DOTS = "..."
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-MOST_OPERANDS = 50
+MOST_OPERANDS = 32
 """The greedy search looks at every pair of operands in each of as many steps."""
 
 
@@ -44,7 +44,7 @@ def _labels(term: str, equation: str) -> tuple[str, ...]:
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """Return the labels of each operand and of the result; the axes under "..." are labelled by their place from the end."""
+    """Return the labels of each operand and of the result; axes under "..." are labelled from the end."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = [_labels(term, equation) for term in left.split(",")]
     if len(terms) != len(ranks):
@@ -53,7 +53,9 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[tuple[str, ...]], 
     for number, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         named = len(term) - (DOTS in term)
         if rank < named or (rank > named and DOTS not in term):
-            raise ShapeError(f"einsum: operand {number} has {rank} axes, {''.join(term)!r} in {equation[:64]!r} names {named}")
+            raise ShapeError(
+                f"einsum: operand {number} has {rank} axes, {''.join(term)!r} in {equation[:64]!r} names {named}"
+            )
         dots = max(dots, rank - named)
     filled = [_filled(term, rank - len(term) + 1) for term, rank in zip(terms, ranks, strict=True)]
     return filled, _result(_labels(right, equation) if arrow else None, filled, dots, equation)
@@ -67,16 +69,16 @@ def _filled(term: tuple[str, ...], dots: int) -> tuple[str, ...]:
     return (*term[:place], *(str(k) for k in range(dots, 0, -1)), *term[place + 1 :])
 
 
-def _result(
-    said: tuple[str, ...] | None, terms: list[tuple[str, ...]], dots: int, equation: str
-) -> tuple[str, ...]:
+def _result(said: tuple[str, ...] | None, terms: list[tuple[str, ...]], dots: int, equation: str) -> tuple[str, ...]:
     every = [label for term in terms for label in term]
     if said is None:  # the labels that occur once, in alphabetical order, after those of "..."
         once = sorted(label for label in set(every) if label in LETTERS and every.count(label) == 1)
         return (*(str(k) for k in range(dots, 0, -1)), *once)
     result = _filled(said, dots)
     if len(set(result)) != len(result) or not set(result) <= set(every):
-        raise AttributeValueError(f"einsum: the result of {equation[:64]!r} must name labels of the operands, each once")
+        raise AttributeValueError(
+            f"einsum: the result of {equation[:64]!r} must name labels of the operands, each once"
+        )
     return result
 
 
@@ -89,10 +91,11 @@ def _without_repeats(term: _Term) -> _Term:
             second = labels.index(label, first + 1)
             if value.shape[first] != value.shape[second]:
                 raise ShapeError(
-                    f"einsum: label {label!r} stands for extents {value.shape[first]} and {value.shape[second]} of one operand"
+                    f"einsum: label {label!r} stands for extents {value.shape[first]} and {value.shape[second]} of one "
+                    "operand; they must agree"
                 )
             value = diagonal(value, axis0=first, axis1=second)
-            labels = (*(l for axis, l in enumerate(labels) if axis not in (first, second)), label)
+            labels = (*(other for axis, other in enumerate(labels) if axis not in (first, second)), label)
     return _Term(value, labels)
 
 
@@ -203,13 +206,7 @@ def einsum(*operands: Value, equation: str) -> Value:
         pair = _next_pair(terms, wanted, extents)
         made = _contract(terms[pair[0]], terms[pair[1]], _needed(terms, pair, wanted))
         terms = [*(term for number, term in enumerate(terms) if number not in pair), made]
-    return _finished(terms[0], result, extents)
-
-
-def _finished(term: _Term, result: tuple[str, ...], extents: dict[str, int]) -> Value:
-    """Order the axes of the last operand; labels whose axes had extent 1 everywhere may be missing."""
-    value = _ordered(term, [label for label in result if label in term.labels])
-    return reshape(value, shape=tuple(extents[label] for label in result))
+    return _ordered(terms[0], result)
 
 
 @composite(
@@ -219,7 +216,9 @@ def tensordot(a: Value, b: Value, *, axes: int | tuple[Ints, Ints] = 2) -> Value
     """The sum of products over the axes of a and b paired by `axes`; a number n pairs the last n with the first n."""
     if isinstance(axes, int):
         if not 0 <= axes <= min(a.ndim, b.ndim):
-            raise AttributeValueError(f"tensordot: axes {axes} must be in 0..{min(a.ndim, b.ndim)}, the axes of both sides")
+            raise AttributeValueError(
+                f"tensordot: axes {axes} must be in 0..{min(a.ndim, b.ndim)}, the axes of both sides"
+            )
         axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
     left = [normalize_axis(axis, a.ndim) for axis in axes[0]]
     right = [normalize_axis(axis, b.ndim) for axis in axes[1]]

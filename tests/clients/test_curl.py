@@ -20,27 +20,36 @@ def run(command, url):
     )
 
 
-def test_the_examples_are_there():
+def test_every_example_is_run_here():
     assert [script.name for script in SCRIPTS] == ["compute.sh", "iris.sh", "line.sh"]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_an_example_runs_to_its_end(script, url):
-    result = run([script], url)
+def run_example(name, url):
+    result = run([ROOT / "clients" / "curl" / name], url)
     assert (result.returncode, result.stderr) == (0, ""), result.stdout
+    return result.stdout.splitlines()
 
 
 def test_the_computed_function_and_its_derivative_are_right(url):
-    answer = json.loads(run([ROOT / "clients/curl/compute.sh"], url).stdout)
-    assert answer["losses"] == {"f": 16.0}
-    assert answer["gradients"]["x"]["data"] == [12.0]
+    (line,) = run_example("compute.sh", url)
+    assert json.loads(line)["losses"] == {"f": 16.0}
+    assert json.loads(line)["gradients"]["x"]["data"] == [12.0]
 
 
 def test_the_line_goes_through_its_points(url):
-    state, slope, offset = run([ROOT / "clients/curl/line.sh"], url).stdout.splitlines()
+    state, slope, offset = run_example("line.sh", url)
     assert "succeeded" in state
     assert json.loads(slope)["data"] == pytest.approx([3.0], abs=1e-3)
     assert json.loads(offset)["data"] == pytest.approx([2.0], abs=1e-3)
+
+
+def test_a_csv_file_becomes_a_model_that_predicts(url):
+    lines = run_example("iris.sh", url)
+    assert '"state":"succeeded"' in lines
+    (prediction,) = [json.loads(line) for line in lines if line.startswith('{"outputs"')]
+    (logits,) = prediction["outputs"].values()
+    assert logits["shape"] == [2, 3]
+    assert lines[-1].startswith("checkpoint: ")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))

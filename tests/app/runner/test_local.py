@@ -16,6 +16,8 @@ from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished,
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
 
+from .conftest import all_end
+
 PATIENCE = 10.0
 GRAPH = {
     "inputs": {"x": ["batch", 2]},
@@ -59,14 +61,6 @@ def assign(tmp_path: Path) -> Assign:
         )
 
     return build
-
-
-def is_dead(pid: int) -> bool:
-    """Whether the process is gone, but perhaps for a place in the table, which whoever inherits it clears."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 class Listener:
@@ -232,9 +226,9 @@ def test_the_death_of_the_fork_server_takes_its_workers_and_is_made_good(
     pid = listener.await_message(lost, Started).pid
     fork_server = psutil.Process(pid).parent()
     assert fork_server is not None
-    fork_server.kill()
-    assert listener.await_exit(lost).reason == "killed"
-    assert is_dead(pid)
+    with all_end([pid], seconds=2.0):
+        fork_server.kill()
+        assert listener.await_exit(lost).reason == "killed"
     found = runner.start(assign(2, steps=3))
     assert listener.await_message(found, Finished) == Finished("succeeded")
 
@@ -250,10 +244,7 @@ def test_closing_leaves_no_process(assign: Assign) -> None:
     runner = LocalRunner(SystemClock())
     listener = Listener(runner)
     pids = [listener.await_message(runner.start(assign(number)), Started).pid for number in (1, 2)]
-    processes = [psutil.Process(pid) for pid in pids]
-    parent = processes[0].parent()
-    assert parent is not None
-    runner.close()
-    _, alive = psutil.wait_procs([*processes, parent], timeout=2)
-    assert alive == []
+    parent = psutil.Process(pids[0]).ppid()
+    with all_end([*pids, parent], seconds=2.0):
+        runner.close()
     runner.wake()

@@ -17,7 +17,6 @@ PATIENCE = 5.0
 def exits(monkeypatch: pytest.MonkeyPatch) -> "Exits":
     exits = Exits()
     monkeypatch.setattr(module.os, "_exit", exits.exit)
-    monkeypatch.setattr(module.traceback, "print_exc", lambda: None)
     return exits
 
 

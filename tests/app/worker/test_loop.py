@@ -127,7 +127,7 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     recorder: Recorder,
     server: Any,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
     fault: Exception,
     verdict: Failed,
 ) -> None:
@@ -149,7 +149,7 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     assert seqs(messages) == [1, 2]
     assert messages[-1] == found
     shown = not isinstance(fault, engine.EngineError)
-    assert ("Traceback" in capfd.readouterr().err) is shown
+    assert ("Traceback" in caplog.text) is shown
 
 
 @pytest.mark.parametrize(

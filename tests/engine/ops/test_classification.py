@@ -174,7 +174,7 @@ HITS = [
 @pytest.mark.parametrize(("logits", "target", "share"), HITS)
 def test_accuracy_is_the_share_of_hits(logits: object, target: np.ndarray, share: float) -> None:
     result = accuracy(tensor(np.asarray(logits, np.float64), requires_grad=True), target)
-    assert result.dtype == np.float32
+    assert result.dtype == np.float64
     assert not result.requires_grad
     np.testing.assert_equal(result.item(), share)
 

@@ -1,0 +1,86 @@
+"""Products of vectors and matrices beside matmul: outer, Kronecker and cross products, and products that add."""
+
+from __future__ import annotations
+
+from engine.errors import ShapeError
+from engine.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.ops.arrangement import roll
+from engine.ops.einsum import einsum
+from engine.ops.elementwise import mul
+from engine.ops.linalg import matmul
+from engine.ops.shape import reshape
+from engine.registry import composite
+from engine.samples import sample
+from engine.value import Value
+
+
+@composite(aliases=("ger",), samples=[sample((2,), (3,))])
+def outer(a: Value, b: Value) -> Value:
+    """The matrix of the products of the elements of two vectors: y[i, j] = a[i] b[j]."""
+    require_rank("outer", "a first vector", a, 1)
+    require_rank("outer", "a second vector", b, 1)
+    return mul(reshape(a, shape=(a.size, 1)), b)
+
+
+@composite(samples=[sample((2, 3), (2, 2)), sample((2,), (3, 2))])
+def kron(a: Value, b: Value) -> Value:
+    """The Kronecker product: a with each element replaced by its product with b; the shorter shape gets axes in front."""
+    rank = max(a.ndim, b.ndim)
+    left, right = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
+    apart = tuple(extent for e in left for extent in (e, 1))
+    beside = tuple(extent for e in right for extent in (1, e))
+    product = mul(reshape(a, shape=apart), reshape(b, shape=beside))
+    return reshape(product, shape=tuple(x * y for x, y in zip(left, right, strict=True)))
+
+
+@composite(samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
+def cross(a: Value, b: Value, *, axis: int = -1) -> Value:
+    """The cross product of vectors of three elements on `axis`; other axes broadcast."""
+    shape = broadcast_shapes(a.shape, b.shape)
+    if not shape or a.ndim != b.ndim:
+        raise ShapeError(f"cross needs two values of one number of axes, got {list(a.shape)} and {list(b.shape)}")
+    place = normalize_axis(axis, len(shape))
+    if a.shape[place] != 3 or b.shape[place] != 3:
+        raise ShapeError(f"cross: axis {axis} of {list(a.shape)} and {list(b.shape)} must have extent 3 on both sides")
+    forth, back = {"shifts": -1, "axis": place}, {"shifts": 1, "axis": place}
+    return roll(a, **forth) * roll(b, **back) - roll(a, **back) * roll(b, **forth)
+
+
+def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Value:
+    if broadcast_shapes(c.shape, product.shape) != product.shape:
+        raise ShapeError(f"{op}: {list(c.shape)} does not broadcast to the product's shape {list(product.shape)}")
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:  # what is not used may even be NaN
+        return scaled
+    return (c if beta == 1 else c * beta) + scaled
+
+
+@composite(samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)])
+def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
+    """beta c + alpha (a @ b) for two matrices; c broadcasts. With beta 0, c does not count at all."""
+    require_rank("addmm", "a first matrix", a, 2)
+    require_rank("addmm", "a second matrix", b, 2)
+    return _added("addmm", c, matmul(a, b), beta, alpha)
+
+
+@composite(samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)])
+def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
+    """beta c + alpha (a @ b) for two batches of matrices; c broadcasts. With beta 0, c does not count at all."""
+    require_rank("baddbmm", "a first batch of matrices", a, 3)
+    require_rank("baddbmm", "a second batch of matrices", b, 3)
+    if a.shape[0] != b.shape[0]:
+        raise ShapeError(f"baddbmm: batches of {a.shape[0]} and {b.shape[0]} matrices must be equally large")
+    return _added("baddbmm", c, matmul(a, b), beta, alpha)
+
+
+@composite(samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))])
+def bilinear(a: Value, b: Value, weight: Value, bias: Value | None = None) -> Value:
+    """y[o] = sum of a[i] weight[o, i, j] b[j], plus the bias, over the last axes; the axes before are a batch."""
+    require_rank("bilinear", "a weight [out, in1, in2]", weight, 3)
+    if not a.ndim or not b.ndim or a.shape[:-1] != b.shape[:-1] or (a.shape[-1], b.shape[-1]) != weight.shape[1:]:
+        raise ShapeError(
+            f"bilinear: inputs [..., in1] and [..., in2] must fit the weight [out, in1, in2] {list(weight.shape)}, "
+            f"got {list(a.shape)} and {list(b.shape)}"
+        )
+    y = einsum(a, weight, b, equation="...i,oij,...j->...o")
+    return y if bias is None else y + bias

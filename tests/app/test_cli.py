@@ -1,0 +1,202 @@
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import main
+from app.cli.serve import REFUSED
+from app.demo import dataset_path, graph_path
+from app.demo.server import running_server
+
+ROOT = Path(__file__).parents[2]
+READY = re.compile(r"Adjoint listening on http://127\.0\.0\.1:\d+\n")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    with running_server(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A graph and data to fit it to."""
+    graph, data = tmp_path / "line.json", tmp_path / "points.csv"
+    graph.write_text(
+        json.dumps(
+            {
+                "inputs": {"x": ["batch"], "y": ["batch"]},
+                "parameters": {"w": [], "b": []},
+                "program": "loss = mean((w * x + b - y) ** 2)",
+            }
+        )
+    )
+    data.write_text("x,height\n" + "".join(f"{x / 4},{3 * x / 4 + 2}\n" for x in range(16)))
+    return [str(graph), str(data), "--feed", "y=height"]
+
+
+def serving(*arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-m", "app", "serve", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly(tmp_path, stop):
+    with serving("--port", 0, "--data-dir", tmp_path, "--workers", 1) as process:
+        line = process.stdout.readline()
+        process.send_signal(stop)
+        rest, errors = process.communicate(timeout=20)
+    assert READY.fullmatch(line), errors
+    assert (rest, process.returncode) == ("", 0)
+    assert "Traceback" not in errors
+
+
+def test_a_taken_port_is_refused_in_one_line(tmp_path, capfd):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with serving("--port", port, "--data-dir", tmp_path) as process:
+            output, errors = process.communicate()
+    assert (process.returncode, output) == (REFUSED, "")
+    assert [line for line in errors.splitlines() if not line.startswith("{")] == [errors.splitlines()[-1]]
+    assert f"port {port}" in errors
+
+
+def test_a_data_directory_in_use_is_refused_in_one_line(tmp_path):
+    with (
+        running_server(tmp_path / "data"),
+        serving("--port", 0, "--data-dir", tmp_path / "data") as process,
+    ):
+        output, errors = process.communicate()
+    assert (process.returncode, output) == (REFUSED, "")
+    assert errors.startswith("adjoint: another server is using the data directory")
+    assert errors.count("\n") == 1
+
+
+REFUSALS = {
+    "a stranger's address without a key": (["--host", "0.0.0.0"], "ADJOINT_API_KEY"),
+    "no workers": (["--workers", "0"], "workers"),
+    "a port that does not exist": (["--port", "70000"], "port"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "named"), REFUSALS.values(), ids=REFUSALS)
+def test_wrong_settings_are_refused_in_one_line(arguments, named, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("ADJOINT_API_KEY", raising=False)
+    assert main(["serve", "--data-dir", str(tmp_path), *arguments]) == REFUSED
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith("adjoint: ")
+    assert errors.count("\n") == 1
+    assert named in errors
+
+
+def test_a_server_loads_nothing_that_only_a_terminal_needs():
+    code = (
+        "import sys, app.__main__, app.cli.serve, app.main; print({'typer', 'rich', 'adjoint_client'} & {*sys.modules})"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
+
+
+def test_a_graph_and_data_become_a_checkpoint(url, files, tmp_path, capsys):
+    output = tmp_path / "line.safetensors"
+    arguments = ["--steps", "50", "--optimizer", "sgd", "--lr", "0.1", "--output", str(output), "--url", url]
+    assert main(["fit", *files, *arguments]) == 0
+    text, errors = capsys.readouterr()
+    assert errors == ""
+    assert "succeeded after 50 steps" in text
+    assert "loss" in text
+    assert str(output) in text
+    assert output.stat().st_size > 0
+
+
+def test_a_detached_fit_is_watched_later(url, files, tmp_path, capsys):
+    request = tmp_path / "request.json"
+    request.write_text('{"labels": {"team": "a"}, "epochs": 3}')
+    assert main(["fit", *files, "--request", str(request), "--detach", "--url", url]) == 0
+    fit = capsys.readouterr().out.strip()
+    assert re.fullmatch(r"fit_[a-z0-9]{26}", fit)
+    assert main(["watch", fit, "--url", url]) == 0
+    assert f"{fit} succeeded after 3 steps" in capsys.readouterr().out
+
+
+def test_the_demo_files_fit_from_the_command_line(url, capsys):
+    command = [
+        "fit",
+        str(graph_path("iris")),
+        str(dataset_path("iris")),
+        "--columns",
+        "flower:float32[4],species:class",
+    ]
+    options = ["--validation", "0.2", "--metric", "accuracy", "--epochs", "2", "--batch-size", "16", "--seed", "1"]
+    assert main([*command, *options, "--url", url]) == 0
+    assert "val_accuracy" in capsys.readouterr().out
+
+
+FAULTS = {
+    "a wrong field": (["--epochs", "0"], 1, "/epochs"),
+    "a feed without its column": (["--feed", "x"], 2, "--feed"),
+    "a missing file": (["--request", "no-such-file.json"], 2, "no-such-file.json"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "status", "named"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_told_without_a_traceback(url, files, arguments, status, named, capsys):
+    assert main(["fit", *files, *arguments, "--url", url]) == status
+    errors = capsys.readouterr().err
+    assert named in errors
+    assert "Traceback" not in errors
+
+
+def test_a_missing_server_is_told_in_one_line(capsys):
+    assert main(["watch", "fit_0000000000000000000000000z", "--url", "http://127.0.0.1:9"]) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("adjoint: no answer from http://127.0.0.1:9")
+    assert errors.count("\n") == 1
+
+
+def test_the_key_is_taken_from_the_environment(tmp_path, monkeypatch, capsys):
+    with running_server(tmp_path, {"ADJOINT_API_KEY": "secret"}) as url:
+        monkeypatch.delenv("ADJOINT_API_KEY", raising=False)
+        monkeypatch.setenv("ADJOINT_URL", url)
+        assert main(["watch", "fit_0000000000000000000000000z"]) == 1
+        assert "401" in capsys.readouterr().err
+        monkeypatch.setenv("ADJOINT_API_KEY", "secret")
+        assert main(["watch", "fit_0000000000000000000000000z"]) == 1
+        assert "404" in capsys.readouterr().err
+
+
+def test_the_ops_are_listed_and_described_without_a_server(capsys):
+    assert main(["ops"]) == 0
+    assert re.search(r"^matmul +linalg +Matrix product", capsys.readouterr().out, re.MULTILINE)
+    assert main(["ops", "conv2d"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("conv2d(x, weight, bias, *, stride")
+    assert "differentiable: yes" in text
+    assert main(["ops", "matmal"]) == 1
+    assert "did you mean 'matmul'?" in capsys.readouterr().err
+
+
+def test_the_contract_is_printed_as_it_is_committed(capsys):
+    assert main(["openapi"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((ROOT / "clients" / "openapi.json").read_text("utf-8"))
+
+
+def test_every_command_explains_itself(capsys):
+    assert main(["--help"]) == 0
+    commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.partition("Commands:")[2], re.MULTILINE)
+    assert commands == ["serve", "demo", "fit", "watch", "ops", "openapi"]
+    for command in commands[1:]:
+        assert main([command, "--help"]) == 0
+        assert f"adjoint {command}" in capsys.readouterr().out

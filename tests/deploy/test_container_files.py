@@ -1,0 +1,54 @@
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.settings import Settings, is_loopback
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+API = COMPOSE["services"]["api"]
+
+
+@pytest.mark.parametrize("text", [DOCKERFILE, str(COMPOSE)], ids=["Dockerfile", "docker-compose.yml"])
+def test_every_variable_is_a_setting(text):
+    names = set(re.findall(r"ADJOINT_([A-Z_]+)", text))
+    assert names
+    assert {name.lower() for name in names} <= Settings.model_fields.keys()
+
+
+def test_the_container_has_no_rights_that_it_does_not_need():
+    assert API["read_only"] is True
+    assert API["cap_drop"] == ["ALL"]
+    assert API["security_opt"] == ["no-new-privileges:true"]
+    assert API["user"] == re.search(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[1]
+    assert not API["user"].startswith("0")
+    assert {"mem_limit", "pids_limit"} <= API.keys()
+
+
+def test_the_server_is_published_on_loopback_only_and_wants_a_key():
+    for port in API["ports"]:
+        assert is_loopback(port.rsplit(":", 2)[0])
+    assert API["environment"]["ADJOINT_API_KEY"].startswith("${ADJOINT_API_KEY:?")
+
+
+def test_the_health_check_asks_under_a_name_that_is_allowed():
+    default = re.search(r":-(.*)}", API["environment"]["ADJOINT_ALLOWED_HOSTS"])[1]
+    assert "127.0.0.1" in default.split(",")
+    assert "http://127.0.0.1:8000/healthz" in API["healthcheck"]["test"][-1]
+    assert "http://127.0.0.1:8000/healthz" in DOCKERFILE
+
+
+def test_everything_that_is_copied_into_the_image_exists():
+    for sources in re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE):
+        for source in sources.split():
+            assert (ROOT / source).exists(), source
+
+
+def test_the_data_outlives_the_container():
+    (mount,) = API["volumes"]
+    volume, target = mount.split(":")
+    assert volume in COMPOSE["volumes"]
+    assert f"ADJOINT_DATA_DIR={target}" in DOCKERFILE
