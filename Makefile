@@ -45,14 +45,17 @@ clean: ## remove everything that make has made; data directories stay
 
 $(VENV)/python.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit("Adjoint needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else 0'
-	$(PYTHON) -m venv $(VENV)
+	@echo "making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
-	$(PIP) install -c $(CONSTRAINTS) -e . -e clients/python
+	@echo "installing what the server and its client need; the first time takes a minute"
+	@$(PIP) install -c $(CONSTRAINTS) -e . -e clients/python
 	@touch $@
 
 # The extras are added to what is there: a pattern for test.stamp and lint.stamp.
 $(VENV)/%.stamp: $(VENV)/run.stamp
-	$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python
+	@echo "installing what 'make $*' needs as well"
+	@$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python
 	@touch $@

@@ -17,6 +17,7 @@ from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
+from app.service.disk_space import DiskSpace
 from app.service.events import Events
 from app.service.fits import Fits, FitTerms
 from app.service.graphs import Graphs
@@ -64,7 +65,8 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
     )
-    ingestion = Ingestion(blobs, scratch, limits, clock)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes)
+    ingestion = Ingestion(blobs, scratch, space, limits, clock)
     terms = FitTerms(settings.max_queue, settings.attempts_max)
     idempotency = Idempotency(store)
     idempotency.forget_old()
@@ -72,12 +74,12 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
         settings=settings,
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
-        fits=Fits(store, ingestion, sweeper, wakes, supervisor, terms, clock),
+        fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch),
         idempotency=idempotency,
-        system=System(store, wakes, supervisor, settings.data_dir, settings.storage_min_free_bytes),
+        system=System(store, wakes, supervisor, space),
     )
     return Container(settings, services, supervisor, wakes)
 

@@ -59,6 +59,12 @@ class GradientError(EngineError):
     code = "no_gradient"
 
 
+class NumericalError(EngineError):
+    """Numbers for which an operation has no result, such as the inverse of a singular matrix."""
+
+    code = "no_result"
+
+
 class LimitError(EngineError):
     """Something larger than the engine is set to take."""
 

@@ -11,14 +11,16 @@ import numpy as np
 from engine.backward import reachable
 from engine.checkpoint import Checkpoint
 from engine.dtypes import is_float
-from engine.errors import DataError, DocumentError, Finding, nearest
+from engine.errors import DocumentError, Finding, nearest
 from engine.graph.definition import Definition
 from engine.graph.graph import Graph, bind_dims
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.graph.tensors import misfit
+from engine.layers import LOSSES
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
+from engine.registry import lookup
 from engine.training import plan_evaluation
 from engine.value import Array
 
@@ -101,28 +103,24 @@ class Predictor:
 
 
 def _without_losses(definition: Definition) -> Definition:
-    """Keep the outputs that are no losses, unless there are no others."""
+    """Keep the outputs that are no losses; without any, what a known loss compares with its target."""
     outputs = tuple(output for output in definition.outputs if output not in definition.losses)
+    outputs = outputs or _before_losses(definition)
     if not outputs:
-        outputs = _before_losses(definition) or definition.outputs
+        detail = "the graph has no outputs but its losses; name its predictions in 'outputs' when posting the graph"
+        raise DocumentError([Finding("", "no_outputs", detail)])
     return replace(definition, outputs=outputs)
 
 
 def _before_losses(definition: Definition) -> tuple[str, ...]:
-    """Return what the losses compare with their targets: the first input of each loss that is a node."""
+    """Return the first input of each loss that is a loss op of a computed value."""
     nodes = {node.name: node for node in definition.nodes}
-    found = []
-    for loss in definition.losses:
-        node = nodes.get(loss.partition(":")[0])
-        first = node.inputs[0] if node and node.inputs else None
-        if isinstance(first, str) and first.partition(":")[0] in nodes:
-            found.append(first)
-    return tuple(dict.fromkeys(found))
+    losses = [nodes[loss.partition(":")[0]] for loss in definition.losses if loss.partition(":")[0] in nodes]
+    firsts = [node.inputs[0] for node in losses if lookup(node.op).name in LOSSES]
+    return tuple(dict.fromkeys(f for f in firsts if isinstance(f, str) and f.partition(":")[0] in nodes))
 
 
 def _needed_inputs(graph: Graph) -> tuple[str, ...]:
-    if not graph.outputs:
-        raise DataError("the graph has no outputs to predict")
     leaves = {id(value) for node in reachable(list(graph.outputs.values())) for value in node.inputs}
     leaves |= {id(value) for value in graph.outputs.values()}
     return tuple(name for name, value in graph.inputs.items() if id(value) in leaves)

@@ -46,17 +46,17 @@ def send_file(request: Request, download: Download) -> Response:
         return Response(status_code=304, headers={"ETag": headers["ETag"]})
     asked = request.headers.get("range") if _range_is_current(request, headers["ETag"]) else None
     try:
-        first, end = _range(asked, download.size_bytes)
+        part = _range(asked, download.size_bytes)
     except RangeNotSatisfiable:
         download.file.close()
         raise
-    partial = (first, end) != (0, download.size_bytes)
-    if partial:
+    first, end = part or (0, download.size_bytes)
+    if part is not None:
         headers["Content-Range"] = f"bytes {first}-{end - 1}/{download.size_bytes}"
         headers.pop("Content-Digest", None)
     headers["Content-Length"] = str(end - first)
     body = _chunks(download.file, first, end)
-    return StreamingResponse(body, 206 if partial else 200, headers, media_type=download.media_type)
+    return StreamingResponse(body, 200 if part is None else 206, headers, media_type=download.media_type)
 
 
 def _headers(download: Download) -> dict[str, str]:
@@ -76,19 +76,16 @@ def _range_is_current(request: Request, tag: str) -> bool:
     return condition is None or condition.strip() == tag
 
 
-def _range(header: str | None, size: int) -> tuple[int, int]:
+def _range(header: str | None, size: int) -> tuple[int, int] | None:
     """Return the first byte and the one after the last; a header that is not one range is ignored, as it may be."""
     match = None if header is None else _RANGE.fullmatch(header.replace(" ", ""))
     if match is None or match[0] == "bytes=-":
-        return 0, size
+        return None
     first, last = match[1], match[2]
-    if not first:
-        span = min(int(last), size)
-        start, end = size - span, size
-    else:
-        start, end = int(first), min(int(last) + 1, size) if last else size
-        if last and int(last) < int(first):
-            return 0, size
+    if first and last and int(last) < int(first):
+        return None
+    start = int(first) if first else size - min(int(last), size)
+    end = min(int(last) + 1, size) if first and last else size
     if start >= end:
         raise RangeNotSatisfiable(f"the content has {size} bytes; ask for a range within it", size_bytes=size)
     return start, end

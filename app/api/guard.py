@@ -18,6 +18,25 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN_SITES = frozenset({"same-origin", "none"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
 KEY_MAX = 1024
+URI_BYTES_MAX = 8 * 1024
+HEADERS_MAX = 100
+HEADER_BYTES_MAX = 64 * 1024
+
+
+class UriTooLong(AdjointError):  # noqa: N818 (named as its answer is)
+    """The path and query are longer than any of this interface."""
+
+    code = "uri_too_long"
+    status = 414
+    title = "URI too long"
+
+
+class HeadersTooLarge(AdjointError):  # noqa: N818 (likewise)
+    """The headers are more, or larger, than any client needs."""
+
+    code = "headers_too_large"
+    status = 431
+    title = "Request header fields too large"
 
 
 class Guard:
@@ -38,6 +57,7 @@ class Guard:
             return
         request = Request(scope)
         try:
+            _check_size(scope)
             self._check_host(request)
             self._check_origin(request)
             self._check_key(request)
@@ -70,6 +90,15 @@ class Guard:
             raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
         if len(sent) > KEY_MAX or not compare_digest(sent, self._key):
             raise Unauthorized("this server does not know the key that was sent", code="unknown_key")
+
+
+def _check_size(scope: Scope) -> None:
+    # The HTTP parser limits only what it has to wait for: headers that arrive at once pass it at any size.
+    if len(scope["raw_path"]) + len(scope["query_string"]) > URI_BYTES_MAX:
+        raise UriTooLong(f"path and query are longer than {URI_BYTES_MAX} bytes")
+    headers = scope["headers"]
+    if len(headers) > HEADERS_MAX or sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES_MAX:
+        raise HeadersTooLarge(f"more than {HEADERS_MAX} headers, or {HEADER_BYTES_MAX} bytes of them")
 
 
 def _sent_key(request: Request) -> bytes | None:

@@ -16,7 +16,7 @@ from app.api.validation import findings_of, summed_up
 from app.domain.errors import AdjointError, NotFound
 
 TYPE_PREFIX = "urn:adjoint:problem:"
-CLOSING = frozenset({408, 413})
+CLOSING = frozenset({408, 413, 414, 431})
 """Answers before the whole body has come: what is left of it is not read, so the connection ends."""
 
 DETAILS: Mapping[int, str] = MappingProxyType(

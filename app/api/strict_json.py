@@ -38,16 +38,19 @@ def _check(value: Any, pointer: str) -> None:
             _check(item, f"{pointer}/{escaped(key)}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            if not _is_plain_number(item):
+            if not _is_plain(item):
                 _check(item, f"{pointer}/{index}")
-    elif isinstance(value, int | float) and not _is_plain_number(value):
+    elif not _is_plain(value):
         raise _refused(pointer, "number_out_of_range", "this number is too large; 64 bits must hold it")
 
 
-def _is_plain_number(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
+    """Whether `value` is a number that 64 bits hold, a truth value or null."""
     if type(value) is float:
         return isfinite(value)
-    return type(value) is int and -INTEGER_MAX < value < INTEGER_MAX
+    if type(value) is int:
+        return -INTEGER_MAX < value < INTEGER_MAX
+    return value is None or type(value) is bool
 
 
 def _check_text(text: str, pointer: str) -> None:

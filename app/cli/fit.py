@@ -41,7 +41,7 @@ def fit(
     fields: dict[str, Any] = {
         **(read_document(request) if request else {}),
         **_given(epochs=epochs, steps=steps, batch_size=batch_size, metrics=metric, seed=seed),
-        **_given(feeds=read_feeds(feed) if feed else None, validation=_given(split=validation) or None),
+        **_given(feeds=read_feeds(feed) if feed else None, validation=validation),
     }
     if optimizer or lr is not None:
         fields["optimizer"] = _given(kind=optimizer or "adam", lr=lr)

@@ -10,7 +10,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -35,14 +35,14 @@ LOST = Died("lost", "the server went down; the fit goes on from its last checkpo
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Claim:
     """A fit that this server took, and the attempt it is about to make."""
 
     fit: FitRecord
     token: str
 
-    @property
+    @cached_property
     def policy(self) -> engine.CheckpointPolicy:
         """Which checkpoints the fit keeps."""
         return engine.read_recipe(recipe_of(self.fit.request)).checkpoint

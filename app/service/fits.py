@@ -17,6 +17,7 @@ from app.domain.ids import is_id, new_id
 from app.service.admission import Candidate, admit
 from app.service.blob_sweeper import BlobSweeper
 from app.service.definitions import new_graph, read_definition
+from app.service.disk_space import DiskSpace
 from app.service.engine_faults import invalid
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion, UploadTerms
@@ -55,6 +56,7 @@ class Fits:
         store: Store,
         ingestion: Ingestion,
         sweeper: BlobSweeper,
+        space: DiskSpace,
         wakes: Wakes,
         workforce: Workforce,
         terms: FitTerms,
@@ -64,6 +66,7 @@ class Fits:
         self._store = store
         self._ingestion = ingestion
         self._sweeper = sweeper
+        self._space = space
         self._wakes = wakes
         self._workforce = workforce
         self._terms = terms
@@ -72,10 +75,12 @@ class Fits:
     def submit(self, request: Mapping[str, Any], keep: Keep[FitView]) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
 
-        Invalid with everything that is wrong, TooLarge beyond the memory, QueueFull, Draining while stopping.
+        Invalid with everything that is wrong, TooLarge beyond the memory, QueueFull, StorageFull, Draining while
+        stopping.
         """
         if self._wakes.closed:
             raise Draining("the server is stopping and takes no new fits; try again when it is back")
+        self._space.check()
         with self._sweeper.holding() as stored:
             parts = self._resolve(request, stored)
             estimate = admit(parts.candidate)

@@ -13,6 +13,7 @@ from app.ingest.columns import IngestedColumn
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits
 from app.ingest.options import IngestOptions
+from app.service.disk_space import DiskSpace
 
 CHILDREN_MAX = 2
 
@@ -29,16 +30,18 @@ class UploadTerms:
 class Ingestion:
     """Reads uploads in limited child processes, at most `CHILDREN_MAX` at a time."""
 
-    def __init__(self, blobs: BlobStore, scratch: Path, limits: IngestLimits, clock: Clock) -> None:
+    def __init__(self, blobs: BlobStore, scratch: Path, space: DiskSpace, limits: IngestLimits, clock: Clock) -> None:
         """Store into `blobs`; columns are written below `scratch`, on the same file system."""
         self._blobs = blobs
+        self._space = space
         self._clock = clock
         self._scratch = scratch
         self._limits = limits
         self._children = threading.BoundedSemaphore(CHILDREN_MAX)
 
     def open(self) -> BlobWriter:
-        """Open a writer for the bytes of an upload."""
+        """Open a writer for the bytes of an upload; StorageFull if the disk has no room for new ones."""
+        self._space.check()
         return self._blobs.writer()
 
     def read(self, writer: BlobWriter, terms: UploadTerms, stored: set[str]) -> DatasetRecord:

@@ -1,18 +1,17 @@
 """What the server runs on, and how it is doing."""
 
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import engine
-from app.domain.errors import AdjointError
+from app.domain.errors import AdjointError, StorageFull
 from app.domain.fit import CLAIMABLE, TERMINAL, FitState
+from app.service.disk_space import DiskSpace
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus, Workforce
 from app.store.unit_of_work import Store
@@ -47,13 +46,12 @@ class Overview:
 class System:
     """The use cases of the server itself."""
 
-    def __init__(self, store: Store, wakes: Wakes, workforce: Workforce, data_dir: Path, free_bytes_min: int) -> None:
-        """Look at these parts; less than `free_bytes_min` of disk space is too little to work."""
+    def __init__(self, store: Store, wakes: Wakes, workforce: Workforce, space: DiskSpace) -> None:
+        """Look at these parts."""
         self._store = store
         self._wakes = wakes
         self._workforce = workforce
-        self._data_dir = data_dir
-        self._free_bytes_min = free_bytes_min
+        self._space = space
         self._fingerprint = engine.fingerprint()
 
     def overview(self) -> Overview:
@@ -64,7 +62,7 @@ class System:
             python=platform.python_version(),
             numpy=np.__version__,
             fingerprint=self._fingerprint,
-            data_dir_free_bytes=self._free_bytes(),
+            data_dir_free_bytes=self._space.free_bytes,
             queued=sum(counts[state] for state in WAITING),
             running=sum(counts[state] for state in WORKED_ON),
             workers=self._workforce.workers(),
@@ -81,11 +79,10 @@ class System:
             raise NotReady("the server is stopping")
         with self._store.begin() as work:
             work.fits.count([FitState.RUNNING])
-        if self._free_bytes() < self._free_bytes_min:
-            raise NotReady("the disk is nearly full; free some space")
-
-    def _free_bytes(self) -> int:
-        return shutil.disk_usage(self._data_dir).free
+        try:
+            self._space.check()
+        except StorageFull as error:
+            raise NotReady(error.detail) from error
 
 
 def server_version() -> str:

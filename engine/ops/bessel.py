@@ -11,10 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
 from engine.errors import AttributeValueError
-from engine.ops.blocks import blockwise
 from engine.ops.elementwise import sign
+from engine.ops.results import in_float64
 from engine.registry import composite, primitive
 from engine.samples import sample, uniform
 from engine.value import Array, Spec, Value
@@ -73,14 +72,7 @@ def _order(x: Value, *, order: int, scaled: bool) -> Spec:
 )
 def bessel_i(x: Array, *, order: int, scaled: bool = False, out: Array | None = None) -> Array:
     """Modified Bessel function of the first kind of a whole order; `scaled` multiplies by exp(-|x|)."""
-    kernel = partial(_bessel, order=order, scaled=scaled)
-    if x.dtype == FLOAT64:
-        return blockwise(kernel, (x,), out)
-    result = blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype)
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
+    return in_float64(partial(_bessel, order=order, scaled=scaled), x, out)
 
 
 @bessel_i.vjp

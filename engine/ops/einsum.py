@@ -111,13 +111,17 @@ def _extents(terms: Sequence[_Term]) -> dict[str, int]:
     return extents
 
 
-def _reduced(term: _Term, keep: set[str], extents: dict[str, int]) -> _Term:
-    """Sum over labels that are not kept, and drop axes of extent 1 that stand for a longer one."""
-    value, labels = term
-    gone = tuple(a for a, label in enumerate(labels) if label not in keep or value.shape[a] != extents[label])
+def _long(term: _Term, extents: dict[str, int]) -> set[str]:
+    """Return the labels whose axes have the whole extent; an axis of extent 1 for a longer one says nothing."""
+    return {label for label, extent in zip(term.labels, term.value.shape, strict=True) if extent == extents[label]}
+
+
+def _reduced(term: _Term, keep: set[str]) -> _Term:
+    """Sum over labels that are not kept."""
+    gone = tuple(axis for axis, label in enumerate(term.labels) if label not in keep)
     if not gone:
         return term
-    return _Term(sum(value, axis=gone), tuple(label for axis, label in enumerate(labels) if axis not in gone))
+    return _Term(sum(term.value, axis=gone), tuple(label for label in term.labels if label in keep))
 
 
 def _size(labels: set[str], extents: dict[str, int]) -> int:
@@ -201,7 +205,8 @@ def einsum(*operands: Value, equation: str) -> Value:
     terms = [_without_repeats(_Term(*pair)) for pair in zip(operands, labels, strict=True)]
     extents = _extents(terms)
     wanted = set(result)
-    terms = [_reduced(t, _needed(terms, (number,), wanted), extents) for number, t in enumerate(terms)]
+    terms = [_reduced(term, _long(term, extents)) for term in terms]
+    terms = [_reduced(term, _needed(terms, (number,), wanted)) for number, term in enumerate(terms)]
     while len(terms) > 1:
         pair = _next_pair(terms, wanted, extents)
         made = _contract(terms[pair[0]], terms[pair[1]], _needed(terms, pair, wanted))

@@ -8,15 +8,14 @@ The derivatives are summed by Euler and Maclaurin's formula, and reflected for n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
 from engine.errors import AttributeValueError
 from engine.infer import same
-from engine.ops.blocks import blockwise, polynomial
+from engine.ops.blocks import polynomial
+from engine.ops.results import in_float64
 from engine.registry import primitive
 from engine.samples import away_from, positive, sample, uniform
 from engine.value import Array, Spec, Value
@@ -41,17 +40,6 @@ TERMS = 10
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
-def _in_float64(kernel: Callable[..., None], x: Array, out: Array | None) -> Array:
-    """Run a blockwise kernel in float64, whatever floating dtype x has."""
-    if x.dtype == FLOAT64:
-        return blockwise(kernel, (x,), out)
-    result = blockwise(kernel, (x.astype(FLOAT64),), None).astype(x.dtype)
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
-
-
 def _sin_pi(x: Array) -> Array:
     """sin(pi x), exactly 0 at whole numbers."""
     whole = np.rint(x)
@@ -61,23 +49,23 @@ def _sin_pi(x: Array) -> Array:
 
 
 def _lgamma_small(x: Array) -> Array:
-    """For 0 < x < LARGE: shift into 2..3 by the recurrence, which multiplies up what is left behind."""
-    factor, shifted = np.ones_like(x), x.copy()
+    """For 0 < x < LARGE: 2 + rest is in 2..3, and the recurrence gives what the way there multiplies up to."""
+    factor, rest = np.ones_like(x), x - 2
     for _ in range(LARGE - 3):
-        above = shifted >= 3
-        shifted[above] -= 1
-        factor[above] *= shifted[above]
-    for _ in range(2):
-        below = shifted < 2
-        factor[below] /= shifted[below]
-        shifted[below] += 1
-    rest = shifted - 2
+        above = rest >= 1
+        rest[above] -= 1
+        factor[above] *= rest[above] + 2
+    low = x < 2
+    rest[low] = x[low] - np.floor(x[low])  # x - 2 is rounded, which would show near the zero at 1
     p, q = np.empty_like(x), np.empty_like(x)
     polynomial(p, rest, CENTRE_P)
     polynomial(q, rest, CENTRE_Q)
     p /= q
     p *= rest
     p += np.log(factor)
+    p[low] -= np.log(x[low])
+    lowest = x < 1
+    p[lowest] -= np.log1p(x[lowest])
     return p
 
 
@@ -110,7 +98,7 @@ def _lgamma(y: Array, x: Array) -> None:
 @primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("gammaln",))
 def lgamma(x: Array, *, out: Array | None = None) -> Array:
     """log(|gamma(x)|), inf at 0 and the negative whole numbers; absolute error about 1e-15 near the zeros."""
-    return _in_float64(_lgamma, x, out)
+    return in_float64(_lgamma, x, out)
 
 
 @lgamma.vjp
@@ -139,7 +127,7 @@ def _digamma(y: Array, x: Array) -> None:
 @primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("psi",))
 def digamma(x: Array, *, out: Array | None = None) -> Array:
     """Derivative of lgamma; -inf at 0 (inf at -0.0), NaN at the negative whole numbers."""
-    return _in_float64(_digamma, x, out)
+    return in_float64(_digamma, x, out)
 
 
 @digamma.vjp
@@ -201,7 +189,7 @@ def _order(x: Value, *, order: int) -> Spec:
 def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
     """Derivative of digamma of the given order; 0 is digamma itself, 1 is called trigamma."""
     kernel = partial(_polygamma, order=order) if order else _digamma
-    return _in_float64(kernel, x, out)
+    return in_float64(kernel, x, out)
 
 
 @polygamma.vjp

@@ -19,7 +19,8 @@ def _shared(op: str, a: Value, b: Value) -> Value:
     batch, wanted = (shape[:-2] for shape in shapes)
     if any(part < 1 or extent % part for part, extent in zip(batch, wanted, strict=True)):
         raise ShapeError(
-            f"{op}: the batch {list(wanted)} of the second must be a multiple of that of the first, {list(batch)}, on every axis"
+            f"{op}: on every axis the batch {list(wanted)} of the second must be a multiple of that of the first, "
+            f"{list(batch)}"
         )
     if batch == wanted:
         return reshape(a, shape=shapes[0])

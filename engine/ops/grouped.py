@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.errors import ShapeError
-from engine.infer import require_integer, require_rank
+from engine.infer import require_float, require_integer, require_rank
 from engine.ops.index import check_range
 from engine.ops.shape import broadcast_to, reshape, transpose
 from engine.registry import composite, primitive
@@ -40,7 +40,7 @@ def _grouped_product(x: Value, weight: Value, index: Value) -> Spec:
             f"grouped_product: rows {list(x.shape)} need one group each and weights [groups, {x.shape[1]}, out], got "
             f"groups {list(index.shape)} and weights {list(weight.shape)}"
         )
-    return Spec((x.shape[0], weight.shape[2]), x.dtype)
+    return Spec((x.shape[0], weight.shape[2]), require_float("grouped_product", x, weight))
 
 
 @primitive(infer=_grouped_product, samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))])
@@ -73,7 +73,7 @@ def _grouped_outer(a: Value, b: Value, index: Value, *, groups: int) -> Spec:
             f"grouped_outer: {list(a.shape)} and {list(b.shape)} need equally many rows and one group for each, got "
             f"groups {list(index.shape)}"
         )
-    return Spec((groups, a.shape[1], b.shape[1]), a.dtype)
+    return Spec((groups, a.shape[1], b.shape[1]), require_float("grouped_outer", a, b))
 
 
 @primitive(infer=_grouped_outer, samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)])
@@ -107,7 +107,8 @@ def mul_mat_id(experts: Value, x: Value, index: Value) -> Value:
     require_rank("mul_mat_id", "indices [tokens, used]", index, 2)
     if x.shape[0] != index.shape[0] or x.shape[1] not in (1, index.shape[1]) or x.shape[2] != experts.shape[2]:
         raise ShapeError(
-            f"mul_mat_id: tokens {list(x.shape)} and indices {list(index.shape)} do not fit experts {list(experts.shape)}"
+            f"mul_mat_id: tokens {list(x.shape)} and indices {list(index.shape)} do not fit experts "
+            f"{list(experts.shape)}"
         )
     size = index.shape[0] * index.shape[1]
     rows = reshape(broadcast_to(x, shape=(*index.shape, x.shape[2])), shape=(size, x.shape[2]))

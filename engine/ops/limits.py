@@ -7,6 +7,7 @@ import numpy as np
 from engine.dtypes import is_float
 from engine.infer import broadcast, same, same_bool
 from engine.ops.compare import eq, ge, gt, isfinite, isnan, le, lt, where
+from engine.ops.results import stored
 from engine.ops.rounding import zero_slope
 from engine.registry import composite, primitive
 from engine.samples import away_from, distinct, sample, uniform
@@ -70,7 +71,7 @@ def clamp_tensor(x: Value, low: Value, high: Value) -> Value:
 @primitive(infer=same, promotion="float", samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
     """x where x > threshold (or is NaN), else `value`."""
-    return _kept(~(x <= threshold), x, value, out)
+    return stored(np.where(x <= threshold, x.dtype.type(value), x), out)
 
 
 @threshold.vjp
@@ -78,22 +79,10 @@ def _(g: Value, y: Value, x: Value, *, threshold: float) -> Value:
     return where(le(x, threshold), 0.0, g)
 
 
-def _kept(condition: Array, x: Array, other: float, out: Array | None) -> Array:
-    """x where the condition holds, else `other`; `out` may be x."""
-    result = np.where(condition, x, x.dtype.type(other))
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
-
-
 @primitive(infer=same, samples=[sample(away_from((0.0,), 2, 3))])
 def step(x: Array, *, out: Array | None = None) -> Array:
     """1 where x > 0, else 0; the gradient is 0."""
-    if out is None:
-        return np.greater(x, 0).astype(x.dtype)
-    np.copyto(out, np.greater(x, 0), casting="unsafe")
-    return out
+    return stored(np.greater(x, 0).astype(x.dtype), out)
 
 
 @step.vjp
@@ -125,11 +114,9 @@ def nan_to_num(
 
     The gradient is 0 at the replaced elements. Integers have none of the three and stay.
     """
-    result = np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf) if is_float(x.dtype) else x.copy()
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
+    if not is_float(x.dtype):
+        return stored(x.copy(), out)
+    return stored(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), out)
 
 
 @nan_to_num.vjp

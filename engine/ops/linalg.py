@@ -91,7 +91,7 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
     return y if bias is None else y + bias
 
 
-@composite(samples=[sample((3,), (3,))])
+@composite(aliases=("vdot",), samples=[sample((3,), (3,))])
 def dot(a: Value, b: Value) -> Value:
     """Sum of the products of two vectors."""
     if a.ndim != 1 or b.ndim != 1:

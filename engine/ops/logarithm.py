@@ -10,6 +10,7 @@ from engine.infer import broadcast, same
 from engine.ops.activation import sigmoid
 from engine.ops.compare import eq, le, where
 from engine.ops.elementwise import log, log1p
+from engine.ops.results import stored
 from engine.registry import primitive
 from engine.samples import normal, positive, sample, uniform
 from engine.value import Array, Value
@@ -74,11 +75,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 
 def _times_log(a: Array, b: Array, logarithm: np.ufunc, out: Array | None) -> Array:
-    result = np.where((a == 0) & ~np.isnan(b), 0, a * logarithm(b)).astype(a.dtype, copy=False)
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
+    return stored(np.where((a == 0) & ~np.isnan(b), 0, a * logarithm(b)), out)
 
 
 @primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), positive(3)), sample(normal(), positive(4))])

@@ -40,7 +40,7 @@ def bind_methods() -> None:
     Value.__getitem__ = getitem  # type: ignore[method-assign]
     for op in OPS.values():
         for name in (op.name, *op.aliases):
-            if name not in NOT_METHODS and not hasattr(Value, name):
+            if op.inputs and name not in NOT_METHODS and not hasattr(Value, name):
                 setattr(Value, name, _method(op))
     Value.T = property(_unary(OPS["transpose"]))  # type: ignore[attr-defined]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import INT64, is_float
+from engine.dtypes import INT64
 from engine.errors import AttributeValueError
 from engine.infer import nonempty_reduction, normalize_axis
 from engine.ops.compare import eq, isnan, where
 from engine.ops.index import gather
-from engine.ops.reduce import amax, argmax, argmin
+from engine.ops.reduce import argmax, argmin, sum
 from engine.ops.shape import reshape, slice, squeeze
 from engine.registry import composite, primitive
 from engine.samples import distinct, integers, sample
@@ -113,8 +113,10 @@ def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
 
     With `ignore_nan` NaN does not count, and is chosen only where there is nothing else.
     """
-    if not x.ndim:
-        return np.zeros((), INT64)
+    return _median_places(x, axis, ignore_nan) if x.ndim else np.zeros((), INT64)
+
+
+def _median_places(x: Array, axis: int, ignore_nan: bool) -> Array:
     order = np.argsort(x, axis=axis, kind="stable")
     missing = np.isnan(x).sum(axis=axis, keepdims=True)
     known = x.shape[axis] - missing
@@ -122,14 +124,28 @@ def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
     return np.take_along_axis(order, middle if ignore_nan else np.where(missing > 0, known, middle), axis)
 
 
+def _one_number(x: Value, **_: bool) -> Spec:
+    return Spec((), nonempty_reduction(x).dtype)
+
+
+@primitive(infer=_one_number, samples=[sample(distinct(2, 4)), sample(distinct(3), ignore_nan=True)])
+def overall_median(x: Array, *, ignore_nan: bool = False) -> Array:
+    """Lower median of all elements, which shares its gradient among the elements equal to it."""
+    flat = x.reshape(-1)
+    return np.asarray(flat[_median_places(flat, 0, ignore_nan)[0]])
+
+
+@overall_median.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    chosen = where(eq(x, y) | (isnan(x) & isnan(y)), 1.0, 0.0)
+    return g / sum(chosen) * chosen
+
+
 def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Value:
     if axis is not None:
         return _chosen(x, argmedian(x, axis=axis, ignore_nan=ignore_nan), axis, keepdims)[0]
-    flat = reshape(x, shape=(-1,))
-    value = gather(flat, argmedian(flat, ignore_nan=ignore_nan), axis=0)
-    if is_float(x.dtype):  # among what equals the median, amax shares the gradient
-        value = amax(where(eq(flat, value) | isnan(value), flat, -np.inf))
-    return reshape(value, shape=(1,) * x.ndim if keepdims else ())
+    value = overall_median(x, ignore_nan=ignore_nan)
+    return reshape(value, shape=(1,) * x.ndim) if keepdims else value
 
 
 @composite(samples=[sample(distinct(2, 4)), *PICKS])

@@ -24,7 +24,7 @@ def outer(a: Value, b: Value) -> Value:
 
 @composite(samples=[sample((2, 3), (2, 2)), sample((2,), (3, 2))])
 def kron(a: Value, b: Value) -> Value:
-    """The Kronecker product: a with each element replaced by its product with b; the shorter shape gets axes in front."""
+    """The Kronecker product: a with each element times b in its place; the shorter shape gets axes in front."""
     rank = max(a.ndim, b.ndim)
     left, right = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
     apart = tuple(extent for e in left for extent in (e, 1))

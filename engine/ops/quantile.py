@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
 from engine.errors import AttributeValueError
 from engine.infer import same
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.compare import where
 from engine.ops.elementwise import clamp, exp, log, square
+from engine.ops.results import in_float64, stored
 from engine.registry import primitive
 from engine.samples import positive, sample, uniform
 from engine.value import Array, Spec, Value
@@ -66,13 +66,7 @@ def _erfinv(y: Array, x: Array) -> None:
 @primitive(infer=same, promotion="float", samples=[sample(uniform(-0.9, 0.9, 2, 3)), sample(uniform(0.9, 0.95))])
 def erfinv(x: Array, *, out: Array | None = None) -> Array:
     """Inverse of erf: -inf and inf at -1 and 1, NaN beyond; relative error about 1e-16 in float64."""
-    if x.dtype == FLOAT64:
-        return blockwise(_erfinv, (x,), out)
-    result = blockwise(_erfinv, (x.astype(FLOAT64),), None).astype(x.dtype)
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
+    return in_float64(_erfinv, x, out)
 
 
 @erfinv.vjp
@@ -88,9 +82,9 @@ def _eps_in_range(x: Value, *, eps: float | None) -> Spec:
 
 def _logit(y: Array, x: Array) -> None:
     complement = 1 - x
-    # Near 1/2 the quotient is near 1: its distance from 1 is exact, its logarithm is not.
+    # Near 1/2 the quotient is near 1, and only its distance from 1 is exact.
     near = np.abs(x - 0.5) < 0.2
-    y[...] = np.where(near, np.log1p((x - complement) / complement), np.log(x / complement))
+    y[...] = np.where(near, np.log1p((2 * x - 1) / complement), np.log(x / complement))
 
 
 @primitive(
@@ -111,20 +105,15 @@ def logit(x: Array, *, eps: float | None = None, out: Array | None = None) -> Ar
 @logit.vjp
 def _(g: Value, y: Value, x: Value, *, eps: float | None) -> Value:
     low, outside = (0.0, math.nan) if eps is None else (eps, 0.0)
-    inside = (x >= low) & (x <= 1 - low)
     limited = clamp(x, min=low, max=1 - low)
-    return where(inside, g / (limited * (1.0 - limited)), outside)
+    return where((x < low) | (x > 1 - low), outside, g / (limited * (1.0 - limited)))
 
 
 @primitive(infer=same, promotion="float", samples=[sample(positive(2, 3)), sample(positive())])
 def entr(x: Array, *, out: Array | None = None) -> Array:
     """-x log(x), the term of an entropy: 0 at 0 (with an infinite gradient), -inf below."""
     value = np.where(x == 0, 0, -x * np.log(np.abs(x)))
-    result = np.where(x < 0, -np.inf, value).astype(x.dtype, copy=False)
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
+    return stored(np.where(x < 0, -np.inf, value).astype(x.dtype, copy=False), out)
 
 
 @entr.vjp

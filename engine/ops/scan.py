@@ -16,6 +16,7 @@ from engine.infer import normalize_axis, require_float
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.index import gather
+from engine.ops.results import stored
 from engine.ops.shape import concat, flip, reshape, slice
 from engine.registry import composite, primitive
 from engine.samples import Sample, distinct, sample, uniform
@@ -40,10 +41,7 @@ def _accumulated(ufunc: np.ufunc, x: Array, axis: int, out: Array | None) -> Arr
     if narrow == wide and out is not None and x.ndim:
         return ufunc.accumulate(run, axis=axis, dtype=wide, out=out)
     result = ufunc.accumulate(run, axis=axis, dtype=wide).reshape(x.shape).astype(narrow, copy=False)
-    if out is None:
-        return np.asarray(result)
-    np.copyto(out, result)
-    return out
+    return stored(np.asarray(result), out)
 
 
 def _reversed(scan: Callable[..., Value], *inputs: Value, axis: int) -> Value:

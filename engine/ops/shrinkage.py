@@ -13,20 +13,13 @@ from engine.ops.activation import softplus
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import clamp, exp, expm1, square, tanh
 from engine.ops.reduce import sum_to
+from engine.ops.results import stored
 from engine.ops.shape import reshape
 from engine.registry import composite, primitive
 from engine.samples import away_from, normal, sample
 from engine.value import Array, Shape, Spec, Value
 
 KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
-
-
-def _stored(result: Array, x: Array, out: Array | None) -> Array:
-    result = np.asarray(result, dtype=x.dtype)
-    if out is None:
-        return result
-    np.copyto(out, result)
-    return out
 
 
 def _prelu(x: Value, weight: Value) -> Spec:
@@ -60,7 +53,7 @@ def prelu(x: Array, weight: Array, *, out: Array | None = None) -> Array:
 
     At 0 the gradient by x is the slope.
     """
-    return _stored(np.where(x > 0, x, weight.reshape(_spread(weight.shape, x.ndim)) * x), x, out)
+    return stored(np.where(x > 0, x, weight.reshape(_spread(weight.shape, x.ndim)) * x), out)
 
 
 @prelu.vjp
@@ -83,7 +76,7 @@ def _celu(x: Value, *, alpha: float) -> Spec:
 @primitive(infer=_celu, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
-    return _stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), x, out)
+    return stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
 
 
 @celu.vjp
@@ -125,7 +118,7 @@ SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0)
 @primitive(infer=_positive_width, promotion="float", samples=SHRINKABLE)
 def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
-    return _stored(np.where(np.abs(x) <= lambd, 0, x), x, out)
+    return stored(np.where(np.abs(x) <= lambd, 0, x), out)
 
 
 @hardshrink.vjp
@@ -136,7 +129,8 @@ def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
 @primitive(infer=_positive_width, promotion="float", samples=SHRINKABLE)
 def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
-    return _stored(x - np.clip(x, -lambd, lambd), x, out)
+    result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)
+    return result
 
 
 @softshrink.vjp

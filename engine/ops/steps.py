@@ -9,9 +9,10 @@ import numpy as np
 from engine.dtypes import FLOAT16, FLOAT32, DType
 from engine.errors import ShapeError
 from engine.infer import require_float, require_integer
-from engine.ops.compare import gt, where
+from engine.ops.compare import gt
 from engine.ops.creation import zeros
-from engine.ops.shape import broadcast_to, concat, reshape, slice, unsqueeze
+from engine.ops.linalg import matrix_product
+from engine.ops.shape import broadcast_to, concat, reshape, slice, transpose, unsqueeze
 from engine.value import Array, Shape, Spec, Value
 
 Idle = Array | None
@@ -51,7 +52,9 @@ def check_steps(op: str, gates: int, x: Value, weight: Value, states: tuple[Valu
     return count, rows, hidden
 
 
-def run(kernel: Callable[..., None], inputs: tuple[Array, ...], specs: tuple[Spec, ...], out: object) -> tuple[Array, ...]:
+def run(
+    kernel: Callable[..., None], inputs: tuple[Array, ...], specs: tuple[Spec, ...], out: object
+) -> tuple[Array, ...]:
     """Run `kernel(results, *inputs)` and return the results, in `out` when given; float16 is computed in float32."""
     given: tuple[Array, ...] | None = out  # type: ignore[assignment]
     narrow = inputs[0].dtype == FLOAT16
@@ -95,6 +98,8 @@ def still_on(lengths: Value, t: int) -> Value:
     return unsqueeze(gt(lengths, t), axis=1)
 
 
-def kept(running: Value, new: Value, old: Value | float) -> Value:
-    """The new value in rows that run, the old one in the others."""
-    return where(running, new, old)
+def weight_gradient(q: Value, states: Value) -> Value:
+    """Return the sum of q^T h over all steps and rows, as one product: q [steps, rows, n], states [steps, rows, m]."""
+    count = q.shape[0] * q.shape[1]
+    columns = reshape(q, shape=(count, q.shape[2]))
+    return matrix_product(transpose(columns), reshape(states, shape=(count, states.shape[2])))

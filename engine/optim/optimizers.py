@@ -80,7 +80,7 @@ class SGD:
             return parameter - gradient * lr, {}
         step, fresh = slots["step"], gradient
         if self.dampening:
-            fresh = gradient * where(eq(step, 0), 1.0, 1.0 - self.dampening)
+            fresh = where(eq(step, 0), gradient, gradient * (1.0 - self.dampening))
         momentum = slots["momentum"] * self.momentum + fresh
         direction = gradient + momentum * self.momentum if self.nesterov else momentum
         return parameter - direction * lr, {"step": step + 1, "momentum": momentum}

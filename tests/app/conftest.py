@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
+CRAMPED_KEY = "correct-horse-battery-staple"
 # What a command line does: serve, and say where.
 LAUNCH = """
 import sys
@@ -95,6 +96,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 @pytest.fixture(scope="session")
 def http(server: ServerProcess) -> httpx.Client:
     return server.http
+
+
+@pytest.fixture(scope="session")
+def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Start one server with small limits and a key, for all tests of what happens at a limit."""
+    limits = {
+        "max_json_bytes": 1024,
+        "max_upload_bytes": 2000,
+        "max_queue": 1,
+        "workers": 1,
+        "event_heartbeat_seconds": 0.05,
+        "api_key": CRAMPED_KEY,
+    }
+    headers = {"Authorization": f"Bearer {CRAMPED_KEY}"}
+    with serving(tmp_path_factory.mktemp("cramped"), headers, **limits) as started:
+        yield started
 
 
 @pytest.fixture

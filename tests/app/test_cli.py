@@ -19,8 +19,13 @@ READY = re.compile(r"Adjoint listening on http://127\.0\.0\.1:\d+\n")
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    with running_server(tmp_path_factory.mktemp("server")) as url:
+def data_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def url(data_dir):
+    with running_server(data_dir) as url:
         yield url
 
 
@@ -73,11 +78,8 @@ def test_a_taken_port_is_refused_in_one_line(tmp_path, capfd):
     assert f"port {port}" in errors
 
 
-def test_a_data_directory_in_use_is_refused_in_one_line(tmp_path):
-    with (
-        running_server(tmp_path / "data"),
-        serving("--port", 0, "--data-dir", tmp_path / "data") as process,
-    ):
+def test_a_data_directory_in_use_is_refused_in_one_line(url, data_dir):
+    with serving("--port", 0, "--data-dir", data_dir) as process:
         output, errors = process.communicate()
     assert (process.returncode, output) == (REFUSED, "")
     assert errors.startswith("adjoint: another server is using the data directory")

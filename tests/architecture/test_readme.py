@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
+from tests.conftest import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,9 +46,11 @@ def test_every_path_named_exists(path: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_curl_lines_run_as_printed(server_url: str, tmp_path: Path) -> None:
-    script = block("curl").replace(PRINTED_URL, server_url).replace("/tmp/", f"{tmp_path}/")
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+def test_the_curl_lines_run_as_printed(server: ServerProcess, tmp_path: Path) -> None:
+    script = block("curl").replace(PRINTED_URL, server.url).replace("/tmp/", f"{tmp_path}/")
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     assert '"state":"succeeded"' in done.stdout
     assert '"f":16.0' in done.stdout
@@ -56,8 +59,8 @@ def test_the_curl_lines_run_as_printed(server_url: str, tmp_path: Path) -> None:
     assert "problem" not in done.stdout
 
 
-def test_the_python_lines_run_as_printed(server_url: str) -> None:
-    code = block("python").replace(PRINTED_URL, server_url)
+def test_the_python_lines_run_as_printed(server: ServerProcess) -> None:
+    code = block("python").replace(PRINTED_URL, server.url)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "should be near" in done.stdout

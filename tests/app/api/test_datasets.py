@@ -103,7 +103,7 @@ def test_one_npy_array_becomes_a_column_of_a_chosen_name(http: httpx.Client) -> 
 
 
 def test_a_value_that_is_missing_is_null_in_rows(http: httpx.Client) -> None:
-    dataset = http.post("/v1/datasets", content="a\n1.5\n\"\"\n", headers={"Content-Type": "text/csv"}).json()
+    dataset = http.post("/v1/datasets", content='a\n1.5\n""\n', headers={"Content-Type": "text/csv"}).json()
     assert dataset["columns"][0]["missing"] == 1
     assert http.get(f"/v1/datasets/{dataset['id']}/rows").json()["data"] == [{"a": 1.5}, {"a": None}]
 
@@ -134,8 +134,8 @@ def test_text_becomes_classes(http: httpx.Client) -> None:
     assert dataset["columns"][1]["classes"] == ["cat", "dog"]
 
 
-def test_an_upload_that_is_too_large_is_refused(start_server: Any) -> None:
-    server = start_server(max_upload_bytes=2000)
+def test_an_upload_that_is_too_large_is_refused(cramped: Any) -> None:
+    server = cramped
     for headers in ({"Content-Type": "text/csv"}, {"Content-Type": "text/csv", "Transfer-Encoding": "chunked"}):
         body = b"a\n" + b"1\n" * 2000
         content = iter([body]) if "Transfer-Encoding" in headers else body

@@ -90,23 +90,27 @@ def test_events_arrive_while_the_fit_runs_until_it_ends(http: httpx.Client, long
     assert rows == [*range(1, len(rows) + 1)]
 
 
-def test_silence_is_filled_with_heartbeats(start_server: Any) -> None:
-    server = start_server(event_heartbeat_seconds=0.05, workers=1)
+def test_silence_is_filled_with_heartbeats(cramped: Any) -> None:
     request = {
         "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
         "dataset": {"columns": {"x": [1.5]}},
         "steps": 10_000_000,
         "record": {"every_steps": 1_000_000},
     }
-    server.http.post("/v1/fits", json=request)
-    waiting = server.http.post("/v1/fits", json=request).json()["id"]
-    text = server.http.get(f"/v1/fits/{waiting}/events", params={"timeout": 0.5}).text
+    fit_id = cramped.http.post("/v1/fits", json=request).json()["id"]
+    text = cramped.http.get(f"/v1/fits/{fit_id}/events", params={"timeout": 1.5}).text
     assert text.count(": heartbeat\n\n") >= 2
+    cramped.http.post(f"/v1/fits/{fit_id}:cancel")
+    cramped.http.get(f"/v1/fits/{fit_id}", params={"wait": 20})
 
 
 @pytest.mark.parametrize(
     ("headers", "params", "pointer"),
-    [({"Last-Event-ID": "x"}, {}, "/last-event-id"), ({}, {"after": -1}, "/after"), ({}, {"max_events": 0}, "/max_events")],
+    [
+        ({"Last-Event-ID": "x"}, {}, "/last-event-id"),
+        ({}, {"after": -1}, "/after"),
+        ({}, {"max_events": 0}, "/max_events"),
+    ],
 )
 def test_nonsense_is_refused_before_the_stream_begins(
     http: httpx.Client, fit: dict[str, Any], headers: dict[str, str], params: dict[str, Any], pointer: str

@@ -86,7 +86,9 @@ def test_nonsense_is_refused_with_a_pointer(http: httpx.Client, here: str, param
     assert [error["pointer"] for error in response.json()["errors"]] == [f"/{name}" for name in params]
 
 
-def test_a_fit_that_diverges_can_still_be_read(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -> None:
+def test_a_fit_that_diverges_can_still_be_read(
+    http: httpx.Client, line: dict[str, Any], points: dict[str, Any]
+) -> None:
     request = {"graph": line["id"], "dataset": points["id"], "steps": 40, "optimizer": {"kind": "sgd", "lr": 1e30}}
     here = f"/v1/fits/{http.post('/v1/fits', json=request).json()['id']}"
     fit = http.get(here, params={"wait": 30}).json()

@@ -21,8 +21,10 @@ from app.domain.clock import SystemClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
+from app.domain.messages import Points, Started
 from app.runner.local import LocalRunner
-from app.runner.port import Runner
+from app.runner.memory import MemoryRunner
+from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
@@ -65,6 +67,7 @@ class Workshop:
     blobs: LocalBlobStore
     settings: Settings
     staging: Path
+    runner: Runner
     changed: threading.Condition = field(default_factory=threading.Condition)
     supervisors: list[Supervisor] = field(default_factory=list)
 
@@ -79,7 +82,7 @@ class Workshop:
         chosen = self.settings.model_copy(update=settings)
         sweeper = BlobSweeper(self.store, self.blobs)
         attempts = Attempts(self.store, self.blobs, sweeper, self.staging, self.notify, CLOCK)
-        supervisor = Supervisor(attempts, runner or LocalRunner(CLOCK), chosen, CLOCK, backoff)
+        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff)
         self.supervisors.append(supervisor)
         supervisor.start()
         return supervisor
@@ -211,9 +214,26 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / FILE_NAME
 
 
+class LastingRunner(LocalRunner):
+    """Serves one supervisor after another: to load the engine anew for each test would take most of its time."""
+
+    def close(self) -> None:
+        """Stay open for the next."""
+
+    def close_for_good(self) -> None:
+        super().close()
+
+
+@pytest.fixture(scope="session")
+def lasting_runner() -> Iterator[LastingRunner]:
+    runner = LastingRunner(CLOCK)
+    yield runner
+    runner.close_for_good()
+
+
 @pytest.fixture
-def workshop(tmp_path: Path, empty_database: Path) -> Iterator[Workshop]:
-    with opened(tmp_path, empty_database) as shop:
+def workshop(tmp_path: Path, empty_database: Path, lasting_runner: LastingRunner) -> Iterator[Workshop]:
+    with opened(tmp_path, empty_database, lasting_runner) as shop:
         yield shop
 
 
@@ -226,8 +246,10 @@ class Result:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Result:
-    with opened(tmp_path_factory.mktemp("undisturbed"), empty_database) as shop:
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, empty_database: Path, lasting_runner: LastingRunner
+) -> Result:
+    with opened(tmp_path_factory.mktemp("undisturbed"), empty_database, lasting_runner) as shop:
         shop.submit()
         shop.supervisor()
         shop.until_state("succeeded")
@@ -236,12 +258,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) 
 
 
 @contextmanager
-def opened(data_dir: Path, empty_database: Path) -> Iterator[Workshop]:
+def opened(data_dir: Path, empty_database: Path, runner: Runner) -> Iterator[Workshop]:
     shutil.copy(empty_database, data_dir)
     settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
     definition = engine.parse_graph(GRAPH)
     with Store.open(data_dir) as store:
-        shop = Workshop(store, LocalBlobStore(data_dir), settings, data_dir / "staging")
+        shop = Workshop(store, LocalBlobStore(data_dir), settings, data_dir / "staging", runner)
         with store.begin() as work:
             work.graphs.add(GraphRecord("graph_1", "small", "d" * 64, definition.to_json(), {}, CLOCK.now()))
         shop.dataset("ds_1", some_rows(seed=1, rows=ROWS))
@@ -250,3 +272,42 @@ def opened(data_dir: Path, empty_database: Path) -> Iterator[Workshop]:
         finally:
             for supervisor in shop.supervisors:
                 supervisor.drain()
+
+
+def row(seq: int, loss: float = 0.5) -> str:
+    return json.dumps({"seq": seq, "step": seq, "epoch": 1, "split": "train", "values": {"loss": loss}})
+
+
+def points(*seqs: int, loss: float = 0.5) -> Points:
+    return Points([row(seq, loss) for seq in seqs], seqs[-1], 1, {"loss": loss}, {"value": loss})
+
+
+@pytest.fixture
+def runner(workshop: Workshop) -> Iterator[MemoryRunner]:
+    runner = MemoryRunner()
+    yield runner
+    runner.obedient = True
+    for handle in runner.known():
+        runner.end(handle, "killed")
+
+
+def begin(workshop: Workshop, runner: MemoryRunner, **settings: Any) -> Handle:
+    """Submit a fit and play its process as far as the first row."""
+    workshop.submit()
+    workshop.supervisor(runner, **settings)
+    handle = runner.await_start()
+    runner.say(handle, Started(4711), points(1))
+    workshop.until_rows(1)
+    return handle
+
+
+def in_thread(function: Callable[[], object]) -> Callable[[], None]:
+    """Begin to call `function`; return a function that waits until it is done."""
+    thread = threading.Thread(target=function)
+    thread.start()
+
+    def wait() -> None:
+        thread.join(10)
+        assert not thread.is_alive()
+
+    return wait

@@ -21,7 +21,8 @@ NO_CHECKPOINTS = {"every_steps": None, "every_epochs": None, "keep_best": False}
 
 def pid_of(workshop: Workshop, fit_id: str = "fit_1") -> int:
     def found() -> list[int]:
-        return [worker.pid for worker in workshop.supervisors[-1].workers() if worker.fit_id == fit_id]
+        now = (fit_id, workshop.fit(fit_id).attempt)
+        return [worker.pid for worker in workshop.supervisors[-1].workers() if (worker.fit_id, worker.attempt) == now]
 
     workshop.until(lambda: bool(found()))
     return found()[0]
@@ -34,8 +35,9 @@ def assert_same(workshop: Workshop, expected: Result, fit_id: str = "fit_1") -> 
 
 def test_a_fit_leaves_rows_and_the_checkpoints_it_should_keep(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
-    workshop.supervisor()
+    supervisor = workshop.supervisor()
     fit = workshop.until_state("succeeded")
+    supervisor.drain()
     assert_same(workshop, undisturbed)
     assert (fit.step, fit.epoch, fit.phase) == (240, 20, "succeeded")
     last = json.loads([row for row in workshop.rows() if '"split":"train"' in row][-1])

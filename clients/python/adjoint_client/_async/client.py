@@ -84,7 +84,7 @@ class AsyncClient:
         graph: str | Graph | Mapping[str, Any],
         dataset: str | Dataset | Mapping[str, ArrayLike],
         *,
-        validation: float | str | Dataset | None = None,
+        validation: float | str | Dataset | Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> AsyncFitHandle:
         """Start to fit `graph` (an id, a graph or a definition) to `dataset` (an id, a dataset or arrays by column).
@@ -98,9 +98,12 @@ class AsyncClient:
         if isinstance(dataset, Mapping):
             dataset = await self.upload(dataset)
         request: dict[str, Any] = {"graph": _reference(graph), "dataset": _reference(dataset), **fields}
-        if validation is not None:
-            held_out = {"split": validation} if isinstance(validation, float) else {"dataset": _reference(validation)}
-            request["validation"] = held_out
+        if isinstance(validation, float):
+            request["validation"] = {"split": validation}
+        elif validation is not None:
+            request["validation"] = (
+                validation if isinstance(validation, Mapping) else {"dataset": _reference(validation)}
+            )
         return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.create("/v1/fits", request)))
 
     async def get_fit(self, fit_id: str) -> AsyncFitHandle:

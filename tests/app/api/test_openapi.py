@@ -1,0 +1,87 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+
+from app.api.openapi import check_operation_ids
+from app.main import openapi_document
+
+ROOT = Path(__file__).parents[3]
+DOCUMENT = openapi_document()
+OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+VERBS = {
+    "cancel", "check", "compute", "create", "delete", "download", "draw", "find", "get", "list", "plan", "predict",
+    "print", "scrape", "stream", "update", "validate",
+}  # fmt: skip
+
+
+def references(node: Any) -> set[str]:
+    if isinstance(node, dict):
+        own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+        return own.union(*map(references, node.values()))
+    return set().union(*map(references, node)) if isinstance(node, list) else set()
+
+
+def test_the_server_gives_out_the_same_document(http: httpx.Client) -> None:
+    assert http.get("/openapi.json").json() == DOCUMENT
+
+
+def test_the_document_is_the_same_in_another_process() -> None:
+    script = "import json; from app.main import openapi_document; print(json.dumps(openapi_document()))"
+    environment = {"PYTHONHASHSEED": "1"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == json.dumps(DOCUMENT)
+
+
+def test_every_operation_is_a_verb_and_a_noun() -> None:
+    names = [operation["operationId"] for operation in OPERATIONS]
+    assert len({*names}) == len(names)
+    for name in names:
+        verb, _, noun = name.partition("_")
+        assert verb in VERBS, name
+        assert noun, name
+
+
+def test_two_operations_of_one_name_stop_the_start() -> None:
+    router = APIRouter()
+    router.add_api_route("/a", lambda: None, name="get_thing")
+    router.add_api_route("/b", lambda: None, name="get_thing")
+    with pytest.raises(ValueError, match="get_thing"):
+        check_operation_ids([route for route in router.routes if isinstance(route, APIRoute)])
+
+
+def test_every_operation_has_one_shape_of_errors_and_says_what_it_does() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1")
+    for operation in OPERATIONS:
+        assert operation["responses"]["default"] == {"$ref": "#/components/responses/Problem"}
+        assert "422" not in operation["responses"]
+        assert operation["description"]
+        assert operation["tags"]
+
+
+def test_every_reference_leads_somewhere_and_every_shape_is_used() -> None:
+    found = references(DOCUMENT)
+    shapes = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    responses = {f"#/components/responses/{name}" for name in DOCUMENT["components"]["responses"]}
+    assert found == shapes | responses
+
+
+def test_uploads_are_declared_as_bytes_and_streams_as_streams() -> None:
+    content = DOCUMENT["paths"]["/v1/datasets"]["post"]["requestBody"]["content"]
+    assert content["application/x-npy"]["schema"] == {"type": "string", "format": "binary"}
+    assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/InlineDataset"}
+    events = DOCUMENT["paths"]["/v1/fits/{fit_id}/events"]["get"]["responses"]["200"]["content"]
+    assert events.keys() == {"text/event-stream"}
+
+
+def test_descriptions_are_sentences() -> None:
+    for operation in OPERATIONS:
+        assert re.match(r"[A-Z].*[.]$", operation["description"], re.DOTALL), operation["description"]

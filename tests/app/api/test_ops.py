@@ -1,0 +1,30 @@
+import httpx
+import pytest
+
+import engine
+
+KINDS = ("optimizers", "schedules", "losses", "layers", "initializers", "metrics")
+
+
+def test_every_op_is_listed_and_found_by_name_and_alias(http: httpx.Client) -> None:
+    listed = http.get("/v1/ops").json()["data"]
+    assert {entry["name"] for entry in listed} == {entry["name"] for entry in engine.op_catalogue()}
+    for entry in listed[:: len(listed) // 10]:
+        for name in (entry["name"], *entry["aliases"]):
+            assert http.get(f"/v1/ops/{name}").json() == entry
+
+
+def test_an_unknown_op_is_not_found_and_the_nearest_is_named(http: httpx.Client) -> None:
+    response = http.get("/v1/ops/matmull")
+    assert response.status_code == 404
+    assert "'matmul'" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_catalogue_tells_kinds_and_their_options(http: httpx.Client, kind: str) -> None:
+    entries = http.get(f"/v1/{kind}").json()["data"]
+    assert entries
+    for entry in entries:
+        assert entry["kind"]
+        assert entry["doc"]
+        assert all({"name", "type", "required"} <= attr.keys() for attr in entry["attrs"])

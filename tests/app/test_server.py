@@ -1,0 +1,109 @@
+"""A server's life: how it starts, and how it ends."""
+
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.domain.errors import DataDirectoryInUse
+from app.main import run
+from app.server import bound_socket, url_of
+from app.settings import Settings
+
+ENDLESS: dict[str, Any] = {
+    "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
+    "dataset": {"columns": {"x": [1, 2, 3.5]}},
+    "steps": 100_000_000,
+}
+
+
+def submitted(http: httpx.Client) -> str:
+    """Start a fit and wait until it is under way."""
+    fit_id: str = http.post("/v1/fits", json=ENDLESS).json()["id"]
+    http.get(f"/v1/fits/{fit_id}/events", params={"max_events": 8})
+    return fit_id
+
+
+def test_a_signal_ends_the_server_whatever_is_open(start_server: Any) -> None:
+    server = start_server()
+    fit_id = submitted(server.http)
+    ended = threading.Event()
+    began = threading.Event()
+
+    def follow() -> None:
+        with httpx.stream("GET", f"{server.url}/v1/fits/{fit_id}/events", timeout=30) as response:
+            for _ in response.iter_lines():
+                began.set()
+        ended.set()
+
+    polled: list[httpx.Response] = []
+    waiting = {"wait": 60}
+    poll = threading.Thread(target=lambda: polled.append(httpx.get(f"{server.url}/v1/fits/{fit_id}", params=waiting)))
+    threading.Thread(target=follow, daemon=True).start()
+    poll.start()
+    assert began.wait(10)
+    started = time.monotonic()
+    assert server.stop(signal.SIGTERM) == 0
+    assert time.monotonic() - started < 5
+    assert ended.wait(5)
+    poll.join(5)
+    assert polled[0].status_code == 200
+    assert not [line for line in server.log if "Traceback" in line], server.log
+
+
+def test_a_fit_goes_on_under_the_next_server(start_server: Any) -> None:
+    first = start_server()
+    fit_id = submitted(first.http)
+    assert first.stop(signal.SIGINT) == 0
+    http = start_server().http
+    fit = http.get(f"/v1/fits/{fit_id}", params={"wait": 10, "until": "change"}).json()
+    assert fit["state"] in ("interrupted", "starting", "running")
+    assert fit["step"] > 0
+    seen = http.get(f"/v1/fits/{fit_id}/metrics", params={"limit": 10_000}).json()["data"]
+    assert [row["seq"] for row in seen] == [*range(1, len(seen) + 1)]
+    assert http.post(f"/v1/fits/{fit_id}:cancel").status_code == 202
+    assert http.get(f"/v1/fits/{fit_id}", params={"wait": 20}).json()["state"] == "cancelled"
+
+
+def test_a_second_server_on_the_data_directory_is_refused(server: Any) -> None:
+    with pytest.raises(DataDirectoryInUse, match="another server"):
+        run(Settings(data_dir=server.data_dir, port=0), print)
+    assert server.http.get("/healthz").status_code == 200
+
+
+def test_a_taken_port_is_refused(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(OSError, match="ddress already in use"):
+            run(Settings(data_dir=tmp_path, port=taken.getsockname()[1]), print)
+
+
+@pytest.mark.parametrize(("host", "url"), [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", "http://127.0.0.1:")])
+def test_the_url_is_one_that_works_on_this_machine(host: str, url: str) -> None:
+    with bound_socket(host, 0) as listener:
+        port = listener.getsockname()[1]
+        assert port
+        assert url_of(listener) == f"{url}{port}"
+
+
+def test_http_that_is_none_is_refused(server: Any) -> None:
+    address = ("127.0.0.1", httpx.URL(server.url).port)
+    hostile = [
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01",
+    ]
+    for request in hostile:
+        with socket.create_connection(address, timeout=10) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.recv(4096)
+            assert not answer.startswith(b"HTTP/1.1 200"), request[:60]
+    assert server.http.get("/healthz").status_code == 200
