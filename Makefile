@@ -22,10 +22,10 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 	@$(BIN)/adjoint serve
 
 test: $(VENV)/test.stamp ## run all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Header, HTTPException, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
@@ -62,9 +62,6 @@ async def _page(
 
 def _known_as(prefix: str) -> Callable[[str], str]:
     def check(text: str) -> str:
-        if ":" in text:
-            # The path ends with an action, of which another method or no method is taken.
-            raise HTTPException(405)
         if not is_id(prefix, text):
             raise NotFound(f"there is nothing here: an id of this kind is {prefix}_ and 26 characters")
         return text

@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from app.api.request_id import HEADER, request_id_of
+from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
 from app.api.validation import findings_of, summed_up
 from app.domain.errors import AdjointError, NotFound
@@ -92,7 +93,7 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     methods: set[str] = set()
     for route in app.state.routes:
         match = route.path_regex.match(path)
-        if match and not any(":" in part for part in match.groupdict().values()):
+        if match and not names_action(match.groupdict()):
             methods |= route.methods
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 

@@ -1,10 +1,10 @@
 """How every route reads its body and tags its answer."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from app.api.answers import tagged
@@ -46,9 +46,16 @@ class StrictRoute(APIRoute):
         reads_json = self.body_field is not None
 
         async def strict(request: Request) -> Response:
+            if names_action(request.path_params):
+                raise HTTPException(405)
             return tagged(request, await handle(await _read(request) if reads_json else request))
 
         return strict
+
+
+def names_action(path_params: Mapping[str, str]) -> bool:
+    """Whether what was taken for an id is one with an action behind it, of which another method or none is taken."""
+    return any(name.endswith("_id") and ":" in value for name, value in path_params.items())
 
 
 async def _read(request: Request) -> Request:

@@ -62,7 +62,7 @@ class Events:
                 pause = _pause(self._heartbeat_seconds, deadline, clock)
                 if reading.finished or left == 0 or pause <= 0 or self._wakes.closed:
                     return
-                if not reading.events and not await watch.wait(pause):
+                if not reading.events and not await watch.wait(pause) and pause == self._heartbeat_seconds:
                     yield None
 
     def _read(self, fit_id: str, after: int, limit: int) -> _Reading:

@@ -226,8 +226,8 @@ def multi_head_attention(
         key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, axis=0)
     if not query.ndim == key.ndim == value.ndim == 3:
         raise ShapeError(
-            f"multi_head_attention: query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} must "
-            "have the shape [rows, steps, width]"
+            f"multi_head_attention: query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} "
+            "must have the shape [rows, steps, width]"
         )
     weights, biases = (in_proj_weight, out_proj_weight), (in_proj_bias, out_proj_bias)
     _check_projections(query, key, value, weights, biases, heads)

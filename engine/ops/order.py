@@ -137,8 +137,8 @@ def overall_median(x: Array, *, ignore_nan: bool = False) -> Array:
 
 @overall_median.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
-    chosen = where(eq(x, y) | (isnan(x) & isnan(y)), 1.0, 0.0)
-    return g / sum(chosen) * chosen
+    chosen = eq(x, y) | (isnan(x) & isnan(y))
+    return where(chosen, g / sum(chosen), 0.0)
 
 
 def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Value:
@@ -152,7 +152,7 @@ def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Val
 def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Lower median, over everything or along one axis; NaN if there is one.
 
-    Over everything equal elements share the gradient, along an axis the first of them takes it all.
+    Over everything equal elements share the gradient, along an axis one of them takes it all.
     """
     return _median(x, axis, keepdims, ignore_nan=False)
 
@@ -171,7 +171,7 @@ def argmode(x: Array, *, axis: int = -1) -> Array:
     rows = np.moveaxis(x, axis, -1)
     order = np.argsort(rows, axis=-1, kind="stable")
     ordered = np.take_along_axis(rows, order, -1)
-    # How long the run of equals up to each place is: the first place of the longest run's end is the mode.
+    # The run of equals is longest where the mode ends; argmax takes the first such place, so the smallest value.
     places = np.arange(rows.shape[-1])
     begins = np.ones(rows.shape, bool)
     begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]

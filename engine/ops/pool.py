@@ -6,14 +6,14 @@ from engine.attributes import Window
 from engine.errors import ShapeError
 from engine.ops.pooling import avg_pool, max_pool
 from engine.ops.reduce import mean
-from engine.ops.shape import concat, slice, squeeze, unsqueeze
+from engine.ops.shape import squeeze, unsqueeze
 from engine.ops.windows import per_axis
 from engine.registry import composite
 from engine.samples import distinct, sample
 from engine.value import Value
 
 
-def _batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
+def batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
     """Add the axis of images when the input is a single one; says whether it did."""
     if x.ndim not in (rank + 1, rank + 2):
         raise ShapeError(
@@ -27,7 +27,7 @@ def _max(
     rank: int, x: Value, kernel: Window, stride: Window | None, padding: Window, dilation: Window, ceil_mode: bool
 ) -> Value:
     op = f"max_pool{rank}d"
-    x, alone = _batched(op, rank, x)
+    x, alone = batched(op, rank, x)
     values, _ = max_pool(
         x,
         kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
@@ -99,7 +99,7 @@ def _avg(
     count_include_pad: bool,
 ) -> Value:
     op = f"avg_pool{rank}d"
-    x, alone = _batched(op, rank, x)
+    x, alone = batched(op, rank, x)
     y = avg_pool(
         x,
         kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
@@ -159,22 +159,3 @@ def global_avg_pool(x: Value, *, keepdims: bool = False) -> Value:
     if x.ndim < 3:
         raise ShapeError(f"global_avg_pool needs an input [N, C, *spatial], got {list(x.shape)}")
     return mean(x, axis=tuple(range(2, x.ndim)), keepdims=keepdims)
-
-
-@composite(samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))])
-def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
-    """Means of windows of x [N, C, H, W] chosen so that the result has extents `output_size`, as PyTorch's.
-
-    Window i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n).
-    """
-    x, alone = _batched("adaptive_avg_pool2d", 2, x)
-    for axis, parts in enumerate(per_axis("adaptive_avg_pool2d.output_size", output_size, 2, 1), start=2):
-        extent = x.shape[axis]
-        if extent % parts == 0 and extent:
-            kernel = tuple(extent // parts if a == axis else 1 for a in (2, 3))
-            x = avg_pool(x, kernel=kernel, stride=kernel, padding=(0, 0))
-        else:
-            bounds = [(i * extent // parts, -(-(i + 1) * extent // parts)) for i in range(parts)]
-            pieces = [slice(x, axis=axis, start=start, stop=stop) for start, stop in bounds]
-            x = concat(*(mean(piece, axis=axis, keepdims=True) for piece in pieces), axis=axis)
-    return squeeze(x, axis=0) if alone else x

@@ -64,6 +64,6 @@ def test_a_key_is_asked_for_where_one_is_set(cramped: Any) -> None:
 
 
 def test_headers_and_paths_have_limits(http: httpx.Client) -> None:
-    assert http.get("/healthz", headers={"X": "x" * 70_000}).status_code == 431
+    assert http.get("/healthz", headers={"X": "x" * 70_000}).status_code in (400, 431)
     assert http.get("/healthz", headers={f"X-{index}": "" for index in range(100)}).status_code == 431
     assert http.get("/healthz", params={"x": "x" * 9000}).status_code == 414

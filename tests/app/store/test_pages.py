@@ -10,7 +10,7 @@ from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
 from app.store.unit_of_work import Store
 
 
-@pytest.mark.parametrize("last_id", [new_id("fit"), new_id("ckpt"), "ds_1"])
+@pytest.mark.parametrize("last_id", [new_id("fit"), new_id("ckpt"), "ds_1"], ids=["fit", "checkpoint", "short"])
 def test_a_cursor_reads_back(last_id: str) -> None:
     assert decode_cursor(encode_cursor(last_id)) == last_id
 

@@ -37,6 +37,10 @@ NO_RULE_NEEDED: dict[str, str] = {
     "eye": "a constant",
     "arange": "a constant",
     "linspace": "a constant",
+    "rope_frequencies": "a constant",
+    "sinusoidal_encoding": "a constant",
+    "exponential": "drawn from a key, which has no gradient",
+    "truncated_normal": "drawn from a key, which has no gradient",
 }
 """Ops with floating results that may be met in a differentiated graph although they have no rule, and why."""
 

@@ -101,7 +101,8 @@ def normed(choose, pool):
 
 
 def derived(choose, pool):
-    value, leaves = ops.sum(choose.of(pool)), [choose.of(pool) for _ in range(2)]
+    moving = [value for value in pool if value.requires_grad]
+    value, leaves = ops.sum(choose.of(pool)), [choose.of(moving) for _ in range(2)]
     seed = Value((), value.dtype, np.ones((), value.dtype))
     found = [gradient for gradient in pull_back([value], [seed], leaves) if gradient is not None]
     return choose.of(found or [value])

@@ -1,0 +1,85 @@
+"""Normalisation of images: over groups of channels, over each channel of each image, over neighbouring channels."""
+
+from __future__ import annotations
+
+import math
+
+from engine.errors import AttributeValueError, ShapeError
+from engine.infer import require_float
+from engine.ops.elementwise import power, square
+from engine.ops.normalization import standardize
+from engine.ops.pooling import avg_pool
+from engine.ops.shape import pad, reshape
+from engine.registry import composite
+from engine.samples import positive, sample
+from engine.value import Value
+
+
+def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Value:
+    """Multiply and shift the channels, axis 1."""
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (y.shape[1],):
+            raise ShapeError(
+                f"{op}: {name} has shape {list(value.shape)}, the input {list(y.shape)} has {y.shape[1]} channels"
+            )
+    kept = (y.shape[1], *(1,) * (y.ndim - 2))
+    y = y if weight is None else y * reshape(weight, shape=kept)
+    return y if bias is None else y + reshape(bias, shape=kept)
+
+
+@composite(
+    samples=[
+        sample((2, 4, 3), positive(4), (4,), groups=2),
+        sample((1, 4, 2, 2), groups=1),
+        sample((2, 2), positive(2), groups=1, eps=1e-3),
+    ]
+)
+def group_norm(
+    x: Value, weight: Value | None = None, bias: Value | None = None, *, groups: int, eps: float = 1e-5
+) -> Value:
+    """x [N, C, *spatial] standardized over each of `groups` groups of channels of each image, times weight plus bias.
+
+    Wu & He 2018. The variance is the biased one; weight and bias hold one number a channel.
+    """
+    require_float("group_norm", x)
+    if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
+        raise ShapeError(
+            f"group_norm: groups {groups} must divide the channels of the input [N, C, *spatial] {list(x.shape)}"
+        )
+    size = math.prod(x.shape[1:]) // groups
+    if x.shape[0] * size == 1:
+        raise ShapeError(
+            f"group_norm: expected more than 1 value per channel when training, got input size {list(x.shape)}"
+        )
+    y = standardize(reshape(x, shape=(x.shape[0], groups, size)), axis=-1, eps=eps)[0]
+    return _scaled("group_norm", reshape(y, shape=x.shape), weight, bias)
+
+
+@composite(samples=[sample((2, 3, 4), positive(3), (3,)), sample((1, 2, 2, 2))])
+def instance_norm(x: Value, weight: Value | None = None, bias: Value | None = None, *, eps: float = 1e-5) -> Value:
+    """x [N, C, *spatial] standardized over the spatial axes of each channel of each image, times weight plus bias.
+
+    Ulyanov et al. 2016. The variance is the biased one; weight and bias hold one number a channel.
+    """
+    require_float("instance_norm", x)
+    if x.ndim < 3 or math.prod(x.shape[2:]) <= 1:
+        raise ShapeError(f"instance_norm: expected more than 1 spatial element, got input size {list(x.shape)}")
+    return _scaled("instance_norm", standardize(x, axis=tuple(range(2, x.ndim)), eps=eps)[0], weight, bias)
+
+
+@composite(samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)])
+def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
+    """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial]; beyond the ends is 0.
+
+    Krizhevsky et al. 2012, with the mean of PyTorch.
+    """
+    require_float("local_response_norm", x)
+    if size < 1:
+        raise AttributeValueError(f"local_response_norm: size {size} must be at least 1")
+    if x.ndim < 3:
+        raise ShapeError(f"local_response_norm needs an input [N, C, *spatial], got {list(x.shape)}")
+    spatial = math.prod(x.shape[2:])
+    squares = reshape(square(x), shape=(x.shape[0], 1, x.shape[1], spatial))
+    padded = pad(squares, widths=((0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)))
+    means = reshape(avg_pool(padded, kernel=(size, 1), stride=(1, 1), padding=(0, 0)), shape=x.shape)
+    return x / power(means * alpha + k, beta)

@@ -1,0 +1,56 @@
+"""The whole contract under generated requests: whatever is sent, the answer is one that the contract declares."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.conftest import ServerProcess
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+BINARY = ("application/x-npy", "application/x-npz", "application/vnd.safetensors", "application/octet-stream")
+
+
+def npy() -> bytes:
+    """Return a good upload, so that not everything is refused."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.arange(6.0, dtype=np.float32).reshape(3, 2))
+    return buffer.getvalue()
+
+
+for media_type in BINARY:
+    schemathesis.openapi.media_type(media_type, st.binary(max_size=64) | st.just(npy()))
+for media_type in ("text/csv", "application/x-ndjson"):
+    schemathesis.openapi.media_type(media_type, st.text(max_size=64).map(str.encode) | st.just(b"x,y\n1,2\n"))
+
+CONTRACT = Path(__file__).parents[3] / "clients" / "openapi.json"
+schema = schemathesis.openapi.from_path(CONTRACT).exclude(path_regex="/events$")  # streams have tests of their own
+
+
+@pytest.mark.slow
+@schema.parametrize()
+@settings(
+    max_examples=5,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_answer_is_one_the_contract_declares(case: schemathesis.Case, server: ServerProcess) -> None:
+    if case.query and "wait" in case.query:
+        case.query["wait"] = 0
+    case.call_and_validate(base_url=server.url, checks=CHECKS, timeout=30)

@@ -1,0 +1,109 @@
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from app.blobs.local import LocalBlobStore
+from app.domain.clock import ManualClock
+from app.ingest.limits import IngestLimits
+from app.service.blob_sweeper import BlobSweeper
+from app.service.datasets import Datasets
+from app.service.disk_space import DiskSpace
+from app.service.fits import Fits, FitTerms
+from app.service.ingestion import Ingestion
+from app.service.wakes import Wakes
+from app.service.workforce import WorkerStatus
+from app.store.database import FILE_NAME
+from app.store.unit_of_work import Store
+
+MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
+
+
+@dataclass
+class IdleWorkforce:
+    """Workers that do nothing, and note what they are told."""
+
+    woken: int = 0
+    cancelled: list[str] = field(default_factory=list)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def cancel(self, fit_id: str) -> None:
+        self.cancelled.append(fit_id)
+
+    def workers(self) -> list[WorkerStatus]:
+        return []
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(MOMENT)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Migrate one database; the others are copies of it, which is quicker."""
+    folder = tmp_path_factory.mktemp("empty")
+    Store.open(folder).close()
+    return folder / FILE_NAME
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: ManualClock, empty_database: Path) -> Iterator[Store]:
+    shutil.copy(empty_database, tmp_path)
+    with Store.open(tmp_path, clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> LocalBlobStore:
+    return LocalBlobStore(tmp_path)
+
+
+@pytest.fixture
+def sweeper(store: Store, blobs: LocalBlobStore) -> BlobSweeper:
+    return BlobSweeper(store, blobs)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def ingestion(blobs: LocalBlobStore, scratch: Path, tmp_path: Path, clock: ManualClock) -> Ingestion:
+    return Ingestion(blobs, scratch, DiskSpace(tmp_path, 0), IngestLimits(), clock)
+
+
+@pytest.fixture
+def datasets(store: Store, blobs: LocalBlobStore, ingestion: Ingestion, sweeper: BlobSweeper) -> Datasets:
+    return Datasets(store, blobs, ingestion, sweeper)
+
+
+@pytest.fixture
+def workforce() -> IdleWorkforce:
+    return IdleWorkforce()
+
+
+@pytest.fixture
+def wakes() -> Wakes:
+    return Wakes()
+
+
+@pytest.fixture
+def fits(
+    store: Store,
+    ingestion: Ingestion,
+    sweeper: BlobSweeper,
+    tmp_path: Path,
+    wakes: Wakes,
+    workforce: IdleWorkforce,
+    clock: ManualClock,
+) -> Fits:
+    return Fits(store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, FitTerms(3, 4), clock)

@@ -1,0 +1,98 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from app.domain.event import Event
+from app.service.events import Events, StreamTerms, spelled
+from app.service.fits import Fits
+from app.service.wakes import Wakes
+from app.store.unit_of_work import Store
+
+REQUEST: dict[str, Any] = {
+    "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
+    "dataset": {"columns": {"x": [1, 2, 3.5]}},
+    "epochs": 4,
+}
+
+
+@pytest.fixture
+def events(store: Store, wakes: Wakes) -> Events:
+    return Events(store, wakes, 0.05)
+
+
+@pytest.fixture
+def fit_id(fits: Fits) -> str:
+    """Queue a fit; its journal holds one event."""
+    return fits.submit(REQUEST, lambda _work, _view: None).fit.id
+
+
+async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Event | None]:
+    seen: list[Event | None] = []
+    async for event in events.stream(fit_id, StreamTerms(**terms)):
+        seen.append(event)
+        if len(seen) == count:
+            break
+    return seen
+
+
+def test_what_is_stored_comes_first_then_what_happens(events: Events, fits: Fits, fit_id: str) -> None:
+    async def follow() -> list[str]:
+        kinds = []
+        async for event in events.stream(fit_id, StreamTerms()):
+            if event is None:
+                continue
+            kinds.append(event.kind)
+            if event.seq == 1:
+                await asyncio.to_thread(fits.cancel, fit_id)
+        return kinds
+
+    assert asyncio.run(follow()) == ["state", "state", "end"]
+
+
+def test_silence_is_broken_by_heartbeats(events: Events, fit_id: str) -> None:
+    seen = asyncio.run(take(events, fit_id, 3))
+    assert [event and event.kind for event in seen] == ["state", None, None]
+
+
+def test_a_stream_ends_at_its_limits(events: Events, fit_id: str) -> None:
+    assert len(asyncio.run(take(events, fit_id, 9, events_max=1))) == 1
+    assert asyncio.run(take(events, fit_id, 9, after=1, seconds=0.01)) == []
+
+
+def test_a_stream_ends_when_the_server_stops(events: Events, wakes: Wakes, fit_id: str) -> None:
+    async def follow() -> int:
+        task = asyncio.create_task(take(events, fit_id, 10**6))
+        await asyncio.sleep(0.02)
+        wakes.close()
+        return len(await task)
+
+    assert asyncio.run(asyncio.wait_for(follow(), 5)) >= 1
+
+
+def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, fit_id: str) -> None:
+    async def follow() -> list[Event | None]:
+        task = asyncio.create_task(take(events, fit_id, 10**6, after=3))
+        await asyncio.sleep(0.02)
+        await asyncio.to_thread(fits.cancel, fit_id)
+        await asyncio.to_thread(fits.delete, fit_id)
+        return await task
+
+    seen = asyncio.run(asyncio.wait_for(follow(), 5))
+    assert {event and event.kind for event in seen} <= {None, "end"}
+
+
+def test_a_journal_longer_than_a_batch_comes_whole(events: Events, store: Store, fits: Fits, fit_id: str) -> None:
+    with store.begin() as work:
+        work.events.append_metrics(fit_id, [(seq, f'{{"seq":{seq}}}') for seq in range(1, 1801)])
+    fits.cancel(fit_id)
+    seen = asyncio.run(take(events, fit_id, 10**6))
+    assert [event.seq for event in seen if event is not None] == [*range(1, 1804)]
+
+
+def test_an_event_is_spelled_as_browsers_read_it(events: Events, fit_id: str) -> None:
+    (event,) = asyncio.run(take(events, fit_id, 1))
+    assert event is not None
+    first, second, third, *rest = spelled(event).split("\n")
+    assert (first, second, rest) == ("id: 1", "event: state", ["", ""])
+    assert third == f"data: {event.body}"

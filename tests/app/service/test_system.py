@@ -1,0 +1,40 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.service.disk_space import DiskSpace
+from app.service.memory import memory_budget, memory_needed
+from app.service.system import NotReady, System
+from app.service.wakes import Wakes
+from app.store.unit_of_work import Store
+
+
+@pytest.fixture
+def system(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> System:
+    return System(store, wakes, workforce, DiskSpace(tmp_path, 0))
+
+
+def test_a_server_is_ready_until_it_stops(system: System, wakes: Wakes) -> None:
+    system.check_ready()
+    wakes.close()
+    with pytest.raises(NotReady, match="stopping"):
+        system.check_ready()
+
+
+def test_a_server_without_room_is_not_ready(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match="bytes free"):
+        System(store, wakes, workforce, DiskSpace(tmp_path, 2**62)).check_ready()
+
+
+def test_the_overview_counts_fits(system: System) -> None:
+    overview = system.overview()
+    assert (overview.queued, overview.running, list(overview.workers)) == (0, 0, [])
+    assert overview.fingerprint["executor"]
+
+
+def test_rows_are_not_counted_since_they_are_mapped() -> None:
+    small = memory_needed({"state_bytes": 1000, "plan_bytes": 1000, "data_bytes": 0})
+    assert memory_needed({"state_bytes": 1000, "plan_bytes": 1000, "data_bytes": 10**12}) == small
+    assert memory_needed({"state_bytes": 10**9, "plan_bytes": 1000}) > 10**9 > small
+    assert memory_budget() > small
