@@ -11,7 +11,7 @@ from engine.data import Batches, split_rows
 from engine.documents import Reader, escape
 from engine.errors import EngineError, nearest
 from engine.graph.definition import Definition, InputSpec
-from engine.graph.graph import bind_dims
+from engine.graph.graph import bind_dims, build
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
 from engine.model import Form, at_precision
@@ -72,6 +72,7 @@ def check_fit(
     _check_classes(definition, {**fed}, reader)
     _check_classes(definition, {**held}, reader)
     reader.finish()
+    _check_last_batch(definition, batches, fed, reader)
     plan = _plan(definition, recipe, fed, min(batches.batch_size, len(batches.rows)), reader)
     total = recipe.steps or (recipe.epochs or 0) * batches.per_epoch
     return FitEstimate(total, batches.per_epoch, _memory(plan, fed))
@@ -157,6 +158,23 @@ def _check_fixed_batch(definition: Definition, batches: Batches, held_out: int, 
         reader.fault("/drop_last", "shape_mismatch", f"{takes}, and the last batch is shorter; set drop_last to true")
     elif held_out % batches.batch_size:
         reader.fault("/validation", "shape_mismatch", f"{takes}, which {held_out} validation rows do not divide into")
+
+
+def _check_last_batch(
+    definition: Definition, batches: Batches, fed: Mapping[str, ColumnInfo], reader: Reader
+) -> None:
+    """Check that the graph takes the short batch at the end of an epoch: batch norm, for one, takes no single row."""
+    rows = len(batches.rows) % batches.batch_size
+    if not rows or batches.drop_last:
+        return
+    dims = _bind(definition, fed, rows, "/batch_size", reader)
+    reader.finish()
+    try:
+        build(definition, dims, training=True)
+    except EngineError as error:
+        detail = f"the last batch of an epoch has {rows} rows, which the graph does not take ({error})"
+        reader.fault("/drop_last", error.code, f"{detail}; set drop_last to true, or another batch_size")
+        reader.finish()
 
 
 def _check_classes(definition: Definition, fed: dict[str, ColumnInfo], reader: Reader) -> None:

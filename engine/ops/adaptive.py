@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine.attributes import Window
@@ -48,7 +50,7 @@ def bin_mean(x: Array, *, axis: int, bins: int) -> Array:
     starts, counts = _bins(x.shape[place], bins)
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     total = np.zeros((*x.shape[:place], bins, *x.shape[place + 1 :]), wide.dtype)
-    lead = (slice(None),) * place
+    lead: tuple[Any, ...] = (slice(None),) * place
     for step in range(int(counts.max())):
         inside = np.flatnonzero(counts > step)
         total[(*lead, inside)] += np.take(wide, starts[inside] + step, axis=place)
@@ -74,7 +76,7 @@ def bin_mean_back(x: Array, *, axis: int, extent: int) -> Array:
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     shares = wide / _along(counts, place, x.ndim).astype(wide.dtype)
     total = np.zeros((*x.shape[:place], extent, *x.shape[place + 1 :]), wide.dtype)
-    lead = (slice(None),) * place
+    lead: tuple[Any, ...] = (slice(None),) * place
     for step in range(int(counts.max())):
         inside = np.flatnonzero(counts > step)
         elements = starts[inside] + step

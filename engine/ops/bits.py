@@ -55,19 +55,24 @@ def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.bitwise_xor(a, b, out=out)
 
 
-@primitive(infer=_whole, differentiable=False, samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))])
+@primitive(
+    infer=_whole,
+    differentiable=False,
+    samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))],
+    aliases=("bitwise_invert",),
+)
 def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
     """x with every bit turned over; not x for bool."""
     return np.bitwise_not(x, out=out)
 
 
-@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS)
+@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS, aliases=("left_shift",))
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
     return np.left_shift(a, b, out=out)
 
 
-@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS)
+@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS, aliases=("right_shift",))
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
     return np.right_shift(a, b, out=out)

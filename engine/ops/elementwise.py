@@ -317,7 +317,7 @@ def sign(x: Array, *, out: Array | None = None) -> Array:
 
 @sign.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
-    return g * 0.0
+    return where(False, g, 0.0)
 
 
 @primitive(

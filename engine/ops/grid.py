@@ -27,7 +27,7 @@ Border = Literal["zeros", "border", "reflection"]
 class _Corner(NamedTuple):
     """One neighbour along one axis: its index (a whole float), and the weight it has (None for 1)."""
 
-    index: Value
+    element: Value
     weight: Value | None
 
 
@@ -81,8 +81,8 @@ def _check_grid(x: Value, grid: Value, rank: int) -> None:
     require_float("grid_sample", x, grid)
     if rank not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != rank or grid.shape[0] != x.shape[0]:
         raise ShapeError(
-            "grid_sample needs an input [N, C, H, W] and a grid [N, h, w, 2], or [N, C, D, H, W] and [N, d, h, w, 3], got "
-            f"{list(x.shape)} and {list(grid.shape)}"
+            "grid_sample needs an input [N, C, H, W] and a grid [N, h, w, 2], or [N, C, D, H, W] and [N, d, h, w, 3], "
+            f"got {list(x.shape)} and {list(grid.shape)}"
         )
     if 0 in x.shape[2:]:
         raise ShapeError(f"grid_sample needs spatial extents of at least 1, got {list(x.shape)}")
@@ -126,13 +126,13 @@ def _corners(place: Value, mode: Literal["bilinear", "nearest"]) -> list[_Corner
 
 def _read(rows: Value, corners: tuple[_Corner, ...]) -> Value:
     """Return the elements [N, *places, C] of rows [N, *spatial, C] at one corner of each place, times its weight."""
-    places = corners[0].index.shape
+    places = corners[0].element.shape
     number = arange(stop=places[0])
     indices = [broadcast_to(reshape(number, shape=(places[0], *(1,) * (len(places) - 1))), shape=places)]
     weight: Value | None = None
     for extent, corner in zip(rows.shape[1:-1], corners, strict=True):
-        inside = (corner.index >= 0.0) & (corner.index <= float(extent - 1))
-        indices.append(cast(where(inside, corner.index, 0.0), dtype=INT64))
+        inside = (corner.element >= 0.0) & (corner.element <= float(extent - 1))
+        indices.append(cast(where(inside, corner.element, 0.0), dtype=INT64))
         share = where(inside, ones(shape=(), dtype=rows.dtype) if corner.weight is None else corner.weight, 0.0)
         weight = share if weight is None else weight * share
     assert weight is not None

@@ -20,7 +20,7 @@ from engine.value import Array, Spec, Value
 PAIRS = [sample((2, 3), positive(3)), sample(normal(), positive(4))]
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3))])
+@primitive(infer=same, promotion="float", samples=[sample((2, 3))], aliases=("arcsinh",))
 def asinh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic sine."""
     return np.arcsinh(x, out=out)
@@ -31,9 +31,9 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / hypot(x, 1.0)  # the root of x² + 1 without overflow
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(1.2, 3.0, 2, 3))])
+@primitive(infer=same, promotion="float", samples=[sample(uniform(1.2, 3.0, 2, 3))], aliases=("arccosh",))
 def acosh(x: Array, *, out: Array | None = None) -> Array:
-    """Inverse hyperbolic cosine; NaN below 1, where the gradient is inf at 1 itself."""
+    """Inverse hyperbolic cosine; NaN below 1, and with an infinite gradient at 1."""
     return np.arccosh(x, out=out)
 
 
@@ -42,7 +42,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (rsqrt(x - 1.0) * rsqrt(x + 1.0))
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(-0.9, 0.9, 2, 3))])
+@primitive(infer=same, promotion="float", samples=[sample(uniform(-0.9, 0.9, 2, 3))], aliases=("arctanh",))
 def atanh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic tangent; -inf and inf at -1 and 1, NaN beyond."""
     return np.arctanh(x, out=out)

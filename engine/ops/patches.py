@@ -59,7 +59,10 @@ def im2col(
     dilation: Window = 1,
     out: Array | None = None,
 ) -> Array:
-    """The windows of x [N, C, *spatial] as columns [N, C * kernel elements, positions]: PyTorch's nn.functional.unfold."""
+    """The windows of x [N, C, *spatial] as columns [N, C * kernel elements, positions].
+
+    PyTorch calls it nn.functional.unfold.
+    """
     kernels, strides, pairs, dilations = _geometry("im2col", x.ndim - 2, kernel, stride, padding, dilation)
     windows = sliding(pad_spatial(x, pairs), kernels, strides, dilations)
     if out is None:
@@ -93,7 +96,7 @@ def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Wi
     aliases=("fold",),
     samples=[
         sample((1, 8, 4), size=(3, 3), kernel=2),
-        sample((2, 6, 6), size=(4, 5), kernel=(2, 3), stride=2, padding=1),
+        sample((2, 6, 9), size=(4, 5), kernel=(2, 3), stride=2, padding=1),
         sample((1, 4, 3), size=(5,), kernel=2, dilation=2),
     ],
 )
@@ -107,9 +110,9 @@ def col2im(
     dilation: Window = 1,
     out: Array | None = None,
 ) -> Array:
-    """Images [N, C, *size] in which each element is the sum of the columns x that hold it: PyTorch's nn.functional.fold.
+    """Images [N, C, *size] in which each element is the sum of what the columns x hold of it.
 
-    The transpose of im2col; columns are [N, C * kernel elements, positions].
+    The transpose of im2col; columns are [N, C * kernel elements, positions]. PyTorch calls it nn.functional.fold.
     """
     kernels, strides, pairs, dilations = _geometry("col2im", len(size), kernel, stride, padding, dilation)
     extents = positions("col2im", size, kernels, strides, pairs, dilations)

@@ -103,11 +103,11 @@ def resample(
     place, wide = axis % x.ndim, _wide(x)
     taps = _taps(x.shape[place], size, method, align_corners, scale)
     if len(taps.places) == 1:
-        return np.take(x, taps.places[0], axis=place)
+        return np.asarray(np.take(x, taps.places[0], axis=place))
     total = np.zeros((*x.shape[:place], size, *x.shape[place + 1 :]), wide.dtype)
     for elements, weights in zip(*taps, strict=True):
         total += np.take(wide, elements, axis=place) * _along(weights, place, wide)
-    return total.astype(x.dtype, copy=False)
+    return np.asarray(total, x.dtype)
 
 
 def _along(weights: Array, place: int, like: Array) -> Array:

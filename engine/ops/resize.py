@@ -65,7 +65,8 @@ def interpolate(
     for axis, (extent, step) in enumerate(zip(sizes, scales, strict=True), start=2):
         if method is None:
             x = bin_mean(x, axis=axis, bins=extent)
-        elif extent != x.shape[axis] or step is not None:
+        elif extent != x.shape[axis] or (step is not None and method in ("nearest-exact", "cubic")):
+            # PyTorch leaves an extent that stays the same alone in the other modes, whatever the scale
             x = resample(x, axis=axis, size=extent, method=method, align_corners=align_corners, scale=step)
     return x
 

@@ -61,7 +61,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
 
 
-@primitive(infer=_total, samples=SAMPLES)
+@primitive(infer=_total, samples=SAMPLES, aliases=("cumulative_sum",))
 def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Running sum along `axis`; bool and integers give int64."""
     return _accumulated(np.add, x, axis, out)
@@ -116,7 +116,7 @@ def _decayed(g: Value, factors: Value, axis: int) -> Value:
     return flip(linear_recurrence(backwards, flip(g, axis=axis), axis=axis), axis=axis)
 
 
-@primitive(infer=_total, samples=SAMPLES)
+@primitive(infer=_total, samples=SAMPLES, aliases=("cumulative_prod",))
 def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Running product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
     return _accumulated(np.multiply, x, axis, out)

@@ -146,7 +146,7 @@ def test_any_program_gives_the_same_bits_on_the_tape_and_as_a_plan(both, dtype):
     inputs = {name: leaves[name] for name in "xmbk"}
     state = {name: leaves[name] for name in "stu"}
 
-    @settings(max_examples=400, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.integers(0, 2**12), min_size=10, max_size=80))
     def run(numbers):
         both(lambda v: build(numbers, v), inputs, state).check()

@@ -1,0 +1,404 @@
+"""Fits: as PyTorch step for step, resumable to the bit, and what their points say."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+
+GOLDEN = Path(__file__).parent / "optim" / "golden"
+ROWS = np.random.default_rng(11)
+X = ROWS.standard_normal((26, 4)).astype(np.float32)
+LABELS = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
+CLASSIFIER = {
+    "inputs": {"x": ["batch", 4], "label": {"shape": ["batch"], "dtype": "int64"}},
+    "layers": [
+        {"layer": "linear", "units": 6, "activation": "relu"},
+        "batch_norm",
+        {"layer": "dropout", "p": 0.3},
+        {"layer": "linear", "units": 3},
+    ],
+    "loss": "cross_entropy",
+}
+RECIPE = {
+    "epochs": 3,
+    "batch_size": 5,
+    "optimizer": {"kind": "sgd", "lr": 0.1, "momentum": 0.9},
+    "schedule": {"kind": "cosine", "t_max": 3},
+    "clip": {"norm": 1.0},
+    "validation": {"split": 0.15},
+    "metrics": ["accuracy"],
+    "seed": 5,
+}
+LINE = {"inputs": {"x": ["n", 1], "y": ["n"]}, "parameters": {"w": [1], "b": []}, "program": "loss = mse_loss(x @ w + b, y)"}
+
+
+def classifier(**changes):
+    """Start a fit of the classifier."""
+    recipe = engine.read_recipe({**RECIPE, **changes})
+    return engine.Fit(engine.parse_graph(CLASSIFIER), recipe, {"x": X, "label": LABELS})
+
+
+def line(columns=None, document=LINE, **recipe):
+    """Start a fit of a line."""
+    x = np.linspace(-1, 1, 12)[:, None]
+    columns = columns or {"x": x, "y": 3 * x[:, 0] + 2}
+    recipe = {"epochs": 2, "batch_size": 4, "optimizer": {"kind": "sgd", "lr": 0.1}, **recipe}
+    return engine.Fit(engine.parse_graph(document), engine.read_recipe(recipe), columns)
+
+
+def state(fit):
+    """Return every array of a fit by name, and where it stands."""
+    snapshot = fit.snapshot()
+    tables = {"p": snapshot.parameters, "b": snapshot.buffers, "o": snapshot.optimizer}
+    arrays = {f"{table}:{name}": array.tobytes() for table, found in tables.items() for name, array in found.items()}
+    return arrays, snapshot.cursor
+
+
+def run(fit):
+    """Run to the end; return the rows as clients get them."""
+    return [point.to_json() for point in fit]
+
+
+def test_linear_regression_is_pytorchs_step_for_step():
+    (golden,) = json.loads((GOLDEN / "line.json").read_text())
+    definition = engine.parse_graph(
+        {
+            "inputs": {"x": ["batch", 1], "y": ["batch", 1]},
+            "parameters": {
+                "w": {"shape": [1, 1], "init": {"kind": "constant", "value": golden["w"]}},
+                "b": {"shape": [1], "init": "zeros"},
+            },
+            "program": "loss = mean((x @ w + b - y) ** 2)",
+        }
+    )
+    recipe = engine.read_recipe(
+        {
+            "epochs": 100,
+            "batch_size": 100,
+            "shuffle": False,
+            "optimizer": {"kind": "sgd", "lr": 0.01},
+            "precision": "float64",
+        }
+    )
+    fit = engine.Fit(definition, recipe, {"x": np.array(golden["x"]), "y": np.array(golden["y"])})
+    losses, path = [], []
+    while not fit.done:
+        (point,) = fit.advance()
+        losses.append(point.values["loss"])
+        path.append([fit.model.parameters[name].item() for name in "wb"])
+    np.testing.assert_allclose(losses, golden["losses"], rtol=1e-12)
+    np.testing.assert_allclose(path, golden["path"], rtol=1e-12, atol=1e-14)
+
+
+def test_a_fit_stopped_after_any_step_goes_on_to_the_same_bits(tmp_path):
+    whole = classifier()
+    rows, states = [], []
+    while not whole.done:
+        rows.append([point.to_json() for point in whole.advance()])
+        whole.snapshot().save(tmp_path / f"{whole.step}.safetensors")
+        states.append(state(whole))
+    assert whole.step == whole.total_steps == 15
+    for step in range(1, whole.total_steps):
+        resumed = classifier()
+        resumed.restore(engine.Checkpoint.load(tmp_path / f"{step}.safetensors"))
+        assert (resumed.step, state(resumed)) == (step, states[step - 1])
+        rest = [[point.to_json() for point in resumed.advance()] for _ in range(2) if not resumed.done]
+        assert rest == rows[step : step + 2]
+        assert state(resumed) == states[resumed.step - 1]
+        assert (resumed.latest, resumed.best) == (whole.latest, whole.best) or not resumed.done
+
+
+def test_a_resumed_fit_ends_where_the_whole_one_ends(tmp_path):
+    whole = classifier()
+    expected = run(whole)
+    for step in (1, 5, 7):
+        fit = classifier()
+        head = [point.to_json() for _ in range(step) for point in fit.advance()]
+        fit.snapshot().save(tmp_path / "state.safetensors")
+        resumed = classifier()
+        resumed.restore(engine.Checkpoint.load(tmp_path / "state.safetensors"))
+        assert head + run(resumed) == expected
+        assert state(resumed) == state(whole)
+        assert (resumed.best, resumed.latest, resumed.seq) == (whole.best, whole.latest, whole.seq)
+
+
+def test_equal_seeds_give_equal_bits_and_other_seeds_do_not():
+    first, second, other = classifier(), classifier(), classifier(seed=6)
+    assert run(first) == run(second)
+    assert state(first) == state(second)
+    assert run(other) != run(classifier())
+    assert state(other)[0] != state(first)[0]
+
+
+@pytest.mark.parametrize("field", ["parameters", "cursor", "optimizer"])
+def test_a_checkpoint_that_lacks_something_is_refused_and_changes_nothing(field):
+    fit = classifier()
+    fit.advance()
+    checkpoint = fit.snapshot()
+    getattr(checkpoint, field).popitem()
+    fresh = classifier()
+    before = state(fresh)
+    with pytest.raises(engine.CheckpointError):
+        fresh.restore(checkpoint)
+    if field != "cursor":
+        assert state(fresh) == before
+
+
+@pytest.mark.parametrize("cursor", [{}, {"step": -1}, {"step": 1.5}, {"epoch_loss": "0x1p99999"}, {"seq": None}, {"best": 3}, {"latest": []}])
+def test_a_damaged_cursor_is_refused(cursor):
+    fit = classifier()
+    checkpoint = fit.snapshot()
+    checkpoint.cursor = {**checkpoint.cursor, **cursor} if cursor else {}
+    with pytest.raises(engine.CheckpointError, match="cursor"):
+        fit.restore(checkpoint)
+
+
+def test_a_checkpoint_of_another_graph_is_refused():
+    with pytest.raises(engine.CheckpointError, match="another graph"):
+        line().restore(classifier().snapshot())
+
+
+def test_points_count_without_gaps_and_say_where_they_belong():
+    points = list(classifier())
+    assert [point.seq for point in points] == list(range(1, len(points) + 1))
+    train = [point for point in points if point.split == "train"]
+    held_out = [point for point in points if point.split == "validation"]
+    assert [point.step for point in train] == list(range(1, 16))
+    assert [point.epoch for point in train] == [1] * 5 + [2] * 5 + [3] * 5
+    assert [(point.step, point.epoch) for point in held_out] == [(5, 1), (10, 2), (15, 3)]
+    assert set(held_out[0].values) == {"loss", "accuracy"}
+    assert {"loss", "accuracy", "lr", "grad_norm", "grad_norm/linear_0.weight"} <= set(train[0].values)
+    assert [point.values["lr"] for point in train[::5]] == pytest.approx([0.1, 0.075, 0.025])
+    row = json.loads(train[0].to_json())
+    assert list(row) == ["seq", "step", "epoch", "split", "values", "nonfinite"]
+    assert row["values"]["loss"] == train[0].values["loss"]
+
+
+def test_the_last_short_batch_is_trained_on_or_dropped():
+    whole, dropped = line(batch_size=5), line(batch_size=5, drop_last=True)
+    assert (whole.steps_per_epoch, dropped.steps_per_epoch) == (3, 2)
+    assert (len(list(whole)), len(list(dropped))) == (6, 4)
+
+
+def test_every_row_is_visited_once_an_epoch():
+    document = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = sum(x * w)"}
+    fit = line({"x": 2.0 ** np.arange(12)}, document, batch_size=5, optimizer={"kind": "sgd", "lr": 1.0}, epochs=4)
+    while not fit.done:
+        fit.advance()
+        if fit.step % 3 == 0:
+            assert fit.model.parameters["w"].item() == -(2**12 - 1) * fit.epoch
+
+
+def test_shuffled_epochs_differ_and_unshuffled_ones_do_not():
+    document = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = sum(x * w) * 0.0 + sum(x)"}
+    columns = {"x": 2.0 ** np.arange(12)}
+    losses = [p.values["loss"] for p in line(columns, document, batch_size=3, epochs=2)]
+    assert losses[:4] != losses[4:]
+    assert sum(losses[:4]) == sum(losses[4:])
+    losses = [p.values["loss"] for p in line(columns, document, batch_size=3, epochs=2, shuffle=False)]
+    assert losses[:4] == losses[4:] == [7, 56, 448, 3584]
+
+
+def test_a_fit_by_steps_may_end_within_an_epoch():
+    fit = line(epochs=None, steps=4, validation={"split": 0.2})
+    points = list(fit)
+    assert (fit.steps_per_epoch, fit.total_steps, fit.step, fit.epoch) == (3, 4, 4, 2)
+    assert [(point.split, point.step) for point in points] == [
+        ("train", 1), ("train", 2), ("train", 3), ("validation", 3), ("train", 4), ("validation", 4),
+    ]  # fmt: skip
+    assert fit.checkpoint_due
+
+
+FROZEN = {
+    "inputs": {"x": ["n", 1], "y": ["n"]},
+    "parameters": {
+        "w": [1],
+        "fixed": {"shape": [1], "init": {"kind": "constant", "value": 0.3}, "frozen": True},
+        "aside": {"shape": [3], "init": "ones"},
+        "cut": {"shape": [1], "init": "ones"},
+        "b": [],
+    },
+    "nodes": [
+        {"name": "scaled", "op": "mul", "inputs": ["w", "fixed"]},
+        {"name": "held", "op": "stop_gradient", "inputs": ["cut"]},
+        {"name": "sum", "op": "add", "inputs": ["scaled", "held"]},
+        {"name": "h", "op": "matmul", "inputs": ["x", "sum"]},
+        {"name": "pred", "op": "add", "inputs": ["h", "b"]},
+        {"name": "loss", "op": "mse_loss", "inputs": ["pred", "y"]},
+        {"name": "other", "op": "sum", "inputs": ["aside"]},
+    ],
+    "outputs": ["pred", "other"],
+    "losses": ["loss"],
+}
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adam", "adamw"])
+def test_frozen_and_unreachable_parameters_keep_their_bits(kind):
+    options = {"momentum": 0.9} if kind == "sgd" else {}
+    fit = line(document=FROZEN, optimizer={"kind": kind, "weight_decay": 0.1, **options})
+    before = {name: array.copy() for name, array in fit.model.parameters.items()}
+    slots = set(fit.snapshot().optimizer)
+    for point in fit:
+        assert not {"grad_norm/fixed", "grad_norm/aside", "grad_norm/cut"} & set(point.values)
+    for name in ("fixed", "aside", "cut"):
+        np.testing.assert_array_equal(fit.model.parameters[name], before[name])
+    assert not np.array_equal(fit.model.parameters["w"], before["w"])
+    assert {slot.partition("/")[2] for slot in slots} <= {"w", "b", "vector:float32"}
+
+
+def test_float64_is_used_throughout_when_asked_for():
+    fit = line(precision="float64", optimizer={"kind": "adam"})
+    list(fit)
+    snapshot = fit.snapshot()
+    assert {array.dtype.name for array in snapshot.parameters.values()} == {"float64"}
+    assert {array.dtype.name for name, array in snapshot.optimizer.items() if "moment" in name} == {"float64"}
+
+
+def test_parameters_of_several_types_are_trained_together():
+    document = {
+        "inputs": {"x": {"shape": ["n", 1], "dtype": "float64"}, "y": {"shape": ["n"], "dtype": "float64"}},
+        "parameters": {"w": {"shape": [1], "dtype": "float64"}, "b": {"shape": [1], "dtype": "float16"}},
+        "program": "loss = mse_loss(x @ w + cast(b, dtype='float64'), y)",
+    }
+    fit = line(document=document, epochs=40)
+    list(fit)
+    assert fit.model.parameters["w"].item() == pytest.approx(3, abs=0.2)
+    assert fit.model.parameters["b"].item() == pytest.approx(2, abs=0.2)
+    assert fit.model.parameters["b"].dtype == np.float16
+
+
+def test_a_loss_that_is_not_finite_still_makes_valid_rows():
+    fit = line(epochs=60, optimizer={"kind": "sgd", "lr": 1e30})
+    rows = [json.loads(row, parse_constant=pytest.fail) for row in run(fit)]
+    broken = [row for row in rows if row["nonfinite"]]
+    assert broken
+    assert {kind for row in broken for kind in row["nonfinite"].values()} <= {"nan", "inf", "-inf"}
+    assert all(row["values"][name] is None for row in broken for name in row["nonfinite"])
+    assert fit.done
+    assert fit.best is None or math.isfinite(fit.best["value"])
+
+
+@pytest.mark.parametrize(("value", "word"), [(math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf")])
+def test_a_number_that_json_lacks_is_named(value, word):
+    row = json.loads(engine.Point(1, 1, 1, "train", {"loss": value, "lr": 0.5}).to_json())
+    assert row["values"] == {"loss": None, "lr": 0.5}
+    assert row["nonfinite"] == {"loss": word}
+
+
+def test_several_losses_add_up():
+    document = {
+        **LINE,
+        "program": "fit = mse_loss(x @ w + b, y)\nsize = sum(w ** 2) * 0.5",
+        "losses": ["fit", "size"],
+    }
+    fit = line(document=document, batch_size=12, shuffle=False)
+    w = fit.model.parameters["w"].copy()
+    (point,) = fit.advance()
+    parts = engine.compute(fit.definition, {"inputs": {"x": np.linspace(-1, 1, 12)[:, None].tolist(), "y": (3 * np.linspace(-1, 1, 12) + 2).tolist()}, "parameters": {"w": w.tolist(), "b": 0}})
+    assert point.values["loss"] == pytest.approx(sum(parts["losses"].values()), rel=1e-6)
+
+
+def test_integer_rows_are_fed_to_floating_inputs():
+    x = np.arange(12)[:, None]
+    fit = line({"x": x.astype(np.int16), "y": x[:, 0].astype(np.uint8)}, optimizer={"kind": "adam"})
+    same = line({"x": x.astype(np.float32), "y": x[:, 0].astype(np.float32)}, optimizer={"kind": "adam"})
+    assert run(fit) == run(same)
+
+
+def test_columns_may_be_memory_mapped_and_named_otherwise(tmp_path):
+    np.save(tmp_path / "features.npy", X)
+    mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
+    recipe = engine.read_recipe({**RECIPE, "feeds": {"x": "features", "label": "class"}})
+    fit = engine.Fit(engine.parse_graph(CLASSIFIER), recipe, {"features": mapped, "class": LABELS})
+    assert run(fit) == run(classifier())
+
+
+def test_a_batch_of_one_and_a_dataset_of_one_row():
+    assert len(list(line(batch_size=1, epochs=1))) == 12
+    x = np.ones((1, 1))
+    fit = line({"x": x, "y": x[:, 0]}, batch_size=100, epochs=3)
+    assert (fit.steps_per_epoch, len(list(fit))) == (1, 3)
+
+
+def test_a_validation_dataset_takes_the_place_of_a_split():
+    recipe = engine.read_recipe({**RECIPE, "validation": {}, "epochs": 2, "batch_size": 4})
+    held_out = {"x": X[:7], "label": LABELS[:7]}
+    fit = engine.Fit(engine.parse_graph(CLASSIFIER), recipe, {"x": X, "label": LABELS}, held_out)
+    points = list(fit)
+    assert fit.steps_per_epoch == 7
+    validation = [point for point in points if point.split == "validation"]
+    assert [point.step for point in validation] == [7, 14]
+    snapshot = fit.snapshot()
+    predicted = engine.Predictor(engine.parse_graph(CLASSIFIER), snapshot).predict({"x": X[:7]})["linear_1"]
+    assert validation[-1].values["accuracy"] == pytest.approx((predicted.argmax(1) == LABELS[:7]).mean())
+    assert fit.best["metric"] == "val_loss"
+    assert fit.best["value"] == min(point.values["loss"] for point in validation)
+
+
+def test_split_rows_are_never_trained_on():
+    document = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = sum(x * w) * 0.0 + sum(x)"}
+    fit = line({"x": 2.0 ** np.arange(12)}, document, validation={"split": 0.25}, batch_size=9, epochs=3)
+    train = {point.values["loss"] for point in fit if point.split == "train"}
+    assert len(train) == 1
+    assert bin(int(train.pop())).count("1") == 9
+
+
+def test_the_best_epoch_is_kept_and_a_checkpoint_is_due():
+    fit = classifier(checkpoint={"every_steps": 4, "every_epochs": None, "keep_best": True})
+    due, improved = [], []
+    while not fit.done:
+        fit.advance()
+        due += [fit.step] * fit.checkpoint_due
+        improved += [fit.step] * fit.improved
+    assert improved[0] == 5
+    assert set(due) == {4, 8, 12, 15, *improved}
+    assert fit.best["step"] == improved[-1]
+
+
+def test_only_some_steps_are_recorded_when_asked():
+    fit = line(epochs=3, record={"every_steps": 4, "gradient_norms": False})
+    points = list(fit)
+    assert [point.step for point in points] == [4, 8, 9]
+    assert [point.seq for point in points] == [1, 2, 3]
+    assert set(points[0].values) == {"loss", "lr", "grad_norm"}
+
+
+def test_batches_fixed_by_a_number_are_taken_as_they_are():
+    document = {"inputs": {"x": [4, 1], "y": [4]}, "parameters": {"w": [1], "b": []}, "program": LINE["program"]}
+    assert run(line(document=document)) == run(line())
+
+
+def test_inputs_may_have_the_names_of_the_engines_own():
+    document = {
+        "inputs": {"key": ["n", 1], "lr": ["n"]},
+        "parameters": {"loss.w": [1], "b": []},
+        "nodes": [
+            {"name": "h", "op": "matmul", "inputs": ["key", "loss.w"]},
+            {"name": "accuracy", "op": "mse_loss", "inputs": ["h", "lr"]},
+        ],
+        "losses": ["accuracy"],
+    }
+    x = np.linspace(-1, 1, 12)[:, None]
+    fit = line({"key": x, "lr": 3 * x[:, 0]}, document, epochs=60)
+    list(fit)
+    assert fit.model.parameters["loss.w"].item() == pytest.approx(3, abs=0.1)
+    definition = engine.parse_graph(document)
+    request = {"inputs": {"key": x.tolist(), "lr": x[:, 0].tolist()}, "parameters": {"loss.w": [1]}}
+    assert engine.compute(definition, request)["losses"] == {"accuracy": 0.0}
+
+
+def test_running_statistics_are_updated_in_training_and_used_in_validation():
+    fit = classifier()
+    before = {name: array.copy() for name, array in fit.model.buffers.items()}
+    fit.advance()
+    assert all(not np.array_equal(before[name], array) for name, array in fit.model.buffers.items())
+    while fit.step < 4:
+        fit.advance()
+    during = {name: array.copy() for name, array in fit.model.buffers.items()}
+    (_, validation) = fit.advance()
+    assert validation.split == "validation"
+    assert all(not np.array_equal(during[name], array) for name, array in fit.model.buffers.items())
