@@ -52,7 +52,12 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
     """
     clock = clock or SystemClock()
     with data_directory_lock(settings.data_dir), Store.open(settings.data_dir, clock) as store:
-        yield _wired(settings, store, LocalBlobStore(settings.data_dir), clock)
+        container = _wired(settings, store, LocalBlobStore(settings.data_dir), clock)
+        try:
+            yield container
+        finally:
+            # Whoever started the supervisor has drained it by now; one that never was has still to be closed.
+            container.supervisor.drain()
 
 
 def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> Container:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry
@@ -38,6 +39,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     ops.routes,
     system.routes,
 )
+SLOW_MAX = 4
 EXIT_OK = 0
 EXIT_FAILED = 1
 
@@ -48,6 +50,7 @@ def create_app(container: Container) -> FastAPI:
     app = _bare_app(partial(_lifespan, container))
     app.state.services = container.services
     app.state.registry = registry
+    app.state.slow = CapacityLimiter(SLOW_MAX)
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)

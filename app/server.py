@@ -7,6 +7,8 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
+from app.http_protocol import Connection
+
 HEADER_BYTES_MAX = 64 * 1024
 KEEP_ALIVE_SECONDS = 30
 GRACE_SECONDS = 3
@@ -69,7 +71,7 @@ def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], o
     """Answer requests on `listener` until a signal ends it; tell whether it ever began."""
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=Connection,
         ws="none",
         loop="asyncio",
         lifespan="on",

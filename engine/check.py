@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.data import Batches, split_rows
+from engine.data import Batches, held_out_rows
 from engine.documents import Reader, escape
-from engine.errors import EngineError, nearest
+from engine.errors import DocumentError, EngineError, Finding, GradientError, nearest
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.graph import bind_dims, build
 from engine.graph.limits import LIMITS
@@ -131,14 +131,14 @@ def _bind(
 
 
 def _batches(recipe: Recipe, rows: int, reader: Reader) -> Batches:
-    if recipe.validation_split and rows < 2:
+    if not rows:
+        reader.fault("/dataset", "empty", "the dataset has no rows to train on")
+    elif recipe.validation_split and rows < 2:
         reader.fault("/validation/split", "out_of_range", f"a split needs at least two rows; the dataset has {rows}")
-        return Batches(np.arange(rows), 1, False, False, 0)
-    train, _ = split_rows(rows, recipe.validation_split, recipe.seed)
-    batches = Batches(train, min(recipe.batch_size, len(train)), recipe.shuffle, recipe.drop_last, recipe.seed)
-    if not batches.per_epoch:
-        reader.fault("/batch_size", "out_of_range", "the dataset has no rows to train on")
-    return batches
+    if reader.findings:
+        return Batches(range(rows), 1, False, False, 0)
+    train = range(rows - held_out_rows(rows, recipe.validation_split))  # only their number matters here
+    return Batches(train, min(recipe.batch_size, len(train)), recipe.shuffle, recipe.drop_last, recipe.seed)
 
 
 def _held_out_rows(batches: Batches, fed: Mapping[str, ColumnInfo], held: Mapping[str, ColumnInfo]) -> int:
@@ -160,9 +160,7 @@ def _check_fixed_batch(definition: Definition, batches: Batches, held_out: int, 
         reader.fault("/validation", "shape_mismatch", f"{takes}, which {held_out} validation rows do not divide into")
 
 
-def _check_last_batch(
-    definition: Definition, batches: Batches, fed: Mapping[str, ColumnInfo], reader: Reader
-) -> None:
+def _check_last_batch(definition: Definition, batches: Batches, fed: Mapping[str, ColumnInfo], reader: Reader) -> None:
     """Check that the graph takes the short batch at the end of an epoch: batch norm, for one, takes no single row."""
     rows = len(batches.rows) % batches.batch_size
     if not rows or batches.drop_last:
@@ -173,7 +171,7 @@ def _check_last_batch(
         build(definition, dims, training=True)
     except EngineError as error:
         detail = f"the last batch of an epoch has {rows} rows, which the graph does not take ({error})"
-        reader.fault("/drop_last", error.code, f"{detail}; set drop_last to true, or another batch_size")
+        reader.fault("/drop_last", "shape_mismatch", f"{detail}; set drop_last to true, or another batch_size")
         reader.finish()
 
 
@@ -207,12 +205,17 @@ def _plan(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo],
     try:
         trained = trained_parameters(definition, dims)
         if not trained:
-            reader.fault("/graph", "nothing_to_train", "no loss depends on a trainable parameter")
-            reader.finish()
-        model = Form(definition, trained, recipe.optimizer)
+            raise GradientError("no loss depends on a trainable parameter")
         return plan_training(
-            model, dims, recipe.optimizer, recipe.clip, recipe.metrics, norms=recipe.record.gradient_norms
+            Form(definition, trained, recipe.optimizer),
+            dims,
+            recipe.optimizer,
+            recipe.clip,
+            recipe.metrics,
+            norms=recipe.record.gradient_norms,
         )
+    except GradientError as error:
+        raise DocumentError([Finding("/graph", "nothing_to_train", str(error))]) from error
     except EngineError as error:
         reader.error("" if str(error).startswith("/metrics") else "/graph", error)
         reader.finish()

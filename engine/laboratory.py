@@ -41,7 +41,7 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
     reader = Reader()
     request = reader.mapping(request, "")
     reader.fields(request, "", FIELDS)
-    wants = [want for want in reader.sequence(request.get("want", list(WANTS)), "/want") if _known_want(want, reader)]
+    wants = _read_wants(request.get("want", list(WANTS)), reader)
     seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
     training = reader.typed(request.get("training", False), bool, "/training", "training", False)
     inputs = _tensors(request, "inputs", {n: s.dtype for n, s in definition.inputs.items()}, reader)
@@ -62,11 +62,14 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
     return _answer(definition, wants, gradients, results)
 
 
-def _known_want(want: Any, reader: Reader) -> bool:
-    if want in WANTS:
-        return True
-    reader.fault("/want", "unknown_name", f"'want' takes {' and '.join(WANTS)}")
-    return False
+def _read_wants(wants: Any, reader: Reader) -> list[str]:
+    known = []
+    for index, want in enumerate(reader.sequence(wants, "/want")):
+        if want in WANTS:
+            known.append(want)
+        else:
+            reader.fault(f"/want/{index}", "unknown_name", f"'want' takes {' and '.join(WANTS)}")
+    return known
 
 
 def _tensors(request: Mapping[str, Any], table: str, dtypes: Mapping[str, Any], reader: Reader) -> dict[str, Array]:

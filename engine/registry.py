@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
 from engine.attributes import Attribute, attributes_of, bind
-from engine.dtypes import DType, Strength, is_float, result_type, to_float
+from engine.dtypes import FLOAT16, FLOAT32, DType, Strength, is_float, result_type, to_float
 from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError, UnknownName, nearest
 from engine.modes import MODES
 from engine.samples import Sample
@@ -25,6 +26,12 @@ R = TypeVar("R")
 
 OPS: dict[str, Op[Any]] = {}
 """Every op by name, in order of declaration."""
+
+
+def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the keyword-only parameters of a plain function."""
+    code = function.__code__
+    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
 
 
 class Op(Generic[R]):
@@ -47,6 +54,7 @@ class Op(Generic[R]):
         differentiable: bool = True,
         updates: Mapping[int, int] | None = None,
         aliases: Sequence[str] = (),
+        wide: bool = False,
     ) -> None:
         """Read name, documentation, inputs and attributes off `body`.
 
@@ -62,9 +70,9 @@ class Op(Generic[R]):
             differentiable: False for ops whose results carry no gradient.
             updates: which output holds the new value of which input, for running statistics.
             aliases: other names the op is known by.
+            wide: a composition that gets nothing but float16 computes in float32 and rounds its results once.
         """
         self.name = body.__name__.rstrip("_")
-        self.doc = inspect.getdoc(body) or ""
         self.body = body
         self.infer = infer
         self.samples = tuple(samples)
@@ -76,23 +84,50 @@ class Op(Generic[R]):
         self.differentiable = differentiable
         self.updates = dict(updates or {})
         self.aliases = tuple(aliases)
+        self.wide = wide
         self.rule: Rule | None = None
         self.composition: Rule | None = None
         self._rule_attrs: tuple[str, ...] = ()
-        parameters = inspect.signature(body).parameters.values()
-        self.takes_out = any(p.name == "out" for p in parameters)
-        self.inputs = tuple(
-            p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
-        )
-        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in self.inputs)
-        self.required_inputs = sum(p.default is p.empty for p in self.inputs)  # of several, one at least
-        self.attributes: dict[str, Attribute] = {a.name: a for a in attributes_of(body)}
-        self._has_training = "training" in self.attributes
-        self._defaults = (
-            {} if any(a.required for a in self.attributes.values()) else bind(self.name, self.attributes, {})
-        )
-        self.__doc__ = self.doc
+        self.takes_out = "out" in keywords_of(body)
+        self.__doc__ = body.__doc__
         self.__name__ = self.name
+
+    # What follows is read off the body when it is first asked for: a process that starts needs few of the ops.
+
+    @cached_property
+    def doc(self) -> str:
+        """The documentation, without indentation."""
+        return inspect.getdoc(self.body) or ""
+
+    @cached_property
+    def inputs(self) -> tuple[inspect.Parameter, ...]:
+        """The positional parameters: the values that a call takes."""
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        return tuple(p for p in inspect.signature(self.body).parameters.values() if p.kind in kinds)
+
+    @cached_property
+    def variadic(self) -> bool:
+        """Whether a call takes any number of values, at least one."""
+        return any(p.kind is p.VAR_POSITIONAL for p in self.inputs)
+
+    @cached_property
+    def required_inputs(self) -> int:
+        """How many values a call takes at least."""
+        return sum(p.default is p.empty for p in self.inputs)
+
+    @cached_property
+    def attributes(self) -> dict[str, Attribute]:
+        """The keyword-only parameters: what a call can set."""
+        return {a.name: a for a in attributes_of(self.body)}
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any] | None:
+        """The attributes of a call that sets none, or None when it has to."""
+        return None if any(a.required for a in self.attributes.values()) else bind(self.name, self.attributes, {})
+
+    @cached_property
+    def _has_training(self) -> bool:
+        return "training" in self.attributes
 
     @property
     def composite(self) -> bool:
@@ -107,9 +142,7 @@ class Op(Generic[R]):
         The rule names the attributes it wants as keyword-only parameters.
         """
         self.rule = rule
-        self._rule_attrs = tuple(
-            p.name for p in inspect.signature(rule).parameters.values() if p.kind is p.KEYWORD_ONLY
-        )
+        self._rule_attrs = keywords_of(rule)
         return rule
 
     def vjp_through(self, composition: Rule) -> Rule:
@@ -135,7 +168,7 @@ class Op(Generic[R]):
 
     def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Check the attributes of a call and fill in the defaults."""
-        if not given and self._defaults is not None and (self._defaults or not self.attributes):
+        if not given and self._defaults is not None:
             return self._defaults
         return bind(self.name, self.attributes, given)
 
@@ -146,7 +179,7 @@ class Op(Generic[R]):
             attrs = {**attrs, "training": MODES.training}
         inputs = self._operands(operands)
         if self.infer is None:
-            return self.body(*inputs, **attrs)  # type: ignore[no-any-return]
+            return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
         if self.promotion != "none":
             inputs = self._promote(inputs)
         specs = self.infer(*inputs, **attrs)
@@ -229,6 +262,25 @@ def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callabl
 def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
     """Declare an op written in other ops: its body gets and returns Values (options: samples, random, aliases)."""
     return lambda body: _register(Op(body, infer=None, **options))
+
+
+def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wide_when_narrow: bool) -> Any:
+    """Run a composition, if so asked in float32 when its floating inputs (some may be None) are all float16."""
+    if not wide_when_narrow:
+        return body(*inputs, **attrs)
+    floats = [v.dtype for v in inputs if v is not None and is_float(v.dtype) and not v.weak]
+    if not floats or any(dtype != FLOAT16 for dtype in floats):
+        return body(*inputs, **attrs)
+    wide: dict[object, Value | None] = {}
+    for v in inputs:
+        if v is not None and v.key not in wide:
+            wide[v.key] = OPS["cast"](v, dtype=FLOAT32) if v.dtype == FLOAT16 else v
+    result: Any = body(*(None if v is None else wide[v.key] for v in inputs), **attrs)
+    results = [
+        OPS["cast"](v, dtype=FLOAT16) if v.dtype == FLOAT32 else v
+        for v in (result if isinstance(result, tuple) else (result,))
+    ]
+    return tuple(results) if isinstance(result, tuple) else results[0]
 
 
 def _note(node: Node, inputs: tuple[Value, ...]) -> None:

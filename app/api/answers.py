@@ -54,6 +54,9 @@ def tagged(request: Request, answer: Response) -> Response:
     if "etag" not in answer.headers and isinstance(answer, JsonAnswer):
         answer.headers["ETag"] = f'"{hashlib.blake2b(answer.body, digest_size=TAG_BYTES).hexdigest()}"'
     tag = answer.headers.get("etag")
-    if tag is None or not matches(request.headers.get("if-none-match"), tag):
-        return answer
+    return not_modified(tag) if tag and matches(request.headers.get("if-none-match"), tag) else answer
+
+
+def not_modified(tag: str) -> Response:
+    """Answer that what the client has under `tag` is still right."""
     return Response(status_code=304, headers={"ETag": tag})

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 from numpy.typing import NDArray
 
 from app.api.answers import JsonAnswer
 from app.api.arrays import NPY, TensorFormat, TensorFormatDep, read_npy, tensor_answer
 from app.api.bodies import content_type, whole
-from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep
+from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.openapi_parts import JSON, binary_answer, upload_body
 from app.api.routing import router
@@ -114,12 +115,13 @@ async def predict_with_checkpoint(
     checkpoints: CheckpointsDep,
     settings: SettingsDep,
     format: PredictionFormatDep,
+    slow: SlowDep,
     input: Annotated[str | None, Query(description="Which input a .npy body is for, if there are several.")] = None,
     output: Annotated[str | None, Query(description="Which output a .npy answer holds, if there are several.")] = None,
 ) -> Response:
     """Compute the outputs for given inputs, in evaluation mode."""
     inputs = await _inputs(request, settings.max_json_bytes, input)
-    outputs = await asyncio.to_thread(checkpoints.predict, checkpoint_id, inputs)
+    outputs = await to_thread.run_sync(checkpoints.predict, checkpoint_id, inputs, limiter=slow)
     return _prediction(outputs, format, output)
 
 

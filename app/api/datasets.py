@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
+from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.answers import JsonAnswer
 from app.api.bodies import chunks, content_type
 from app.api.content_digest import check_digest, stated_digest
-from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep
+from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
 from app.api.openapi_parts import JSON, binary_answer, upload_body
@@ -45,7 +47,7 @@ async def _terms(
     name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
     format: Annotated[FormatName | None, Query(description="What an application/octet-stream holds.")] = None,
     columns: Annotated[
-        str | None, Query(max_length=100_000, description="Groups CSV columns, such as x:float32[4],y:int64.")
+        str | None, Query(max_length=4096, description="Groups CSV columns, such as x:float32[4],y:int64.")
     ] = None,
     column: Annotated[str, Query(max_length=64, description="Name of the column that a .npy file becomes.")] = "x",
 ) -> UploadTerms:
@@ -69,6 +71,7 @@ async def create_dataset(
     datasets: DatasetsDep,
     settings: SettingsDep,
     once: OnceDep,
+    slow: SlowDep,
     content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
     """Store a dataset out of the body, all of it or nothing."""
@@ -76,9 +79,8 @@ async def create_dataset(
         await _receive(request, upload, settings.max_upload_bytes)
         check_digest(stated_digest(content_digest), upload.digest)
         said = upload.digest.encode()
-        return await asyncio.to_thread(
-            once.answer, lambda keep: datasets.create(upload, terms, keep), Dataset.of, said=said
-        )
+        create = partial(once.answer, lambda keep: datasets.create(upload, terms, keep), Dataset.of, said=said)
+        return await to_thread.run_sync(create, limiter=slow)
 
 
 @routes.get("/v1/datasets", response_model=DatasetList)

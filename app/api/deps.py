@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
@@ -60,6 +61,11 @@ async def _page(
     return PageRequest(limit, cursor, order)
 
 
+async def _slow(request: Request) -> CapacityLimiter:
+    limiter: CapacityLimiter = request.app.state.slow
+    return limiter
+
+
 def _known_as(prefix: str) -> Callable[[str], str]:
     def check(text: str) -> str:
         if not is_id(prefix, text):
@@ -81,6 +87,9 @@ EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
+
+SlowDep = Annotated[CapacityLimiter, Depends(_slow)]
+"""Bounds work that takes long: it waits without a thread, so that the threads are left to quick requests."""
 
 PageDep = Annotated[PageRequest, Depends(_page)]
 IfNoneMatch = Annotated[str | None, Header(description="ETag that the client has; 304 if it is still right.")]

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.answers import matches
+from app.api.answers import matches, not_modified
 from app.api.content_digest import spelled_digest
 from app.domain.errors import RangeNotSatisfiable
 
@@ -43,7 +43,7 @@ def send_file(request: Request, download: Download) -> Response:
     headers = _headers(download)
     if matches(request.headers.get("if-none-match"), headers["ETag"]):
         download.file.close()
-        return Response(status_code=304, headers={"ETag": headers["ETag"]})
+        return not_modified(headers["ETag"])
     asked = request.headers.get("range") if _range_is_current(request, headers["ETag"]) else None
     try:
         part = _range(asked, download.size_bytes)

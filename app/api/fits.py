@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import Query, Response
 
-from app.api.answers import JsonAnswer, matches
+from app.api.answers import JsonAnswer, matches, not_modified
 from app.api.deps import FitId, FitsDep, IfMatch, IfNoneMatch, PageDep
 from app.api.once import OnceDep
 from app.api.routing import router
@@ -48,7 +48,8 @@ async def get_fit(
     def news(view: FitView) -> bool:
         return until == "change" and if_none_match is not None and not matches(if_none_match, _tag(view))
 
-    return _answer(await fits.wait(fit_id, seconds=wait, any_change=until == "change", news=news))
+    view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", news=news)
+    return not_modified(_tag(view)) if matches(if_none_match, _tag(view)) else _answer(view)
 
 
 @routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)

@@ -9,12 +9,15 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
+from app.api.head import ENDLESS
 from app.api.request_id import HEADER, request_id_of
 from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
 from app.api.validation import findings_of, summed_up
-from app.domain.errors import AdjointError, NotFound
+from app.domain.errors import AdjointError, NotFound, Unparsable
+from app.domain.ids import new_id
 
 TYPE_PREFIX = "urn:adjoint:problem:"
 CLOSING = frozenset({408, 413, 414, 431})
@@ -31,23 +34,35 @@ DETAILS: Mapping[int, str] = MappingProxyType(
 
 def problem(request: Request, error: AdjointError) -> Response:
     """Render an error of ours."""
-    document = Problem(
-        type=f"{TYPE_PREFIX}{error.code}",
-        title=error.title,
-        status=error.status,
-        detail=error.detail,
-        instance=request.url.path[:256],
-        code=error.code,
-        request_id=request_id_of(request.scope),
-        errors=[ProblemError(pointer=f.pointer, code=f.code, detail=f.detail) for f in error.findings],
-        limit=getattr(error, "limit", None),
-    )
+    document = _document(error, request.url.path[:256], request_id_of(request.scope))
     # Also set here, since the answer to an error that nobody expected does not pass the middleware.
     headers = {**error.headers, HEADER: document.request_id, "Cache-Control": "no-store"}
     if error.status in CLOSING:
         headers["Connection"] = "close"
-    body = document.model_dump_json(exclude_none=True).encode()
-    return Response(body, error.status, headers, media_type=CONTENT_TYPE)
+    return Response(_spelled(document), error.status, headers, media_type=CONTENT_TYPE)
+
+
+def unparsable_http(detail: str) -> bytes:
+    """Spell the answer to bytes that are no HTTP request, which no route and no middleware has seen."""
+    return _spelled(_document(Unparsable(detail), "", new_id("req")))
+
+
+def _document(error: AdjointError, instance: str, request_id: str) -> Problem:
+    return Problem(
+        type=f"{TYPE_PREFIX}{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        instance=instance,
+        code=error.code,
+        request_id=request_id,
+        errors=[ProblemError(pointer=f.pointer, code=f.code, detail=f.detail) for f in error.findings],
+        limit=getattr(error, "limit", None),
+    )
+
+
+def _spelled(document: Problem) -> bytes:
+    return document.model_dump_json(exclude_none=True).encode()
 
 
 def install(app: FastAPI) -> None:
@@ -65,12 +80,16 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         return problem(request, _from_validation(request, error))
 
+    def on_disconnect(_request: Request, _error: Exception) -> Response:
+        return Response(status_code=400)  # nobody is there to read it
+
     def on_anything(request: Request, _error: Exception) -> Response:
         return problem(request, AdjointError(DETAILS[500]))
 
     app.add_exception_handler(AdjointError, on_adjoint)
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(ClientDisconnect, on_disconnect)
     app.add_exception_handler(Exception, on_anything)
 
 
@@ -95,7 +114,8 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
         match = route.path_regex.match(path)
         if match and not names_action(match.groupdict()):
             methods |= route.methods
-    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
+    headed = "GET" in methods and not path.endswith(ENDLESS)
+    return sorted(methods | {"HEAD"} if headed else methods)
 
 
 def _from_validation(request: Request, error: RequestValidationError) -> AdjointError:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-import engine
-
 
 def ops(name: Annotated[str | None, typer.Argument(help="An op, to see all about it.")] = None) -> None:
     """List the ops that graphs are made of, or describe one."""
+    import engine  # NumPy and all ops: only this command needs them
+
     console = Console(highlight=False)
     if name is None:
         for entry in engine.op_catalogue():

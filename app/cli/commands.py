@@ -9,10 +9,7 @@ from adjoint_client import AdjointError
 from app.cli.catalogue import openapi, ops
 from app.cli.demo import demo
 from app.cli.fit import fit
-from app.cli.serve import serve
 from app.cli.watch import watch
-
-_INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -43,4 +40,6 @@ def commands() -> typer.Typer:
 
 
 def _serve(context: typer.Context) -> None:
+    from app.cli.serve import serve  # the other commands do without the settings, which take a while to load
+
     raise typer.Exit(serve(context.args))

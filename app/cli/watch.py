@@ -33,6 +33,8 @@ def follow(handle: FitHandle, console: Console) -> None:
         with shown(console, handle.id) as show:
             result = handle.wait(progress=show)
     except KeyboardInterrupt:
-        console.print(f"{handle.id} goes on; see it again with: adjoint watch {handle.id}", highlight=False)
+        console.print(
+            f"{handle.id} goes on; see it again with: adjoint watch {handle.id}", highlight=False, soft_wrap=True
+        )
         raise typer.Exit(STOPPED_WATCHING) from None
-    console.print(f"{handle.id} {result.state} after {result.step} steps", highlight=False)
+    console.print(f"{handle.id} {result.state} after {result.step} steps", highlight=False, soft_wrap=True)

@@ -12,14 +12,19 @@ SPLIT_STREAM = 0x5B17
 ORDER_STREAM = 0x0DE4
 
 
+def held_out_rows(rows: int, fraction: float) -> int:
+    """Return how many of `rows` a split holds out: the nearest number to the fraction, but never all or none."""
+    return min(max(round(rows * fraction), 1), rows - 1) if fraction else 0
+
+
 def split_rows(rows: int, fraction: float, seed: int) -> tuple[Array, Array]:
     """Return the row numbers for training and for validation, both in ascending order.
 
-    The validation rows are a random `fraction` of all, rounded to the nearest row but never all or none of them.
+    The validation rows are `held_out_rows` of all, picked at random.
     """
-    if not fraction:
+    held_out = held_out_rows(rows, fraction)
+    if not held_out:
         return np.arange(rows), np.arange(0)
-    held_out = min(max(round(rows * fraction), 1), rows - 1)
     order = _generator(seed, SPLIT_STREAM, 0).permutation(rows)
     return np.sort(order[held_out:]), np.sort(order[:held_out])
 
@@ -28,7 +33,7 @@ def split_rows(rows: int, fraction: float, seed: int) -> tuple[Array, Array]:
 class Batches:
     """Rows in batches: in random order of each epoch when shuffled, the last short batch kept or dropped."""
 
-    rows: Array
+    rows: Array | range
     batch_size: int
     shuffle: bool
     drop_last: bool
@@ -43,8 +48,8 @@ class Batches:
     def order(self, epoch: int) -> Array:
         """Return the row numbers in the order of `epoch` (counted from 0)."""
         if not self.shuffle:
-            return self.rows
-        return np.asarray(self.rows[_generator(self.seed, ORDER_STREAM, epoch).permutation(len(self.rows))])
+            return np.asarray(self.rows)
+        return np.asarray(np.asarray(self.rows)[_generator(self.seed, ORDER_STREAM, epoch).permutation(len(self.rows))])
 
     def batch(self, order: Array, position: int) -> Array:
         """Return the row numbers of batch `position` of an epoch's order."""

@@ -12,8 +12,10 @@ from engine.graph.definition import Definition
 from engine.graph.graph import Graph, apply_node, build
 from engine.graph.limits import GraphLimits
 
-TRIALS = ((24, 16), (48, 32), (2, 1), (96, 64), (7, 5), (384, 128))
-"""Trial numbers: the first name gets the first of a pair, each further one the second of it more."""
+TRIALS = ((24, 16), (72, 24), (2, 1), (96, 40), (7, 5), (384, 128))
+"""Trial numbers: the first name gets the first of a pair, each further one the second of it more.
+
+The pairs are no multiples of one another, so that a multiple of one name cannot be taken for one of another."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from engine.dtypes import FLOAT32, FLOAT64
+from engine.dtypes import FLOAT16, FLOAT32, FLOAT64
 from engine.errors import AttributeValueError
 from engine.infer import broadcast, same
 from engine.ops.blocks import BLOCK, blockwise
@@ -97,9 +97,10 @@ def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
 @primitive(infer=_softplus, promotion="float", samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)])
 def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
-    scaled = x * x.dtype.type(beta)
-    smooth = np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta)
-    return _select(scaled > threshold, x, smooth, out)
+    wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
+    scaled = wide * wide.dtype.type(beta)
+    smooth = np.log1p(np.exp(np.minimum(scaled, threshold))) / wide.dtype.type(beta)
+    return _select(scaled > threshold, x, smooth.astype(x.dtype, copy=False), out)
 
 
 def _select(condition: Array, a: Array, b: Array, out: Array | None) -> Array:

@@ -131,13 +131,13 @@ def _adaptive_max(rank: int, x: Value, output_size: Window) -> Value:
     return squeeze(x, axis=0) if alone else x
 
 
-@composite(samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)])
+@composite(wide=True, samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)])
 def adaptive_avg_pool1d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
     return _adaptive_avg(1, x, output_size)
 
 
-@composite(samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))])
+@composite(wide=True, samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))])
 def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
 
@@ -146,7 +146,7 @@ def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
     return _adaptive_avg(2, x, output_size)
 
 
-@composite(samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))])
+@composite(wide=True, samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))])
 def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
     return _adaptive_avg(3, x, output_size)

@@ -12,17 +12,13 @@ from engine.ops.attention_kernel import attention
 from engine.ops.casting import cast
 from engine.ops.compare import logical_and, logical_not, where
 from engine.ops.linalg import linear, matrix_product
+from engine.ops.random import check_dropout
 from engine.ops.random import dropout as drop
 from engine.ops.shape import permute, reshape, slice, squeeze, transpose, unsqueeze
 from engine.ops.soft_max import check_mask, soft_max
 from engine.registry import composite
 from engine.samples import booleans, key, sample
 from engine.value import Value
-
-
-def _check_dropout(op: str, p: float) -> None:
-    if not 0 <= p < 1:
-        raise AttributeValueError(f"{op}: dropout {p} must be at least 0 and less than 1")
 
 
 def _heads_of(op: str, q: Value, k: Value, v: Value) -> int:
@@ -45,6 +41,7 @@ def _split_heads(x: Value, group: int) -> Value:
 
 
 @composite(
+    wide=True,
     aliases=("sdpa",),
     samples=[
         sample((2, 3, 2), (2, 4, 2), (2, 4, 3)),
@@ -75,7 +72,7 @@ def scaled_dot_product_attention(
     nothing is NaN, the softmax of nothing; with `masked_row_zero` it is 0.
     """
     op = "scaled_dot_product_attention"
-    _check_dropout(op, dropout)
+    check_dropout(op, dropout)
     group = _heads_of(op, q, k, v)
     if group > 1:
         rows = q.shape[-2]
@@ -184,8 +181,7 @@ def _check_projections(
         )
 
 
-@composite(
-    samples=[
+@composite(wide=True, samples=[
         sample((2, 3, 4), (2, 2, 4), (2, 2, 4), (12, 4), (4, 4), (12,), (4,), heads=2),
         sample((2, 2), (2, 2), (2, 2), (6, 2), (2, 2), heads=1, causal=True),
         sample(
@@ -219,7 +215,7 @@ def multi_head_attention(
     attn_mask [steps, columns] or [rows * heads, steps, columns] and key_padding_mask [rows, columns] are added, or, as
     in PyTorch, leave out what is true. Inputs that are not wanted may be null.
     """
-    _check_dropout("multi_head_attention", dropout)
+    check_dropout("multi_head_attention", dropout)
     alone = query.ndim == 2
     if alone:
         query, key, value = _together(query, key, value)

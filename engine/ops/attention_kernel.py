@@ -70,7 +70,7 @@ def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[tuple
 def _scores(q: Array, k: Array, mask: Array | None, rows: slice, causal: bool) -> Array:
     """Return the masked scores of rows of q (already scaled) against the first columns, k [batch, columns, width]."""
     columns = k.shape[1]
-    scores = np.matmul(q[:, rows], k.swapaxes(1, 2))
+    scores: Array = np.matmul(q[:, rows], k.swapaxes(1, 2))
     if mask is not None:
         part = mask[:, rows] if mask.shape[1] > 1 else mask
         apply_mask(scores, part[:, :, :columns] if mask.shape[2] > 1 else part)
@@ -169,7 +169,7 @@ def _(
     def of_mask() -> Value | None:
         if not is_float(mask.dtype):
             return None
-        return _score_gradients(*given, *y, q, k, v, mask, scale, causal)[1]
+        return _score_gradients(*given, y[0], y[1], q, k, v, mask, scale, causal)[1]
 
     return gq, gk, gv, of_mask
 

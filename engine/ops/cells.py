@@ -41,10 +41,11 @@ def _products(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), (2, 2), (2, 3), (2, 2), (2,), (2,)),
         sample((3,), (2,), (2, 3), (2, 2), nonlinearity="relu"),
-    ]
+    ],
 )
 def rnn_cell(
     x: Value,
@@ -62,10 +63,11 @@ def rnn_cell(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), (2, 2), (2, 2), (8, 3), (8, 2), (8,), (8,)),
         sample((3,), (1,), (1,), (4, 3), (4, 1)),
-    ]
+    ],
 )
 def lstm_cell(
     x: Value,
@@ -87,10 +89,11 @@ def lstm_cell(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), (2, 2), (6, 3), (6, 2), (6,), (6,)),
         sample((3,), (1,), (3, 3), (3, 1)),
-    ]
+    ],
 )
 def gru_cell(
     x: Value, h: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None

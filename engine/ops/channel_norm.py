@@ -88,6 +88,9 @@ def batch_norm(
     2015).
     """
     y, new_mean, new_var = out or (np.empty(x.shape, x.dtype), np.empty_like(running_mean), np.empty_like(running_var))
+    weight, bias, running_mean, running_var = (
+        a.astype(statistics_dtype(a.dtype), copy=False) for a in (weight, bias, running_mean, running_var)
+    )
     wide = x.astype(statistics_dtype(x.dtype), copy=False)
     target = y if y.dtype == wide.dtype else np.empty(x.shape, wide.dtype)
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))

@@ -23,6 +23,7 @@ from engine.value import Array, Spec, Value
 
 
 @composite(
+    wide=True,
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), ignore_index=1, label_smoothing=0.1),
@@ -30,7 +31,7 @@ from engine.value import Array, Spec, Value
         sample((3,), integers(0, 3), reduction="sum", label_smoothing=0.2),
         sample((2, 3), uniform(0.1, 0.6, 2, 3), positive(3), label_smoothing=0.1),
         sample((2, 3, 2), uniform(0.1, 0.6, 2, 3, 2)),
-    ]
+    ],
 )
 def cross_entropy(
     logits: Value,
@@ -68,6 +69,7 @@ def cross_entropy(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=0),

@@ -65,10 +65,11 @@ def _conv(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 2, 5), (3, 2, 3), (3,), padding=1),
         sample((4, 6), (2, 2, 3), stride=2, dilation=2, padding="valid", groups=2),
-    ]
+    ],
 )
 def conv1d(
     x: Value,
@@ -85,11 +86,12 @@ def conv1d(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((1, 1, 4, 4), (2, 1, 3, 3), (2,), padding=1),
         sample((2, 2, 3, 4), (2, 1, 2, 2), padding="same", groups=2),
         sample((1, 2, 3, 3), (2, 2, 1, 1), stride=(2, 1)),
-    ]
+    ],
 )
 def conv2d(
     x: Value,
@@ -108,7 +110,7 @@ def conv2d(
     return _conv(2, x, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(samples=[sample((1, 2, 2, 3, 3), (2, 2, 2, 2, 2), (2,), padding=(0, 1, 0), stride=(1, 2, 1))])
+@composite(wide=True, samples=[sample((1, 2, 2, 3, 3), (2, 2, 2, 2, 2), (2,), padding=(0, 1, 0), stride=(1, 2, 1))])
 def conv3d(
     x: Value,
     weight: Value,
@@ -167,7 +169,7 @@ def _conv_transpose(
     return _finish(op, y, bias, alone)
 
 
-@composite(samples=[sample((2, 2, 3), (2, 1, 3), (2,), stride=2, padding=1, output_padding=1, groups=2)])
+@composite(wide=True, samples=[sample((2, 2, 3), (2, 1, 3), (2,), stride=2, padding=1, output_padding=1, groups=2)])
 def conv_transpose1d(
     x: Value,
     weight: Value,
@@ -184,10 +186,11 @@ def conv_transpose1d(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((1, 2, 2, 3), (2, 2, 2, 2), (2,), stride=(2, 1)),
         sample((2, 2, 2), (2, 1, 2, 2), stride=2, output_padding=1),
-    ]
+    ],
 )
 def conv_transpose2d(
     x: Value,
@@ -204,7 +207,7 @@ def conv_transpose2d(
     return _conv_transpose(2, x, weight, bias, stride, padding, output_padding, dilation, groups)
 
 
-@composite(samples=[sample((1, 1, 2, 2, 2), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), padding=(1, 0, 0))])
+@composite(wide=True, samples=[sample((1, 1, 2, 2, 2), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), padding=(1, 0, 0))])
 def conv_transpose3d(
     x: Value,
     weight: Value,

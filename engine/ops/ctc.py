@@ -131,8 +131,8 @@ def _backward(emissions: Array, lattice: tuple[Array, ...], input_lengths: Array
         if t < len(emissions) - 1:
             rest = beta[t + 1] + emissions[t + 1]
             beta[t] = _log_sum(rest, _moved(rest, -1), np.where(after, _moved(rest, -2), -np.inf))
-        beta[t] = np.where((t == input_lengths - 1)[:, None], final, beta[t])
-        beta[t][t >= input_lengths] = -np.inf
+        beta[t] = np.where(np.equal(input_lengths, t + 1)[:, None], final, beta[t])
+        beta[t][input_lengths <= t] = -np.inf
     return beta
 
 
@@ -294,8 +294,7 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
     return stack(*reversed(parts))
 
 
-@composite(
-    aliases=("ctc",),
+@composite(wide=True, aliases=("ctc",),
     samples=[
         sample((4, 2, 3), _lists(2, 2), integers(4, 5, 2), integers(1, 3, 2)),
         sample((4, 2, 3), integers(0, 2, 3), integers(3, 5, 2), Argument((2,), lambda _, __: np.array([1, 2])), blank=2,

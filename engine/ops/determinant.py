@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.errors import ShapeError
 from engine.ops.diagonals import trace
-from engine.ops.inverse import inv
+from engine.ops.equations import inv
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, as_factor, regular, require_square, widened
 from engine.ops.reduce import product_of_others

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops.creation import zeros
-from engine.ops.inverse import solve_triangular_left
+from engine.ops.equations import solve_triangular_left
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, require_matrices, require_square, widened
 from engine.ops.shape import concat, slice

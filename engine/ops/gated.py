@@ -54,7 +54,7 @@ def hardswish(x: Value) -> Value:
     return x * (relu6(x + 3.0) / 6.0)
 
 
-@composite(samples=SHAPES)
+@composite(wide=True, samples=SHAPES)
 def mish(x: Value) -> Value:
     """x tanh(softplus(x))."""
     return x * tanh(softplus(x))

@@ -30,7 +30,7 @@ def getitem(value: Value, index: Any) -> Value:
     """Index with integers, slices (step >= 1), None, one Ellipsis, integer arrays and bool masks.
 
     Integer arrays and masks select together, element by element, after broadcasting; their axes stand where theirs
-    were, or in front when a slice, None or Ellipsis lies between them. Masks need their data: none in graphs.
+    were, or in front when a slice, None or Ellipsis lies between them. A mask that a graph computes cannot be used.
     """
     entries = [_entry(e) for e in (index if isinstance(index, tuple) else (index,))]
     if sum(entry is Ellipsis for entry in entries) > 1:
@@ -68,7 +68,10 @@ def _entry(entry: Any) -> Entry:
     if not isinstance(entry, Value):
         if hasattr(entry, "__index__") and not isinstance(entry, np.ndarray):
             return entry.__index__()
-        entry = as_value(np.asarray(entry) if np.size(entry) else np.asarray(entry, dtype=INT64))
+        array = np.asarray(entry) if np.size(entry) or isinstance(entry, np.ndarray) else np.asarray(entry, dtype=INT64)
+        if array.dtype == BOOL and array.ndim:
+            return _Mask(tuple(as_value(places) for places in np.nonzero(array)), array.shape)
+        entry = as_value(array)
     if entry.dtype == BOOL:
         if not entry.ndim:
             raise ShapeError("a mask needs at least one axis")

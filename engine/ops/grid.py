@@ -32,13 +32,14 @@ class _Corner(NamedTuple):
 
 
 @composite(
+    wide=True,
     samples=[
         sample((1, 2, 3, 4), uniform(-1.2, 1.2, 1, 2, 2, 2)),
         sample((1, 1, 3, 3), uniform(-2.0, 2.0, 1, 2, 3, 2), padding_mode="border", align_corners=True),
         sample((1, 1, 3, 2), uniform(-2.0, 2.0, 1, 2, 2, 2), padding_mode="reflection"),
         sample((2, 1, 3, 3), uniform(-1.0, 1.0, 2, 2, 2, 2), mode="nearest"),
         sample((1, 1, 2, 3, 2), uniform(-1.0, 1.0, 1, 1, 2, 2, 3), align_corners=True),
-    ]
+    ],
 )
 def grid_sample(
     x: Value,

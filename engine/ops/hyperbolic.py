@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.dtypes import FLOAT16, FLOAT32
 from engine.errors import AttributeValueError
 from engine.infer import broadcast, same
 from engine.ops.blocks import blockwise
@@ -95,7 +96,8 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 @primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-1e-3, 1e-3, 3)), sample(())])
 def sinc(x: Array, *, out: Array | None = None) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
-    return stored(np.asarray(np.sinc(x), dtype=x.dtype), out)
+    wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
+    return stored(np.asarray(np.sinc(wide), dtype=x.dtype), out)
 
 
 @sinc.vjp

@@ -28,11 +28,12 @@ def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Valu
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 4, 3), positive(4), (4,), groups=2),
         sample((1, 4, 2, 2), groups=1),
         sample((2, 2), positive(2), groups=1, eps=1e-3),
-    ]
+    ],
 )
 def group_norm(
     x: Value, weight: Value | None = None, bias: Value | None = None, *, groups: int, eps: float = 1e-5
@@ -55,7 +56,7 @@ def group_norm(
     return _scaled("group_norm", reshape(y, shape=x.shape), weight, bias)
 
 
-@composite(samples=[sample((2, 3, 4), positive(3), (3,)), sample((1, 2, 2, 2))])
+@composite(wide=True, samples=[sample((2, 3, 4), positive(3), (3,)), sample((1, 2, 2, 2))])
 def instance_norm(x: Value, weight: Value | None = None, bias: Value | None = None, *, eps: float = 1e-5) -> Value:
     """x [N, C, *spatial] standardized over the spatial axes of each channel of each image, times weight plus bias.
 
@@ -67,7 +68,7 @@ def instance_norm(x: Value, weight: Value | None = None, bias: Value | None = No
     return _scaled("instance_norm", standardize(x, axis=tuple(range(2, x.ndim)), eps=eps)[0], weight, bias)
 
 
-@composite(samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)])
+@composite(wide=True, samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)])
 def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
     """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial]; beyond the ends is 0.
 
@@ -80,6 +81,8 @@ def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float
         raise ShapeError(f"local_response_norm needs an input [N, C, *spatial], got {list(x.shape)}")
     spatial = math.prod(x.shape[2:])
     squares = reshape(square(x), shape=(x.shape[0], 1, x.shape[1], spatial))
-    padded = pad(squares, widths=((0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0)))
-    means = reshape(avg_pool(padded, kernel=(size, 1), stride=(1, 1), padding=(0, 0)), shape=x.shape)
-    return x / power(means * alpha + k, beta)
+    before, after = (min(width, x.shape[1]) for width in (size // 2, (size - 1) // 2))  # further off is only padding
+    padded = pad(squares, widths=((0, 0), (0, 0), (before, after), (0, 0)))
+    reached = before + 1 + after
+    means = reshape(avg_pool(padded, kernel=(reached, 1), stride=(1, 1), padding=(0, 0)), shape=x.shape)
+    return x / power(means * (alpha * reached / size) + k, beta)

@@ -38,7 +38,7 @@ def _method(op: Op[Any]) -> Callable[..., Value]:
         return _write(self, op(before, *operands, **attrs))
 
     method.__name__ = f"{op.name}_"
-    method.__doc__ = f"Write into this value: {op.doc}"
+    method.__doc__ = f"Write into this value: {op.body.__doc__}"
     return method
 
 

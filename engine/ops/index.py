@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import FLOAT32, DType
+from engine.dtypes import FLOAT16, FLOAT32, DType
 from engine.errors import ShapeError
 from engine.infer import normalize_axis, require_integer
 from engine.ops.compare import eq, where
@@ -68,13 +68,13 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
 @primitive(infer=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
 def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with the elements of x added at `index` along `axis`: the transpose of gather."""
-    out = np.zeros(shape, x.dtype)
+    out = np.zeros(shape, FLOAT32 if x.dtype == FLOAT16 else x.dtype)
     place = axis % len(shape)
     check_range("scatter_add", index, shape[place])
     grid = list(np.ogrid[tuple(slice(e) for e in index.shape)])
     grid[place] = index
     np.add.at(out, tuple(grid), x)
-    return out
+    return out.astype(x.dtype, copy=False)
 
 
 @scatter_add.vjp
@@ -131,7 +131,8 @@ def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = Non
     if order.size:
         ordered = flat[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        out[ordered[starts]] = np.add.reduceat(x.reshape(-1, *width)[order], starts, axis=0)
+        dtype = FLOAT32 if x.dtype == FLOAT16 else x.dtype
+        out[ordered[starts]] = np.add.reduceat(x.reshape(-1, *width)[order], starts, axis=0, dtype=dtype)
     if padding_idx is not None:
         out[padding_idx] = 0
     return out

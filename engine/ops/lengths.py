@@ -72,7 +72,8 @@ def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
 
 
 @composite(
-    samples=[sample((2, 3)), sample((2, 3), axis=0), sample(KINKED, p=1.0), sample(distinct(4), p="inf", axis=0)]
+    wide=True,
+    samples=[sample((2, 3)), sample((2, 3), axis=0), sample(KINKED, p=1.0), sample(distinct(4), p="inf", axis=0)],
 )
 def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Value:
     """x divided by its p-norm over `axis`, or by eps where that is larger (as in PyTorch)."""
@@ -85,7 +86,9 @@ def l2_norm(x: Value, *, axis: Axes = -1, eps: float = 1e-12) -> Value:
     return normalize(x, axis=axis, eps=eps)
 
 
-@composite(samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)])
+@composite(
+    wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)]
+)
 def cosine_similarity(a: Value, b: Value, *, axis: int = 1, eps: float = 1e-8) -> Value:
     """Cosine of the angle between vectors along `axis`, with broadcasting; lengths below eps count as eps."""
     require_float("cosine_similarity", a, b)

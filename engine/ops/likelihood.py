@@ -31,11 +31,12 @@ def _require_equal(op: str, x: Value, target: Value) -> None:
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), (2, 3), positive(2, 3)),
         sample((2, 3), (2, 3), positive(2), full=True, reduction="sum"),
         sample((2, 3), (2, 3), positive(2, 1), reduction="none"),
-    ]
+    ],
 )
 def gaussian_nll_loss(
     x: Value, target: Value, var: Value, *, full: bool = False, eps: float = 1e-6, reduction: Reduction = "mean"
@@ -63,11 +64,12 @@ def gaussian_nll_loss(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), positive(2, 3)),
         sample(positive(2, 3), uniform(1.2, 3.0, 2, 3), log_input=False, full=True, reduction="none"),
         sample((4,), uniform(0.0, 0.9, 4), full=True, reduction="sum"),
-    ]
+    ],
 )
 def poisson_nll_loss(
     x: Value,
@@ -92,6 +94,7 @@ def poisson_nll_loss(
 
 
 @composite(
+    wide=True,
     aliases=("sigmoid_focal_loss",),
     samples=[
         sample((2, 3), booleans(2, 3)),
@@ -121,6 +124,7 @@ def focal_loss(
 
 
 @composite(
+    wide=True,
     aliases=("weighted_mse",),
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
@@ -158,7 +162,9 @@ def _(g: Value, y: Value, x: Value) -> object:
     )
 
 
-@composite(aliases=("ggml_cross_entropy_loss",), samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))])
+@composite(
+    wide=True, aliases=("ggml_cross_entropy_loss",), samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))]
+)
 def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
     """-sum(labels log_softmax(logits)) over the last axis, averaged over the rows, as ggml's cross_entropy_loss.
 

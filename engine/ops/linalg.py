@@ -79,7 +79,7 @@ def matmul(a: Value, b: Value) -> Value:
     return reshape(product, shape=product.shape[:-1]) if b.ndim == 1 else product
 
 
-@composite(samples=[sample((4, 3), (2, 3), (2,)), sample((2, 4, 3), (2, 3)), sample((3,), (2, 3), (2,))])
+@composite(wide=True, samples=[sample((4, 3), (2, 3), (2,)), sample((2, 4, 3), (2, 3)), sample((3,), (2, 3), (2,))])
 def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
     """x @ weight.T + bias, with weight of shape [out, in] as in PyTorch."""
     if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1]:

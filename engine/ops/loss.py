@@ -47,21 +47,21 @@ def _pairs(*extra: dict[str, object]) -> list[Sample]:
     ]
 
 
-@composite(aliases=("mse",), samples=_pairs())
+@composite(wide=True, aliases=("mse",), samples=_pairs())
 def mse_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Squared error (x - target)²."""
     _require_equal("mse_loss", x, target)
     return reduced(square(x - target), reduction)
 
 
-@composite(aliases=("l1", "mae"), samples=_pairs())
+@composite(wide=True, aliases=("l1", "mae"), samples=_pairs())
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
     _require_equal("l1_loss", x, target)
     return reduced(abs(x - target), reduction)
 
 
-@composite(aliases=("huber",), samples=_pairs({"delta": 0.5}, {"delta": 5.0}))
+@composite(wide=True, aliases=("huber",), samples=_pairs({"delta": 0.5}, {"delta": 5.0}))
 def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
     """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
     _require_equal("huber_loss", x, target)
@@ -76,7 +76,7 @@ def _huber(error: Value, delta: float) -> Value:
     return limited * (error - limited * 0.5)
 
 
-@composite(samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}))
+@composite(wide=True, samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}))
 def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
     """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
     _require_equal("smooth_l1_loss", x, target)
@@ -115,6 +115,7 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
 
 
 @composite(
+    wide=True,
     aliases=("bce",),
     samples=[
         sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
@@ -130,6 +131,7 @@ def bce_loss(p: Value, target: Value, *, reduction: Reduction = "mean") -> Value
 
 
 @composite(
+    wide=True,
     aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
     samples=[
         sample((2, 3), uniform(0.0, 1.0, 2, 3)),
@@ -157,11 +159,12 @@ def bce_with_logits_loss(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), uniform(0.1, 0.9, 2, 3)),
         sample((2, 3), uniform(0.1, 0.9, 2, 3), reduction="batchmean"),
         sample((4,), normal(4), log_target=True, reduction="sum"),
-    ]
+    ],
 )
 def kl_div(
     x: Value,

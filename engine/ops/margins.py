@@ -32,11 +32,12 @@ def _check_scores(op: str, x: Value) -> int:
 
 
 @composite(
+    wide=True,
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), p=2, margin=0.7, reduction="none"),
         sample((3,), integers(0, 3), reduction="sum"),
-    ]
+    ],
 )
 def multi_margin_loss(
     x: Value,
@@ -103,7 +104,7 @@ def listed_labels(target: Array) -> tuple[Array, Array, Array]:
     return index, listed, member
 
 
-@composite(samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")])
+@composite(wide=True, samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")])
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
 
@@ -123,11 +124,12 @@ def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "m
 
 
 @composite(
+    wide=True,
     samples=[
         sample((3, 4), booleans(3, 4)),
         sample((3, 4), positive(3, 4), positive(4), reduction="none"),
         sample((4,), booleans(4), reduction="sum"),
-    ]
+    ],
 )
 def multilabel_soft_margin_loss(
     x: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean"

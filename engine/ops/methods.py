@@ -26,7 +26,11 @@ OPERATORS = {
     "ne": "ne",
 }
 REFLECTED = ("add", "sub", "mul", "truediv", "pow", "matmul", "and", "or")
-NOT_METHODS = ("stack", "concat", "pack", "full", "fill", "zeros", "ones", "eye", "arange", "linspace", "meshgrid")
+NOT_METHODS = (
+    *("stack", "concat", "pack", "meshgrid"),
+    *("full", "fill", "zeros", "ones", "eye", "arange", "linspace"),
+    *("rope_frequencies", "sinusoidal_encoding", "positional_encoding"),
+)
 
 
 def bind_methods() -> None:
@@ -40,7 +44,7 @@ def bind_methods() -> None:
     Value.__getitem__ = getitem  # type: ignore[method-assign]
     for op in OPS.values():
         for name in (op.name, *op.aliases):
-            if op.inputs and name not in NOT_METHODS and not hasattr(Value, name):
+            if name not in NOT_METHODS and not hasattr(Value, name):
                 setattr(Value, name, _method(op))
     Value.T = property(_unary(OPS["transpose"]))  # type: ignore[attr-defined]
 
@@ -61,6 +65,6 @@ def _method(op: Op[Any]) -> Callable[..., Any]:
     def method(self: Value, *operands: Operand, **attrs: Any) -> Any:
         return op(self, *operands, **attrs)
 
-    method.__doc__ = op.doc
+    method.__doc__ = op.body.__doc__
     method.__name__ = op.name
     return method

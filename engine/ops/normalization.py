@@ -129,12 +129,13 @@ def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, 
 
 
 @composite(
+    wide=True,
     samples=[
         sample((2, 3), positive(3), (3,)),
         sample((2, 3, 4), positive(3, 4)),
         sample((2, 3, 4), axes=2),
         sample((4,), positive(4), (4,)),
-    ]
+    ],
 )
 def layer_norm(
     x: Value, weight: Value | None = None, bias: Value | None = None, *, axes: int = 1, eps: float = 1e-5

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.dtypes import INT64
+from engine.dtypes import FLOAT16, FLOAT32, INT64
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float, require_integer
 from engine.ops.index import check_range, gather
@@ -183,6 +183,11 @@ def _max_unpool(x: Value, index: Value, *, shape: Ints) -> Spec:
     return Spec(shape, x.dtype)
 
 
+def _into(out: Array, result: Array) -> Array:
+    np.copyto(out, result)
+    return out
+
+
 @primitive(infer=_max_unpool, samples=[sample((2, 1, 2, 2), integers(0, 12, 2, 1, 2, 2), shape=(2, 1, 3, 4))])
 def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None) -> Array:
     """Zeros of `shape` with x added at `index`, counted in the flattened spatial axes: the transpose of max_pool."""
@@ -190,6 +195,9 @@ def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None)
     check_range("max_unpool", index, size)
     if index.size and int(index.min()) < 0:
         raise ShapeError(f"max_unpool: index {int(index.min())} is negative; indices count from 0")
+    if x.dtype == FLOAT16:
+        result = max_unpool.body(x.astype(FLOAT32), index, shape=shape).astype(FLOAT16)
+        return result if out is None else _into(out, result)
     if out is None:
         out = np.empty(shape, x.dtype)
     out.fill(0)

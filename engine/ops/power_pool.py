@@ -31,7 +31,7 @@ def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | Non
     return squeeze(y, axis=0) if alone else y
 
 
-@composite(samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)])
+@composite(wide=True, samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)])
 def lp_pool1d(
     x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
 ) -> Value:
@@ -39,7 +39,9 @@ def lp_pool1d(
     return _lp_pool(1, x, p, kernel, stride, ceil_mode)
 
 
-@composite(samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)])
+@composite(
+    wide=True, samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)]
+)
 def lp_pool2d(
     x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
 ) -> Value:
@@ -47,7 +49,7 @@ def lp_pool2d(
     return _lp_pool(2, x, p, kernel, stride, ceil_mode)
 
 
-@composite(samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)])
+@composite(wide=True, samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)])
 def lp_pool3d(
     x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
 ) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.ops.arrangement import roll
-from engine.ops.einsum import einsum
+from engine.ops.contraction import einsum
 from engine.ops.elementwise import mul
 from engine.ops.linalg import matmul
 from engine.ops.shape import reshape
@@ -33,7 +33,7 @@ def kron(a: Value, b: Value) -> Value:
     return reshape(product, shape=tuple(x * y for x, y in zip(left, right, strict=True)))
 
 
-@composite(samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
+@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
 def cross(a: Value, b: Value, *, axis: int = -1) -> Value:
     """The cross product of vectors of three elements on `axis`; other axes broadcast."""
     shape = broadcast_shapes(a.shape, b.shape)
@@ -55,7 +55,7 @@ def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Valu
     return (c if beta == 1 else c * beta) + scaled
 
 
-@composite(samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)])
+@composite(wide=True, samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)])
 def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
     """beta c + alpha (a @ b) for two matrices; c broadcasts. With beta 0, c does not count at all."""
     require_rank("addmm", "a first matrix", a, 2)
@@ -63,7 +63,10 @@ def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
     return _added("addmm", c, matmul(a, b), beta, alpha)
 
 
-@composite(samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)])
+@composite(
+    wide=True,
+    samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)],
+)
 def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
     """beta c + alpha (a @ b) for two batches of matrices; c broadcasts. With beta 0, c does not count at all."""
     require_rank("baddbmm", "a first batch of matrices", a, 3)
@@ -73,7 +76,7 @@ def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1
     return _added("baddbmm", c, matmul(a, b), beta, alpha)
 
 
-@composite(samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))])
+@composite(wide=True, samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))])
 def bilinear(a: Value, b: Value, weight: Value, bias: Value | None = None) -> Value:
     """y[o] = sum of a[i] weight[o, i, j] b[j], plus the bias, over the last axes; the axes before are a batch."""
     require_rank("bilinear", "a weight [out, in1, in2]", weight, 3)

@@ -16,6 +16,7 @@ from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float
 from engine.keys import fold
 from engine.modes import MODES
+from engine.ops.results import stored
 from engine.registry import composite, primitive
 from engine.samples import integers, key, sample
 from engine.value import Array, Spec, Value
@@ -53,18 +54,25 @@ def seed(number: int) -> None:
     MODES.keys.restart(number)
 
 
-def _check_key(op: str, key: Value) -> None:
+def stream(key: Array) -> np.random.Generator:
+    """Return this thread's generator at the start of the key's stream; use it before the next call."""
+    return _GENERATOR.started(key)
+
+
+def check_key(op: str, key: Value) -> None:
+    """Refuse what is no random key."""
     if key.shape != (2,) or key.dtype != INT64:
         raise ShapeError(f"{op} needs a random key, int64[2]; got {key.dtype.name}{list(key.shape)}")
 
 
-def _check_shape(op: str, shape: Ints) -> None:
+def check_shape(op: str, shape: Ints) -> None:
+    """Refuse negative extents."""
     if any(extent < 0 for extent in shape):
         raise ShapeError(f"{op}: shape {list(shape)} may hold no negative extent")
 
 
 def _fold_in(key: Value, number: Value) -> Spec:
-    _check_key("fold_in", key)
+    check_key("fold_in", key)
     if number.shape != () or number.dtype.kind not in "iu":
         raise ShapeError(f"fold_in needs one integer, got {number.dtype.name}{list(number.shape)}")
     return key.spec
@@ -75,25 +83,19 @@ def fold_in(key: Array, number: Array, *, out: Array | None = None) -> Array:
     """A new key from a key and an integer: different integers give different, unrelated keys."""
     high, low = fold(int(key[0]), int(key[1]), int(number))
     result = np.array([high, low], dtype=np.uint64).view(np.int64)
-    return _stored(result, out)
+    return stored(result, out)
 
 
-def _stored(result: Array, out: Array | None) -> Array:
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
-def _check_float(op: str, dtype: DType) -> None:
+def check_float(op: str, dtype: DType) -> None:
+    """Refuse a dtype that is not floating."""
     if not is_float(dtype):
         raise DTypeError(f"{op}: dtype {dtype.name} must be a floating type")
 
 
 def _uniform(key: Value, *, shape: Ints, low: float, high: float, dtype: DType) -> Spec:
-    _check_key("random_uniform", key)
-    _check_shape("random_uniform", shape)
-    _check_float("random_uniform", dtype)
+    check_key("random_uniform", key)
+    check_shape("random_uniform", shape)
+    check_float("random_uniform", dtype)
     if not low <= high:
         raise AttributeValueError(f"random_uniform: low {low} must not be greater than high {high}")
     return Spec(shape, dtype)
@@ -111,18 +113,18 @@ def random_uniform(
 ) -> Array:
     """Numbers drawn evenly from low <= u < high."""
     drawn = dtype if dtype != FLOAT16 else FLOAT32
-    u = _GENERATOR.started(key).random(shape, dtype=drawn.type)
+    u = stream(key).random(shape, dtype=drawn.type)
     if (low, high) != (0.0, 1.0) or drawn != dtype:
         u = np.asarray(u * drawn.type(high - low) + drawn.type(low)).astype(dtype)
         if low < high:  # rounding may have reached the upper end
             u = np.minimum(u, np.nextafter(dtype.type(high), dtype.type(low)))
-    return _stored(np.asarray(u), out)
+    return stored(np.asarray(u), out)
 
 
 def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -> Spec:
-    _check_key("random_normal", key)
-    _check_shape("random_normal", shape)
-    _check_float("random_normal", dtype)
+    check_key("random_normal", key)
+    check_shape("random_normal", shape)
+    check_float("random_normal", dtype)
     if std < 0:
         raise AttributeValueError(f"random_normal: std {std} must be at least 0")
     return Spec(shape, dtype)
@@ -140,10 +142,10 @@ def random_normal(
 ) -> Array:
     """Numbers drawn from the normal distribution of this mean and standard deviation."""
     drawn = dtype if dtype != FLOAT16 else FLOAT32
-    z = _GENERATOR.started(key).standard_normal(shape, dtype=drawn.type)
+    z = stream(key).standard_normal(shape, dtype=drawn.type)
     if (mean, std) != (0.0, 1.0):
         z = z * drawn.type(std) + drawn.type(mean)
-    return _stored(np.asarray(z, dtype=dtype), out)
+    return stored(np.asarray(z, dtype=dtype), out)
 
 
 def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
@@ -153,14 +155,14 @@ def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
     """
     size = int(np.prod(shape, dtype=np.int64))
     width = 16 if (p * 2**16).is_integer() else 32
-    words = _GENERATOR.started(key).bit_generator.random_raw(-(-size * width // 64))
+    words = stream(key).bit_generator.random_raw(-(-size * width // 64))
     chances = words.view(f"u{width // 8}")[:size].reshape(shape)
     return chances, round(p * 2**width)
 
 
 def _bernoulli(key: Value, *, shape: Ints, p: float) -> Spec:
-    _check_key("bernoulli", key)
-    _check_shape("bernoulli", shape)
+    check_key("bernoulli", key)
+    check_shape("bernoulli", shape)
     if not 0 <= p <= 1:
         raise AttributeValueError(f"bernoulli: the probability p {p} must be in 0..1")
     return Spec(shape, BOOL)
@@ -173,16 +175,17 @@ def bernoulli(key: Array, *, shape: Ints, p: float = 0.5, out: Array | None = No
     return np.less(chances, threshold, out=out)
 
 
-def _check_dropout(op: str, p: float) -> None:
+def check_dropout(op: str, p: float) -> None:
+    """Refuse a share of dropped elements outside 0 <= p < 1."""
     if not 0 <= p < 1:
         raise AttributeValueError(f"{op}: the share p {p} of dropped elements must be at least 0 and less than 1")
 
 
 def _dropout_mask(key: Value, *, shape: Ints, p: float, dtype: DType) -> Spec:
-    _check_key("dropout_mask", key)
-    _check_shape("dropout_mask", shape)
-    _check_float("dropout_mask", dtype)
-    _check_dropout("dropout_mask", p)
+    check_key("dropout_mask", key)
+    check_shape("dropout_mask", shape)
+    check_float("dropout_mask", dtype)
+    check_dropout("dropout_mask", p)
     return Spec(shape, dtype)
 
 
@@ -207,7 +210,7 @@ def dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = Non
 
     Srivastava et al. 2014, in the inverted form.
     """
-    _check_dropout("dropout", p)
+    check_dropout("dropout", p)
     require_float("dropout", x)
     if not training or p == 0:
         return x

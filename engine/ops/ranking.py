@@ -31,10 +31,11 @@ def _require_equal(op: str, **values: Value) -> None:
 
 
 @composite(
+    wide=True,
     samples=[
         sample(uniform(1.1, 1.4, 2, 3), uniform(-0.5, 0.5, 2, 3), signs(2, 3)),
         sample(uniform(1.1, 1.4, 4), uniform(-0.5, 0.5, 4), signs(4), margin=0.5, reduction="none"),
-    ]
+    ],
 )
 def margin_ranking_loss(
     a: Value, b: Value, target: Value, *, margin: float = 0.0, reduction: Reduction = "mean"
@@ -45,10 +46,11 @@ def margin_ranking_loss(
 
 
 @composite(
+    wide=True,
     samples=[
         sample(uniform(0.2, 0.8, 2, 3), signs(2, 3)),
         sample(uniform(1.2, 1.8, 4), signs(4), margin=1.5, reduction="sum"),
-    ]
+    ],
 )
 def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduction: Reduction = "mean") -> Value:
     """x where the target is 1 and max(0, margin - x) where it is -1, x being a distance."""
@@ -57,7 +59,7 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduct
     return reduced(far + where(eq(target, -1), 0.0, x), reduction)
 
 
-@composite(samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")])
+@composite(wide=True, samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")])
 def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """log(1 + exp(-target x)), finite for any finite x."""
     _require_equal("soft_margin_loss", x=x, target=target)
@@ -65,11 +67,12 @@ def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") 
 
 
 @composite(
+    wide=True,
     samples=[
         sample((3, 4), (3, 4), signs(3)),
         sample((4,), (4,), signs(), margin=-0.5, reduction="sum"),
         sample((3, 4), (3, 4), signs(3), margin=0.1, reduction="none"),
-    ]
+    ],
 )
 def cosine_embedding_loss(
     a: Value, b: Value, target: Value, *, margin: float = 0.0, reduction: Reduction = "mean"
@@ -88,11 +91,12 @@ def cosine_embedding_loss(
 
 
 @composite(
+    wide=True,
     samples=[
         sample((3, 4), (3, 4), (3, 4)),
         sample((3, 4), (3, 4), (3, 4), margin=3.0, p=3.0, swap=True, reduction="none"),
         sample((4,), (4,), (4,), margin=5.0, reduction="sum"),
-    ]
+    ],
 )
 def triplet_margin_loss(
     anchor: Value,

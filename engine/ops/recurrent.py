@@ -18,7 +18,7 @@ from engine.ops.creation import full, zeros
 from engine.ops.gru_steps import gru_steps
 from engine.ops.linalg import linear
 from engine.ops.lstm_steps import lstm_steps
-from engine.ops.random import dropout, fold_in
+from engine.ops.random import check_dropout, dropout, fold_in
 from engine.ops.rnn_steps import Nonlinearity, rnn_steps
 from engine.ops.shape import concat, permute, reshape, slice, squeeze, stack, unsqueeze
 from engine.ops.steps import at
@@ -122,8 +122,7 @@ def _hidden(form: Form, weights: list[Weights]) -> int:
 def _check_call(form: Form, x: Value, p: float) -> None:
     if form.layers < 1:
         raise AttributeValueError(f"{form.op}: layers {form.layers} must be at least 1")
-    if not 0 <= p < 1:
-        raise AttributeValueError(f"{form.op}: dropout {p} must be at least 0 and less than 1")
+    check_dropout(form.op, p)
     if x.ndim not in (2, 3):
         raise ShapeError(f"{form.op}: the input {list(x.shape)} must have the shape [steps, rows, in] or [steps, in]")
 
@@ -188,7 +187,7 @@ def _samples(gates: int, states: int) -> list[Sample]:
     ]  # fmt: skip
 
 
-@composite(samples=[*_samples(1, 1), sample(normal(2, 2, 2), *_arguments(1, (2,)), nonlinearity="relu")])
+@composite(wide=True, samples=[*_samples(1, 1), sample(normal(2, 2, 2), *_arguments(1, (2,)), nonlinearity="relu")])
 def rnn(
     x: Value,
     *inputs: Value,
@@ -221,7 +220,7 @@ def rnn(
     return _network(form, layer, x, inputs, dropout, training)
 
 
-@composite(samples=_samples(4, 2))
+@composite(wide=True, samples=_samples(4, 2))
 def lstm(
     x: Value,
     *inputs: Value,
@@ -251,7 +250,7 @@ def lstm(
     return _network(form, layer, x, inputs, dropout, training)
 
 
-@composite(samples=_samples(3, 1))
+@composite(wide=True, samples=_samples(3, 1))
 def gru(
     x: Value,
     *inputs: Value,

@@ -145,8 +145,10 @@ def max_int(number: int) -> float:
 @primitive(infer=reduction_sum, samples=REDUCTIONS)
 def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
-    dtype = x.dtype if is_float(x.dtype) else INT64
-    return np.prod(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, dtype=dtype, out=out)
+    axes = normalize_axes(axis, x.ndim)
+    if x.dtype == FLOAT16:
+        return _store(np.asarray(np.prod(x, axis=axes, keepdims=keepdims, dtype=FLOAT32), dtype=FLOAT16), out)
+    return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype if is_float(x.dtype) else INT64, out=out)
 
 
 @prod.vjp
@@ -160,11 +162,13 @@ def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     axes = normalize_axes(axis, x.ndim)
     rest = tuple(a for a in range(x.ndim) if a not in axes)
     rows = x.transpose(*rest, *axes).reshape(*(x.shape[a] for a in rest), -1)
+    if x.dtype == FLOAT16:
+        rows = rows.astype(FLOAT32)
     before, after = np.ones_like(rows), np.ones_like(rows)
     np.cumprod(rows[..., :-1], axis=-1, out=before[..., 1:])
     after[..., :-1] = np.cumprod(rows[..., :0:-1], axis=-1)[..., ::-1]
     others = (before * after).reshape(*(x.shape[a] for a in rest), *(x.shape[a] for a in axes))
-    return others.transpose(np.argsort((*rest, *axes)))
+    return others.astype(x.dtype, copy=False).transpose(np.argsort((*rest, *axes)))
 
 
 @product_of_others.vjp
@@ -184,7 +188,8 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
 
 
 @composite(
-    samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)]
+    wide=True,
+    samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
 )
 def var(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> Value:
     """Variance over `axis`; divides by the count less `correction` (1 is Bessel's)."""
@@ -194,7 +199,9 @@ def var(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = Fa
     return total / float(divisor)
 
 
-@composite(samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)])
+@composite(
+    wide=True, samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)]
+)
 def std(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> Value:
     """Square root of the variance; the gradient of constants is 0."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)

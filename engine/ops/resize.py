@@ -16,6 +16,8 @@ from engine.value import Value
 
 Mode = Literal["nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area"]
 
+LARGEST_SCALE = 2**31
+
 METHODS: dict[str, tuple[Method, int | None]] = {
     "nearest": ("nearest", None),
     "nearest-exact": ("nearest-exact", None),
@@ -28,6 +30,7 @@ METHODS: dict[str, tuple[Method, int | None]] = {
 
 
 @composite(
+    wide=True,
     aliases=("upscale",),
     samples=[
         sample((1, 2, 3), size=5),
@@ -81,8 +84,10 @@ def _sizes(
         return per_axis("interpolate.size", size, rank, 1), (None,) * rank
     assert scale is not None
     scales = (float(scale),) * rank if isinstance(scale, int | float) else tuple(scale)
-    if len(scales) != rank or not all(0 < s < math.inf for s in scales):
-        raise AttributeValueError(f"interpolate.scale must be a positive number or a list of {rank}, got {scale}")
+    if len(scales) != rank or not all(0 < s <= LARGEST_SCALE for s in scales):
+        raise AttributeValueError(
+            f"interpolate.scale must be a positive number up to {LARGEST_SCALE} or a list of {rank}, got {scale}"
+        )
     extents = tuple(math.floor(e * s) for e, s in zip(x.shape[2:], scales, strict=True))
     return per_axis("interpolate: the size that scale gives", extents, rank, 1), scales
 

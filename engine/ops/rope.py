@@ -62,6 +62,8 @@ def rotate_pairs(
     Mode "normal" pairs neighbours, "neox" the first half with the second. `inverse` turns the other way.
     """
     first, second = (np.s_[..., low:high:step] for low, high, step in _pairs(2 * cosines.shape[-1], mode))
+    if x.dtype == FLOAT16:
+        cosines, sines = (a.astype(FLOAT32, copy=False) for a in (cosines, sines))
     wide = x.astype(cosines.dtype, copy=False)
     y = out if out is not None and out.dtype == wide.dtype else np.empty(x.shape, wide.dtype)
     y[..., 2 * cosines.shape[-1] :] = wide[..., 2 * cosines.shape[-1] :]

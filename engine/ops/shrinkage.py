@@ -85,10 +85,11 @@ def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
 
 
 @composite(
+    wide=True,
     samples=[
         sample(away_from((0.0,), 2, 3), normal(), normal(1)),
         sample(away_from((-0.5, 0.0), 4), normal(), normal(), beta=0.3, eps=-0.5),
-    ]
+    ],
 )
 def xielu(x: Value, alpha_n: Value, alpha_p: Value, *, beta: float = 0.5, eps: float = -1e-6) -> Value:
     """Expanded integral of elu, with two learnt numbers kept positive by softplus (Huang & Schlag 2024; ggml).
@@ -138,7 +139,7 @@ def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
     return where((x >= -lambd) & (x <= lambd), 0.0, g)
 
 
-@composite(samples=[sample((2, 3)), sample(())])
+@composite(wide=True, samples=[sample((2, 3)), sample(())])
 def tanhshrink(x: Value) -> Value:
     """x - tanh(x)."""
     return x - tanh(x)

@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.ops.creation import eye
 from engine.ops.diagonals import diag_embed
+from engine.ops.equations import is_vector
 from engine.ops.factorization import symmetric_part
-from engine.ops.inverse import is_vector
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
 from engine.ops.shape import squeeze, unsqueeze

@@ -29,14 +29,14 @@ def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Val
     return sum(ne(x, 0), axis=axis, keepdims=keepdims)
 
 
-@composite(samples=MOMENTS)
+@composite(wide=True, samples=MOMENTS)
 def var_mean(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Variance and mean over `axis`; the variance divides by the count less `correction`."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
     return variance, mean(x, axis=axis, keepdims=keepdims)
 
 
-@composite(samples=MOMENTS)
+@composite(wide=True, samples=MOMENTS)
 def std_mean(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Standard deviation and mean over `axis`; the variance divides by the count less `correction`."""
     deviation = std(x, axis=axis, correction=correction, keepdims=keepdims)
@@ -49,7 +49,7 @@ def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     return sum(where(isnan(x), 0, x), axis=axis, keepdims=keepdims)
 
 
-@composite(samples=SAMPLES)
+@composite(wide=True, samples=SAMPLES)
 def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Mean over `axis` of what is not NaN; NaN where there is nothing else."""
     require_float("nanmean", x)

@@ -1,101 +1,10 @@
-import os
-import queue
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
-import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+from tests.conftest import ServerProcess, serving
+
 CRAMPED_KEY = "correct-horse-battery-staple"
-# What a command line does: serve, and say where.
-LAUNCH = """
-import sys
-from app.main import run
-from app.settings import Settings
-sys.exit(run(Settings(), lambda url: print(url, flush=True)))
-"""
-
-
-@dataclass
-class ServerProcess:
-    """A server in a process of its own, and a client of it."""
-
-    process: subprocess.Popen[str]
-    url: str
-    data_dir: Path
-    http: httpx.Client
-    log: list[str] = field(default_factory=list)
-
-    def stop(self, kind: int = signal.SIGTERM, patience: float = PATIENCE) -> int:
-        """Send a signal and return the exit status."""
-        self.process.send_signal(kind)
-        return self.process.wait(patience)
-
-
-StartServer = Callable[..., ServerProcess]
-
-
-@contextmanager
-def serving(data_dir: Path, headers: dict[str, str] | None = None, **settings: Any) -> Iterator[ServerProcess]:
-    """Run a server on a port of the system's choice; whatever is left of it is killed in the end."""
-    chosen = {"port": 0, "data_dir": data_dir, "workers": 2, "log_level": "warning", **settings}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
-    environment.update({f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()})
-    process = subprocess.Popen(
-        [sys.executable, "-c", LAUNCH],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    stderr, log = process.stderr, []
-    reader = threading.Thread(target=lambda: log.extend(stderr), daemon=True)
-    reader.start()
-    said: queue.Queue[str] = queue.Queue()
-    stdout = process.stdout
-    threading.Thread(target=lambda: said.put(stdout.readline().strip()), daemon=True).start()
-    try:
-        url = said.get(timeout=PATIENCE)
-        if not url:
-            reader.join(PATIENCE)
-            raise RuntimeError("the server did not start:\n" + "".join(log))
-        with httpx.Client(base_url=url, timeout=PATIENCE, headers=headers) as http:
-            yield ServerProcess(process, url, data_dir, http, log)
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        reader.join(PATIENCE)
-        process.stdout.close()
-        process.stderr.close()
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Start one server for all tests that do not mind what others leave in it."""
-    with serving(tmp_path_factory.mktemp("server")) as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def http(server: ServerProcess) -> httpx.Client:
-    return server.http
 
 
 @pytest.fixture(scope="session")
@@ -112,14 +21,3 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
     headers = {"Authorization": f"Bearer {CRAMPED_KEY}"}
     with serving(tmp_path_factory.mktemp("cramped"), headers, **limits) as started:
         yield started
-
-
-@pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[StartServer]:
-    """Start servers of a test's own, on one data directory unless told otherwise."""
-    with ExitStack() as running:
-
-        def start(data_dir: Path = tmp_path / "data", **settings: Any) -> ServerProcess:
-            return running.enter_context(serving(data_dir, **settings))
-
-        yield start

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adjoint_client import Client
 from app.__main__ import main
 from app.cli.serve import REFUSED
 from app.demo import dataset_path, graph_path
@@ -131,6 +132,21 @@ def test_a_detached_fit_is_watched_later(url, files, tmp_path, capsys):
     assert re.fullmatch(r"fit_[a-z0-9]{26}", fit)
     assert main(["watch", fit, "--url", url]) == 0
     assert f"{fit} succeeded after 3 steps" in capsys.readouterr().out
+
+
+def test_ctrl_c_leaves_the_fit_running_and_says_how_to_see_it_again(url, files):
+    command = [sys.executable, "-m", "app", "fit", *files, "--steps", "100000000", "--url", url]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        text, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, "")
+    fit = re.search(r"adjoint watch (fit_[a-z0-9]{26})", text)[1]
+    with Client(url) as client:
+        handle = client.get_fit(fit)
+        assert not handle.info.terminal
+        handle.cancel()
+        assert handle.wait().state == "cancelled"
 
 
 def test_the_demo_files_fit_from_the_command_line(url, capsys):

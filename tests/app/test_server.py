@@ -1,5 +1,6 @@
 """A server's life: how it starts, and how it ends."""
 
+import asyncio
 import signal
 import socket
 import threading
@@ -9,7 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
+from app import http_protocol
 from app.domain.errors import DataDirectoryInUse
 from app.main import run
 from app.server import bound_socket, url_of
@@ -106,4 +109,36 @@ def test_http_that_is_none_is_refused(server: Any) -> None:
             connection.shutdown(socket.SHUT_WR)
             answer = connection.recv(4096)
             assert not answer.startswith(b"HTTP/1.1 200"), request[:60]
+            assert b"application/problem+json" in answer
     assert server.http.get("/healthz").status_code == 200
+
+
+def test_a_client_that_sends_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_protocol, "HEADER_SECONDS", 0.1)
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body"})
+
+    with bound_socket("127.0.0.1", 0) as listener, asyncio.Runner() as runner:
+        runner.run(_drip(answer, listener))
+
+
+async def _drip(app: Any, listener: socket.socket) -> None:
+    """Serve `app` to a client that is slow before its first request, and to one that is slow before its second."""
+    config = uvicorn.Config(app, http=http_protocol.Connection, ws="none", lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server._serve([listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+    for requests in (0, 1):
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        for _ in range(requests):
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+        writer.write(b"GET / HT")
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+        writer.close()
+    server.should_exit = True
+    await serving

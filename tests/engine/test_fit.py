@@ -33,7 +33,11 @@ RECIPE = {
     "metrics": ["accuracy"],
     "seed": 5,
 }
-LINE = {"inputs": {"x": ["n", 1], "y": ["n"]}, "parameters": {"w": [1], "b": []}, "program": "loss = mse_loss(x @ w + b, y)"}
+LINE = {
+    "inputs": {"x": ["n", 1], "y": ["n"]},
+    "parameters": {"w": [1], "b": []},
+    "program": "loss = mse_loss(x @ w + b, y)",
+}
 
 
 def classifier(**changes):
@@ -148,7 +152,9 @@ def test_a_checkpoint_that_lacks_something_is_refused_and_changes_nothing(field)
         assert state(fresh) == before
 
 
-@pytest.mark.parametrize("cursor", [{}, {"step": -1}, {"step": 1.5}, {"epoch_loss": "0x1p99999"}, {"seq": None}, {"best": 3}, {"latest": []}])
+@pytest.mark.parametrize(
+    "cursor", [{}, {"step": -1}, {"step": 1.5}, {"epoch_loss": "0x1p99999"}, {"seq": None}, {"best": 3}, {"latest": []}]
+)
 def test_a_damaged_cursor_is_refused(cursor):
     fit = classifier()
     checkpoint = fit.snapshot()
@@ -208,8 +214,13 @@ def test_a_fit_by_steps_may_end_within_an_epoch():
     points = list(fit)
     assert (fit.steps_per_epoch, fit.total_steps, fit.step, fit.epoch) == (3, 4, 4, 2)
     assert [(point.split, point.step) for point in points] == [
-        ("train", 1), ("train", 2), ("train", 3), ("validation", 3), ("train", 4), ("validation", 4),
-    ]  # fmt: skip
+        ("train", 1),
+        ("train", 2),
+        ("train", 3),
+        ("validation", 3),
+        ("train", 4),
+        ("validation", 4),
+    ]
     assert fit.checkpoint_due
 
 
@@ -298,7 +309,13 @@ def test_several_losses_add_up():
     fit = line(document=document, batch_size=12, shuffle=False)
     w = fit.model.parameters["w"].copy()
     (point,) = fit.advance()
-    parts = engine.compute(fit.definition, {"inputs": {"x": np.linspace(-1, 1, 12)[:, None].tolist(), "y": (3 * np.linspace(-1, 1, 12) + 2).tolist()}, "parameters": {"w": w.tolist(), "b": 0}})
+    parts = engine.compute(
+        fit.definition,
+        {
+            "inputs": {"x": np.linspace(-1, 1, 12)[:, None].tolist(), "y": (3 * np.linspace(-1, 1, 12) + 2).tolist()},
+            "parameters": {"w": w.tolist(), "b": 0},
+        },
+    )
     assert point.values["loss"] == pytest.approx(sum(parts["losses"].values()), rel=1e-6)
 
 
@@ -344,7 +361,7 @@ def test_split_rows_are_never_trained_on():
     fit = line({"x": 2.0 ** np.arange(12)}, document, validation={"split": 0.25}, batch_size=9, epochs=3)
     train = {point.values["loss"] for point in fit if point.split == "train"}
     assert len(train) == 1
-    assert bin(int(train.pop())).count("1") == 9
+    assert int(train.pop()).bit_count() == 9
 
 
 def test_the_best_epoch_is_kept_and_a_checkpoint_is_due():

@@ -2,7 +2,9 @@ import base64
 import hashlib
 import io
 import json
+import socket
 import struct
+import time
 from typing import Any
 
 import httpx
@@ -144,3 +146,18 @@ def test_an_upload_that_is_too_large_is_refused(cramped: Any) -> None:
         assert response.json()["limit"] == 2000
     assert server.http.get("/v1/datasets").json()["data"] == []
     assert not [*(server.data_dir / "blobs" / "tmp").iterdir()]
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(server: Any) -> None:
+    http = server.http
+    before = http.get("/v1/datasets", params={"limit": 1}).json()["data"]
+    head = b"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 100000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), timeout=10) as connection:
+        connection.sendall(head + b"a\n1\n")
+    temporary = server.data_dir / "blobs" / "tmp"
+    deadline = time.monotonic() + 10
+    while [*temporary.iterdir()]:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert http.get("/v1/datasets", params={"limit": 1}).json()["data"] == before
+    assert not [line for line in server.log if "Traceback" in line]

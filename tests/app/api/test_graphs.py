@@ -97,7 +97,7 @@ def test_a_loss_that_is_not_finite_is_null_and_named(http: httpx.Client, parabol
         ({"inputs": {"a": 1}}, "/inputs"),
         ({"inputs": {"a": 1, "b": 2, "c": 3}}, "/inputs/c"),
         ({"inputs": {"a": 1, "b": 2}, "wants": []}, "/wants"),
-        ({"inputs": {"a": 1, "b": 2}, "want": ["jam"]}, "/want"),
+        ({"inputs": {"a": 1, "b": 2}, "want": ["jam"]}, "/want/0"),
         ({"inputs": {"a": "one", "b": 2}}, "/inputs/a"),
         ({"inputs": {"a": 1, "b": 2}, "parameters": {"x": [1, 2]}}, "/parameters/x"),
     ],

@@ -10,6 +10,7 @@ from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Draining, Invalid, NotFound, PreconditionFailed, QueueFull, TooLarge
 from app.domain.fit import FitState
 from app.service import admission
+from app.service.datasets import Datasets
 from app.service.fits import Fits, FitView
 from app.service.wakes import Wakes
 from app.store.pages import PageRequest
@@ -129,6 +130,16 @@ def test_the_time_left_is_told_by_the_pace_so_far(fits: Fits, store: Store, cloc
         work.fits.update(replace(work.fits.get(fit_id), step=2))
     clock.advance(10)
     assert fits.get(fit_id).eta_seconds == 30
+
+
+def test_what_a_fit_validates_on_is_not_deleted_before_it_ends(fits: Fits, datasets: Datasets, store: Store) -> None:
+    rows = fits.submit(REQUEST, nothing).fit.dataset_id
+    fit_id = submitted(fits, validation={"dataset": rows})
+    fits.cancel(fits.list(PageRequest(order="asc"), None, None).items[0].fit.id)
+    with pytest.raises(Conflict, match="used by a fit"):
+        datasets.delete(rows)
+    fits.cancel(fit_id)
+    datasets.delete(rows)
 
 
 def test_labels_are_merged_unless_the_fit_has_changed(fits: Fits) -> None:

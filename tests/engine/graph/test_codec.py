@@ -136,11 +136,16 @@ def test_layers_expand_to_named_nodes_parameters_and_buffers():
     assert [(node.name, node.op, node.inputs, node.attrs) for node in definition.nodes] == [
         ("linear_0", "linear", ("x", "linear_0.weight", "linear_0.bias"), {}),
         ("linear_0.relu", "relu", ("linear_0",), {}),
-        ("norm", "batch_norm", ("linear_0.relu", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"), {}),
+        (
+            "norm",
+            "batch_norm",
+            ("linear_0.relu", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"),
+            {},
+        ),
         ("dropout_0", "dropout", ("norm",), {"p": 0.25}),
         ("linear_1", "linear", ("dropout_0", "linear_1.weight"), {}),
         ("loss", "cross_entropy", ("linear_1", "label"), {"reduction": "sum"}),
-    ]  # fmt: skip
+    ]
     assert (definition.outputs, definition.losses) == (("linear_1",), ("loss",))
 
 

@@ -18,12 +18,30 @@ quick = settings(
 
 NUMBERS = st.one_of(
     st.integers(-3, 9),
-    st.sampled_from([2**31, 2**62, -(2**62), 2**63, -(2**63), 2**64, 10**30, 10**400, 0.5, -0.0, 1e-320, 1e308, -1e308]),
+    st.sampled_from(
+        [2**31, 2**62, -(2**62), 2**63, -(2**63), 2**64, 10**30, 10**400, 0.5, -0.0, 1e-320, 1e308, -1e308]
+    ),
     st.floats(allow_nan=False),
 )
 WORDS = st.one_of(
     st.sampled_from(
-        ["x", "w", "a", "b", "a:0", "x:1", "batch", "loss", "float32", "int64", "name", "op", "inputs", "attrs", "shape"]
+        [
+            "x",
+            "w",
+            "a",
+            "b",
+            "a:0",
+            "x:1",
+            "batch",
+            "loss",
+            "float32",
+            "int64",
+            "name",
+            "op",
+            "inputs",
+            "attrs",
+            "shape",
+        ]
     ),
     st.text(max_size=6),
 )
@@ -133,13 +151,44 @@ def test_a_valid_graph_with_one_part_replaced_is_read_or_refused(data):
 
 
 TOKENS = st.sampled_from(
-    [*"xwab()[],:=.+-*/@<>;\n#' \"", "**", "==", "<=", "and", "or", "not", "true", "null", "1", "2.5", "1e9", "99999999999",
-     "sum", "relu", "matmul", "axis", "reshape", "shape", "loss", "split", "chunk", ".T", "x @ w", "x + w", "a = ", "\n"]
-)  # fmt: skip
+    [
+        *"xwab()[],:=.+-*/@<>;\n#' \"",
+        "**",
+        "==",
+        "<=",
+        "and",
+        "or",
+        "not",
+        "true",
+        "null",
+        "1",
+        "2.5",
+        "1e9",
+        "99999999999",
+        "sum",
+        "relu",
+        "matmul",
+        "axis",
+        "reshape",
+        "shape",
+        "loss",
+        "split",
+        "chunk",
+        ".T",
+        "x @ w",
+        "x + w",
+        "a = ",
+        "\n",
+    ]
+)
 
 
 @settings(quick, max_examples=200)
-@given(st.one_of(st.text(max_size=60), st.lists(TOKENS, max_size=25).map("".join), st.lists(TOKENS, max_size=25).map(" ".join)))
+@given(
+    st.one_of(
+        st.text(max_size=60), st.lists(TOKENS, max_size=25).map("".join), st.lists(TOKENS, max_size=25).map(" ".join)
+    )
+)
 def test_any_text_is_read_as_a_program_or_refused(text):
     survives(engine.parse_graph, {"inputs": {"x": ["batch", 3]}, "parameters": {"w": [3]}, "program": text})
 
@@ -166,9 +215,37 @@ LEAVES = {
 }
 OPERANDS = [*LEAVES, "w", "m", "t", 0, 2.5, -3, True, 10**18]
 ATTRIBUTES = [
-    0, 1, -1, 2, 7, 2**31, 2**62, -(2**62), 0.5, 1e300, -1.5, True, None, "float32", "int64", "sum", "none", "same",
-    [], [1], [2, 3], [1, 1], [0, -1], [6], [2**62, 2**62], [0, 2**62], [-5], [10**15, 3], [[1, 1], [2**62, 0]], [[0, 1], [1, 0]],
-]  # fmt: skip
+    0,
+    1,
+    -1,
+    2,
+    7,
+    2**31,
+    2**62,
+    -(2**62),
+    0.5,
+    1e300,
+    -1.5,
+    True,
+    None,
+    "float32",
+    "int64",
+    "sum",
+    "none",
+    "same",
+    [],
+    [1],
+    [2, 3],
+    [1, 1],
+    [0, -1],
+    [6],
+    [2**62, 2**62],
+    [0, 2**62],
+    [-5],
+    [10**15, 3],
+    [[1, 1], [2**62, 0]],
+    [[0, 1], [1, 0]],
+]
 
 
 def nonsense(op, random):

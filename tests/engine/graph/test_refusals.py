@@ -48,7 +48,8 @@ BAD = {
     "inputs as a list": ({"inputs": [], "nodes": [OK]}, [("/inputs", "type_mismatch")]),
     "an input of the wrong type": ({"inputs": {"x": 3}, "nodes": [OK]}, [("/inputs/x", "type_mismatch")]),
     "an unknown field of an input": (
-        {"inputs": {"x": {"shap": [3]}}, "nodes": [OK]}, [("/inputs/x/shap", "unknown_field")],
+        {"inputs": {"x": {"shap": [3]}}, "nodes": [OK]},
+        [("/inputs/x/shap", "unknown_field")],
     ),
     "a negative extent": ({"inputs": {"x": [-1]}, "nodes": [OK]}, [("/inputs/x/shape/0", "shape_invalid")]),
     "a boolean extent": ({"inputs": {"x": [True]}, "nodes": [OK]}, [("/inputs/x/shape/0", "shape_invalid")]),
@@ -57,16 +58,20 @@ BAD = {
     "an extent with a colon": ({"inputs": {"x": ["a:b"]}, "nodes": [OK]}, [("/inputs/x/shape/0", "shape_invalid")]),
     "a shape of text": ({"inputs": {"x": {"shape": "3"}}, "nodes": [OK]}, [("/inputs/x/shape", "type_mismatch")]),
     "an unknown dtype": (
-        {"inputs": {"x": {"shape": [3], "dtype": "float23"}}, "nodes": [OK]}, [("/inputs/x/dtype", "dtype_mismatch")],
+        {"inputs": {"x": {"shape": [3], "dtype": "float23"}}, "nodes": [OK]},
+        [("/inputs/x/dtype", "dtype_mismatch")],
     ),
     "NumPy's code of a dtype": (
-        {"inputs": {"x": {"shape": [3], "dtype": ">f4"}}, "nodes": [OK]}, [("/inputs/x/dtype", "dtype_mismatch")],
+        {"inputs": {"x": {"shape": [3], "dtype": ">f4"}}, "nodes": [OK]},
+        [("/inputs/x/dtype", "dtype_mismatch")],
     ),
     "a structured dtype": (
-        {"inputs": {"x": {"shape": [3], "dtype": "f4,f4"}}, "nodes": [OK]}, [("/inputs/x/dtype", "dtype_mismatch")],
+        {"inputs": {"x": {"shape": [3], "dtype": "f4,f4"}}, "nodes": [OK]},
+        [("/inputs/x/dtype", "dtype_mismatch")],
     ),
     "a dtype of the wrong type": (
-        {"inputs": {"x": {"shape": [3], "dtype": 4}}, "nodes": [OK]}, [("/inputs/x/dtype", "attribute_invalid")],
+        {"inputs": {"x": {"shape": [3], "dtype": 4}}, "nodes": [OK]},
+        [("/inputs/x/dtype", "attribute_invalid")],
     ),
     "an input name with a colon": ({"inputs": {"a:b": [3]}, "nodes": [OK]}, [("/inputs/a:b", "name_invalid")]),
     "an input name with a slash in front": ({"inputs": {"/x": [3]}, "nodes": [OK]}, [("/inputs/~1x", "name_invalid")]),
@@ -77,26 +82,32 @@ BAD = {
     "too many elements": ({"inputs": {"x": [2**20, 2**20]}, "nodes": [OK]}, [("/inputs/x/shape", "limit_exceeded")]),
     # parameters, buffers and constants
     "a parameter with a named extent": (
-        nodes(OK, parameters={"w": ["batch"]}), [("/parameters/w/shape/0", "shape_invalid")],
+        nodes(OK, parameters={"w": ["batch"]}),
+        [("/parameters/w/shape/0", "shape_invalid")],
     ),
     "an integer parameter": (
-        nodes(OK, parameters={"w": {"shape": [2], "dtype": "int64"}}), [("/parameters/w/dtype", "dtype_mismatch")],
+        nodes(OK, parameters={"w": {"shape": [2], "dtype": "int64"}}),
+        [("/parameters/w/dtype", "dtype_mismatch")],
     ),
     "frozen as a number": (
-        nodes(OK, parameters={"w": {"shape": [], "frozen": 1}}), [("/parameters/w/frozen", "attribute_invalid")],
+        nodes(OK, parameters={"w": {"shape": [], "frozen": 1}}),
+        [("/parameters/w/frozen", "attribute_invalid")],
     ),
     "a frozen buffer": (
-        nodes(OK, buffers={"w": {"shape": [], "frozen": True}}), [("/buffers/w/frozen", "unknown_field")],
+        nodes(OK, buffers={"w": {"shape": [], "frozen": True}}),
+        [("/buffers/w/frozen", "unknown_field")],
     ),
     "an unknown initializer": (
-        nodes(OK, parameters={"w": {"shape": [2, 2], "init": "kaiming"}}), [("/parameters/w/init", "unknown_name")],
+        nodes(OK, parameters={"w": {"shape": [2, 2], "init": "kaiming"}}),
+        [("/parameters/w/init", "unknown_name")],
     ),
     "an unknown option of an initializer": (
         nodes(OK, parameters={"w": {"shape": [2], "init": {"kind": "normal", "sd": 2}}}),
         [("/parameters/w/init", "attribute_invalid")],
     ),
     "an initializer without its option": (
-        nodes(OK, parameters={"w": {"shape": [2], "init": "constant"}}), [("/parameters/w/init", "attribute_invalid")],
+        nodes(OK, parameters={"w": {"shape": [2], "init": "constant"}}),
+        [("/parameters/w/init", "attribute_invalid")],
     ),
     "an initializer that needs a matrix": (
         nodes(OK, parameters={"w": {"shape": [2], "init": "xavier_normal"}}),
@@ -115,11 +126,13 @@ BAD = {
         [("/parameters/w/init", "attribute_invalid")],
     ),
     "too many parameters": (
-        nodes(OK, parameters={"v": [2**29], "w": [2**29]}), [("/parameters", "limit_exceeded")],
+        nodes(OK, parameters={"v": [2**29], "w": [2**29]}),
+        [("/parameters", "limit_exceeded")],
     ),
     "too many numbers in buffers": (nodes(OK, buffers={"v": [2**31]}), [("/parameters", "limit_exceeded")]),
     "an empty parameter of huge extents": (
-        nodes(OK, parameters={"v": [0, 2**39, 2**39]}), [("/parameters", "limit_exceeded")],
+        nodes(OK, parameters={"v": [0, 2**39, 2**39]}),
+        [("/parameters", "limit_exceeded")],
     ),
     "a name taken twice": (nodes(OK, parameters={"x": [2]}), [("/parameters/x", "name_taken")]),
     "a constant of text": (nodes(OK, constants={"c": "1"}), [("/constants/c", "tensor_invalid")]),
@@ -127,25 +140,30 @@ BAD = {
     "a constant with null": (nodes(OK, constants={"c": [1, None]}), [("/constants/c", "tensor_invalid")]),
     "text among numbers": (nodes(OK, constants={"c": [1] * 9 + ["a" * 2**20]}), [("/constants/c", "tensor_invalid")]),
     "a constant of the wrong size": (
-        nodes(OK, constants={"c": {"shape": [3], "data": [1, 2]}}), [("/constants/c", "shape_mismatch")],
+        nodes(OK, constants={"c": {"shape": [3], "data": [1, 2]}}),
+        [("/constants/c", "shape_mismatch")],
     ),
     "a constant without data": (
         nodes(OK, constants={"c": {"shape": [3]}}),
         [("/constants/c", "missing_field"), ("/constants/c", "shape_mismatch")],
     ),
     "fractions as integers": (
-        nodes(OK, constants={"c": {"dtype": "int8", "data": [0.5]}}), [("/constants/c", "tensor_invalid")],
+        nodes(OK, constants={"c": {"dtype": "int8", "data": [0.5]}}),
+        [("/constants/c", "tensor_invalid")],
     ),
     "an integer out of range": (
-        nodes(OK, constants={"c": {"dtype": "int8", "data": [128]}}), [("/constants/c", "tensor_invalid")],
+        nodes(OK, constants={"c": {"dtype": "int8", "data": [128]}}),
+        [("/constants/c", "tensor_invalid")],
     ),
     "an integer beyond 64 bits": (nodes(OK, constants={"c": [2**63]}), [("/constants/c", "tensor_invalid")]),
     "a float out of range": (
-        nodes(OK, constants={"c": {"dtype": "float16", "data": [7e4]}}), [("/constants/c", "tensor_invalid")],
+        nodes(OK, constants={"c": {"dtype": "float16", "data": [7e4]}}),
+        [("/constants/c", "tensor_invalid")],
     ),
     "infinity": (nodes(OK, constants={"c": [float("inf")]}), [("/constants/c", "tensor_invalid")]),
     "a shape of a hundred axes": (
-        nodes(OK, constants={"c": {"shape": [1] * 100, "data": [1]}}), [("/constants/c/shape", "limit_exceeded")],
+        nodes(OK, constants={"c": {"shape": [1] * 100, "data": [1]}}),
+        [("/constants/c/shape", "limit_exceeded")],
     ),
     "an empty tensor of huge extents": (
         nodes(OK, constants={"c": {"shape": [0, 2**39, 2**39], "data": []}}),
@@ -164,7 +182,8 @@ BAD = {
     "a node name of 64 bytes": (nodes(node(name=LONG)), [("/nodes/0/name", "name_invalid")]),
     "an unknown input": (nodes(node(inputs=["y"])), [("/nodes/0/inputs/0", "unknown_name")]),
     "a forward reference": (
-        nodes(node(inputs=["b"]), node(name="b")), [("/nodes/0/inputs/0", "unknown_name")],
+        nodes(node(inputs=["b"]), node(name="b")),
+        [("/nodes/0/inputs/0", "unknown_name")],
     ),
     "a node that takes itself": (nodes(node(inputs=["a"])), [("/nodes/0/inputs/0", "unknown_name")]),
     "an input of null": (nodes(node(inputs=[None])), [("/nodes/0/inputs/0", "type_mismatch")]),
@@ -172,16 +191,21 @@ BAD = {
     "a huge number as an input": (nodes(node("add", ["x", 2**63])), [("/nodes/0/inputs/1", "type_mismatch")]),
     "inputs as text": (nodes({**OK, "inputs": "x"}), [("/nodes/0/inputs", "type_mismatch")]),
     "an output that is not there": (
-        nodes(OK, node(inputs=["a:1"], name="b")), [("/nodes/1/inputs/0", "unknown_output")],
+        nodes(OK, node(inputs=["a:1"], name="b")),
+        [("/nodes/1/inputs/0", "unknown_output")],
     ),
     "an output with no number": (nodes(OK, node(inputs=["a:"], name="b")), [("/nodes/1/inputs/0", "unknown_output")]),
     "an output in foreign digits": (
-        nodes(OK, node(inputs=["a:٠"], name="b")), [("/nodes/1/inputs/0", "unknown_output")],
+        nodes(OK, node(inputs=["a:\u0660"], name="b")),
+        [("/nodes/1/inputs/0", "unknown_output")],
     ),
     "a second output of an input": (nodes(node(inputs=["x:1"])), [("/nodes/0/inputs/0", "unknown_output")]),
     "a missing input of an op": (nodes(node("add", ["x"])), [("/nodes/0", "shape_mismatch")]),
     "too many inputs of an op": (nodes(node("relu", ["x", "x"])), [("/nodes/0", "shape_mismatch")]),
-    "more inputs than any node takes": (nodes(node("concat", ["x"] * 1001, axis=0)), [("/nodes/0/inputs", "limit_exceeded")]),
+    "more inputs than any node takes": (
+        nodes(node("concat", ["x"] * 1001, axis=0)),
+        [("/nodes/0/inputs", "limit_exceeded")],
+    ),
     "an unknown attribute": (nodes(node("sum", axes=1)), [("/nodes/0", "attribute_invalid")]),
     "an attribute of the wrong type": (nodes(node("sum", axis="1")), [("/nodes/0", "attribute_invalid")]),
     "a boolean as an integer": (nodes(node("sum", axis=True)), [("/nodes/0", "attribute_invalid")]),
@@ -195,26 +219,32 @@ BAD = {
     "a huge axis": (nodes(node("sum", axis=2**62)), [("/nodes/0", "shape_mismatch")]),
     "a huge negative axis": (nodes(node("sum", axis=-(2**62))), [("/nodes/0", "shape_mismatch")]),
     "shapes that do not broadcast": (
-        nodes(node("add", ["x", "w"]), parameters={"w": [4]}), [("/nodes/0", "shape_mismatch")],
+        nodes(node("add", ["x", "w"]), parameters={"w": [4]}),
+        [("/nodes/0", "shape_mismatch")],
     ),
     "a reshape to another size": (nodes(node("reshape", shape=[2, 2])), [("/nodes/0", "shape_mismatch")]),
     "a reshape to a negative extent": (nodes(node("reshape", shape=[-2, 3])), [("/nodes/0", "shape_mismatch")]),
     "a reshape to huge extents": (nodes(node("reshape", shape=[2**62, 2**62])), [("/nodes/0", "shape_mismatch")]),
     "a broadcast to huge extents": (
-        {"inputs": {"x": []}, "nodes": [node("broadcast_to", shape=[2**40, 2**40])]}, [("/nodes/0", "limit_exceeded")],
+        {"inputs": {"x": []}, "nodes": [node("broadcast_to", shape=[2**40, 2**40])]},
+        [("/nodes/0", "limit_exceeded")],
     ),
     "a slice that is scattered far": (
-        nodes(node("slice_scatter", axis=1, extent=2**62)), [("/nodes/0", "limit_exceeded")],
+        nodes(node("slice_scatter", axis=1, extent=2**62)),
+        [("/nodes/0", "limit_exceeded")],
     ),
     "an extent that would be negative": (nodes(node("slice_scatter", axis=1, extent=-5)), [("/nodes/0", None)]),
     "nine axes by steps": (
-        {"inputs": {"x": [1] * 8}, "nodes": [node("unsqueeze", axis=0)]}, [("/nodes/0", "limit_exceeded")],
+        {"inputs": {"x": [1] * 8}, "nodes": [node("unsqueeze", axis=0)]},
+        [("/nodes/0", "limit_exceeded")],
     ),
     "an integer where a float is needed": (
-        {"inputs": LOGITS, "nodes": [node("mse_loss", ["t", "t"])], "losses": ["a"]}, [("/nodes/0", "dtype_mismatch")],
+        {"inputs": LOGITS, "nodes": [node("mse_loss", ["t", "t"])], "losses": ["a"]},
+        [("/nodes/0", "dtype_mismatch")],
     ),
     "dimension names that must agree": (
-        {"inputs": {"x": ["n", 2], "y": ["m", 3]}, "nodes": [node("matmul", ["x", "y"])]}, [("/nodes/0", "shape_mismatch")],
+        {"inputs": {"x": ["n", 2], "y": ["m", 3]}, "nodes": [node("matmul", ["x", "y"])]},
+        [("/nodes/0", "shape_mismatch")],
     ),
     "every fault of independent nodes": (
         nodes(node("rulu"), node("sum", axis=5, name="b"), node(inputs=["b"], name="c"), node("add", ["x"], name="d")),
@@ -235,7 +265,10 @@ BAD = {
     "layers without an input": (layers("relu", inputs={"x": ["b", 2]}) | {"inputs": {}}, [("/inputs", "empty")]),
     "layers without inputs": ({"layers": ["relu"]}, [("", "missing_field")]),
     "an unknown layer": (layers("liner"), [("/layers/0/layer", "unknown_name")]),
-    "a layer of the wrong type": (layers(3), [("/layers/0", "type_mismatch"), ("/layers/0/layer", "attribute_invalid")]),
+    "a layer of the wrong type": (
+        layers(3),
+        [("/layers/0", "type_mismatch"), ("/layers/0/layer", "attribute_invalid")],
+    ),
     "a layer without its attribute": (layers("linear"), [("/layers/0", "attribute_invalid")]),
     "an unknown attribute of a layer": (layers({"layer": "linear", "unit": 3}), [("/layers/0", "attribute_invalid")]),
     "a boolean number of units": (layers({"layer": "linear", "units": True}), [("/layers/0", "attribute_invalid")]),
@@ -249,40 +282,56 @@ BAD = {
         [("/layers/0", "limit_exceeded")],
     ),
     "layers with too many parameters": (
-        layers({"layer": "linear", "units": 10**8}, {"layer": "linear", "units": 8}), [("/parameters", "limit_exceeded")],
+        layers({"layer": "linear", "units": 10**8}, {"layer": "linear", "units": 8}),
+        [("/parameters", "limit_exceeded")],
     ),
     "embeddings with too many parameters": (
         layers({"layer": "embedding", "rows": 10**9, "units": 2}, inputs={"x": {"shape": ["b"], "dtype": "int64"}}),
         [("/parameters", "limit_exceeded")],
     ),
     "a layer name with a colon": (
-        layers({"layer": "relu", "name": "a:b"}), [("/layers/0/name", "name_invalid")],
+        layers({"layer": "relu", "name": "a:b"}),
+        [("/layers/0/name", "name_invalid")],
     ),
     "a layer name with a space": (layers({"layer": "relu", "name": "a b"}), [("/layers/0/name", "name_invalid")]),
     "a layer name that is too long for its parameters": (
-        layers({"layer": "linear", "units": 2, "name": "n" * 60}), [("/layers/0/name", "name_invalid")],
+        layers({"layer": "linear", "units": 2, "name": "n" * 60}),
+        [("/layers/0/name", "name_invalid")],
     ),
     "two layers of one name": (
-        layers({"layer": "relu", "name": "a"}, {"layer": "tanh", "name": "a"}), [("/layers/1/name", "name_taken")],
+        layers({"layer": "relu", "name": "a"}, {"layer": "tanh", "name": "a"}),
+        [("/layers/1/name", "name_taken")],
     ),
-    "a layer that does not fit": (layers({"layer": "conv2d", "channels": 2, "kernel": 3}), [("/layers/0", "shape_mismatch")]),
+    "a layer that does not fit": (
+        layers({"layer": "conv2d", "channels": 2, "kernel": 3}),
+        [("/layers/0", "shape_mismatch")],
+    ),
     "a weight that depends on a name": (
         layers("flatten", {"layer": "linear", "units": 2}, inputs={"x": ["batch", "width", 3]}),
         [("/inputs", "shape_invalid")],
     ),
     "a loss without a target": (layers("relu", loss="mse_loss"), [("/loss/target", "unknown_name")]),
-    "a target that is a list": (layers("relu", loss={"kind": "mse_loss", "target": []}), [("/loss/target", "unknown_name")]),
+    "a target that is a list": (
+        layers("relu", loss={"kind": "mse_loss", "target": []}),
+        [("/loss/target", "unknown_name")],
+    ),
     "an unknown loss kind": (layers("relu", inputs=LOGITS, loss="mse_los"), [("/loss/kind", "unknown_name")]),
     "an op that is no loss": (layers("relu", inputs=LOGITS, loss="add"), [("/loss/kind", "attribute_invalid")]),
-    "a loss of the wrong type": (layers("relu", inputs=LOGITS, loss=3), [("/loss", "type_mismatch"), ("/loss/kind", "attribute_invalid")]),
+    "a loss of the wrong type": (
+        layers("relu", inputs=LOGITS, loss=3),
+        [("/loss", "type_mismatch"), ("/loss/kind", "attribute_invalid")],
+    ),
     "an unknown option of a loss": (
-        layers("relu", inputs=LOGITS, loss={"kind": "cross_entropy", "name": "other"}), [("/loss", "attribute_invalid")],
+        layers("relu", inputs=LOGITS, loss={"kind": "cross_entropy", "name": "other"}),
+        [("/loss", "attribute_invalid")],
     ),
     "an unknown option of a loss, null": (
-        layers("relu", inputs=LOGITS, loss={"kind": "cross_entropy", "op": None}), [("/loss", "attribute_invalid")],
+        layers("relu", inputs=LOGITS, loss={"kind": "cross_entropy", "op": None}),
+        [("/loss", "attribute_invalid")],
     ),
     "a layer named as the loss": (
-        layers({"layer": "relu", "name": "loss"}, inputs=LOGITS, loss="cross_entropy"), [("/loss/name", "name_taken")],
+        layers({"layer": "relu", "name": "loss"}, inputs=LOGITS, loss="cross_entropy"),
+        [("/loss/name", "name_taken")],
     ),
     # programs
     "a program of the wrong type": (program(["a = x"]), [("/program", "type_mismatch")]),

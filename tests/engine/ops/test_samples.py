@@ -47,6 +47,7 @@ NO_RULE_NEEDED: dict[str, str] = {
 NOT_THE_SLOPE = {
     ("embedding", "padding_idx"): "the padding row is made to get no gradient",
     ("diag_mask_inf", "n_past"): "-inf has no difference quotient",
+    ("gumbel_softmax", "hard"): "it steps, and passes on the gradient of the soft result",
 }
 """Ops with an attribute that makes their gradient something else than the slope, and why."""
 

@@ -1,6 +1,6 @@
 """Writes the trajectories of PyTorch that the tests compare with: run it with a Python that has torch.
 
-    python tests/engine/optim/make_golden.py
+python tests/engine/optim/make_golden.py
 """
 
 from __future__ import annotations

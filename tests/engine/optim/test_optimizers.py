@@ -168,7 +168,12 @@ def test_every_optimizer_learns_under_every_schedule(kind, schedule):
         {"inputs": {"x": ["n", 2], "y": ["n"]}, "parameters": {"w": [2]}, "program": "loss = mse_loss(x @ w, y)"}
     )
     recipe = engine.read_recipe(
-        {"epochs": 10, "batch_size": 8, "optimizer": {"kind": kind, "lr": 0.05}, "schedule": {"kind": schedule, **options}}
+        {
+            "epochs": 10,
+            "batch_size": 8,
+            "optimizer": {"kind": kind, "lr": 0.05},
+            "schedule": {"kind": schedule, **options},
+        }
     )
     x = np.random.default_rng(0).standard_normal((30, 2))
     points = list(engine.Fit(definition, recipe, {"x": x, "y": x @ [1.0, -2.0]}))

@@ -65,7 +65,9 @@ def on_tape(body: Body, feeds: list[dict[str, Array]], state: Mapping[str, Array
     """Run the computation op by op, each result in memory of its own."""
     state = {name: array.copy() for name, array in state.items()}
     for feed in feeds:
-        leaves = {n: Value(a.shape, a.dtype, a.copy(), name=n, requires_grad=True) for n, a in {**feed, **state}.items()}
+        leaves = {
+            n: Value(a.shape, a.dtype, a.copy(), name=n, requires_grad=True) for n, a in {**feed, **state}.items()
+        }
         outputs, updates = body(leaves)
         with no_grad():
             results = {name: value.numpy().copy() for name, value in outputs.items()}

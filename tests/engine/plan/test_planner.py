@@ -276,11 +276,13 @@ def test_no_value_that_will_be_read_shares_memory_with_a_later_one():
         {
             "inputs": {"x": ["batch", 6], "t": {"shape": ["batch"], "dtype": "int64"}},
             "layers": [
-                {"layer": "linear", "units": 8, "activation": "gelu"}, "layer_norm", {"layer": "linear", "units": 3},
+                {"layer": "linear", "units": 8, "activation": "gelu"},
+                "layer_norm",
+                {"layer": "linear", "units": 3},
             ],
             "loss": "cross_entropy",
         }
-    )  # fmt: skip
+    )
     plan, _ = engine.plan_report(definition, 5, {"kind": "adamw"})
     pairs = 0
     for a, b in alive(plan):

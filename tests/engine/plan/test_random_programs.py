@@ -109,9 +109,21 @@ def derived(choose, pool):
 
 
 STEPS = (
-    unary, binary, chained, reduction, running, reordered, sliced, reshaped, product, joined, packed, selected, normed,
+    unary,
+    binary,
+    chained,
+    reduction,
+    running,
+    reordered,
+    sliced,
+    reshaped,
+    product,
+    joined,
+    packed,
+    selected,
+    normed,
     derived,
-)  # fmt: skip
+)
 
 
 def build(numbers, leaves):

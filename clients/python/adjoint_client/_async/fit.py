@@ -15,7 +15,8 @@ from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norm
 from adjoint_client.progress import ProgressTracker, Show, TextProgress
 
 _LONG_POLL_SECONDS = 30
-_PAGE_ROWS = 1000
+_ROWS_A_PAGE = 10_000
+_CHECKPOINTS_A_PAGE = 1000
 
 
 class AsyncFitHandle:
@@ -72,7 +73,7 @@ class AsyncFitHandle:
         rows: list[MetricRow] = []
         more = True
         while more:
-            page = await self._transport.get(self._path("/metrics"), {"after": after, "limit": _PAGE_ROWS})
+            page = await self._transport.get(self._path("/metrics"), {"after": after, "limit": _ROWS_A_PAGE})
             rows += map(MetricRow.from_wire, page["data"])
             after, more = page["next_after"], page["has_more"]
         return rows
@@ -95,7 +96,7 @@ class AsyncFitHandle:
 
     async def checkpoints(self) -> list[AsyncCheckpointHandle]:
         """Return the checkpoints that are kept, oldest first."""
-        page = await self._transport.get(self._path("/checkpoints"), {"limit": _PAGE_ROWS})
+        page = await self._transport.get(self._path("/checkpoints"), {"limit": _CHECKPOINTS_A_PAGE})
         return [AsyncCheckpointHandle(self._transport, Checkpoint.from_dict(item)) for item in page["data"]]
 
     async def checkpoint(self, which: Literal["latest", "best"] = "latest") -> AsyncCheckpointHandle:

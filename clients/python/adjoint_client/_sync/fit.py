@@ -15,7 +15,8 @@ from adjoint_client.progress import ProgressTracker, Show, TextProgress
 from numpy.typing import ArrayLike, NDArray
 
 _LONG_POLL_SECONDS = 30
-_PAGE_ROWS = 1000
+_ROWS_A_PAGE = 10_000
+_CHECKPOINTS_A_PAGE = 1000
 
 
 class FitHandle:
@@ -72,7 +73,7 @@ class FitHandle:
         rows: list[MetricRow] = []
         more = True
         while more:
-            page = self._transport.get(self._path("/metrics"), {"after": after, "limit": _PAGE_ROWS})
+            page = self._transport.get(self._path("/metrics"), {"after": after, "limit": _ROWS_A_PAGE})
             rows += map(MetricRow.from_wire, page["data"])
             after, more = page["next_after"], page["has_more"]
         return rows
@@ -95,7 +96,7 @@ class FitHandle:
 
     def checkpoints(self) -> list[CheckpointHandle]:
         """Return the checkpoints that are kept, oldest first."""
-        page = self._transport.get(self._path("/checkpoints"), {"limit": _PAGE_ROWS})
+        page = self._transport.get(self._path("/checkpoints"), {"limit": _CHECKPOINTS_A_PAGE})
         return [CheckpointHandle(self._transport, Checkpoint.from_dict(item)) for item in page["data"]]
 
     def checkpoint(self, which: Literal["latest", "best"] = "latest") -> CheckpointHandle:

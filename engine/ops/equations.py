@@ -163,7 +163,9 @@ def solve_triangular(a: Value, b: Value, *, upper: bool, left: bool = True, unit
     return adjoint(turned)
 
 
-@composite(samples=[sample((2, 3, 3), exponent=3), sample(regular(2, 2), exponent=-2), sample((2, 2), exponent=1)])
+@composite(
+    wide=True, samples=[sample((2, 3, 3), exponent=3), sample(regular(2, 2), exponent=-2), sample((2, 2), exponent=1)]
+)
 def matrix_power(x: Value, *, exponent: int) -> Value:
     """The product of `exponent` copies of square matrices: of inverses if negative, the identity if 0."""
     require_square("matrix_power", x)

@@ -118,11 +118,12 @@ def _cropped(op: str, src: Value, index: Value, x: Value) -> Value:
 
 
 @composite(
+    wide=True,
     samples=[
         sample((4, 3), _order(4, 2, 2), (2, 3), axis=0),
         sample((3, 4), integers(0, 4, 3, 5), (3, 5), axis=1, accumulate=True),
         sample((4,), _order(4, 2), (), axis=0, unsafe=True),
-    ]
+    ],
 )
 def scatter(x: Value, index: Value, src: Value, *, axis: int, accumulate: bool = False, unsafe: bool = False) -> Value:
     """x with the elements of src written at `index` along `axis`: y[index[i, j], j] = src[i, j] for axis 0.
@@ -186,13 +187,14 @@ def _(g: Value, y: Value, x: Value, index: Value, src: Value, *, axis: int) -> o
 
 
 @composite(
+    wide=True,
     samples=[
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="sum"),
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="mean", include_self=False),
         sample((3, 2), integers(0, 2, 3, 3), (3, 3), axis=1, reduce="prod"),
         sample(distinct(3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="amax"),
         sample(distinct(3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="amin", include_self=False),
-    ]
+    ],
 )
 def scatter_reduce(
     x: Value, index: Value, src: Value, *, axis: int, reduce: Reduction, include_self: bool = True

@@ -1,0 +1,89 @@
+"""Relatives of dropout: of whole channels, and one that keeps mean and variance behind selu."""
+
+from __future__ import annotations
+
+import math
+
+from engine.errors import ShapeError
+from engine.infer import require_float
+from engine.ops.activation import SELU_ALPHA, SELU_SCALE
+from engine.ops.compare import where
+from engine.ops.random import bernoulli, check_dropout, dropout_mask
+from engine.registry import composite
+from engine.samples import key, sample
+from engine.value import Value
+
+SELU_FLOOR = SELU_SCALE * SELU_ALPHA
+"""selu tends to minus this for very negative numbers."""
+
+
+def _dropped(op: str, x: Value, key: Value, shared: int, first: int, p: float, training: bool | None) -> Value:
+    """Drop whole slices of x: the first `first` axes are decided on one by one, the `shared` ones after together."""
+    check_dropout(op, p)
+    require_float(op, x)
+    if not training or p == 0:
+        return x
+    shape = (*x.shape[:first], *(1,) * shared)
+    return x * dropout_mask(key, shape=shape, p=p, dtype=x.dtype)
+
+
+@composite(
+    random=True,
+    samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)],
+)
+def feature_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+    """x [rows, channels, ...] with a share p of its channels set to 0 and the others divided by 1 - p."""
+    if x.ndim < 2:
+        raise ShapeError(f"feature_dropout needs an input [rows, channels, ...], got {list(x.shape)}")
+    return _dropped("feature_dropout", x, key, x.ndim - 2, 2, p, training)
+
+
+def _channels(rank: int, x: Value, key: Value, p: float, training: bool | None) -> Value:
+    op = f"dropout{rank}d"
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ShapeError(
+            f"{op} needs an input [rows, channels, *spatial] or [channels, *spatial] with {rank} spatial axes, got "
+            f"{list(x.shape)}"
+        )
+    return _dropped(op, x, key, rank, x.ndim - rank, p, training)
+
+
+@composite(
+    random=True,
+    samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((3, 2), key(), p=0.3, training=True)],
+)
+def dropout1d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+    """x [rows, channels, length] (or without rows) with a share p of its channels set to 0, the others over 1 - p."""
+    return _channels(1, x, key, p, training)
+
+
+@composite(
+    random=True,
+    samples=[sample((2, 3, 1, 2), key(), p=0.3, training=True), sample((3, 2, 1), key(), p=0.3, training=True)],
+)
+def dropout2d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+    """x [rows, channels, height, width] (or without rows) with a share p of its channels 0, the others over 1 - p."""
+    return _channels(2, x, key, p, training)
+
+
+@composite(random=True, samples=[sample((2, 3, 1, 2, 1), key(), p=0.3, training=True)])
+def dropout3d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+    """x [rows, channels, depth, height, width] (or without rows) with a share p of its channels 0."""
+    return _channels(3, x, key, p, training)
+
+
+@composite(
+    wide=True, random=True, samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)]
+)
+def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+    """x with a share p of its elements set to the limit of selu, scaled and moved to keep mean 0 and variance 1.
+
+    Klambauer et al. 2017; out of training x itself.
+    """
+    check_dropout("alpha_dropout", p)
+    require_float("alpha_dropout", x)
+    if not training or p == 0:
+        return x
+    factor = 1 / math.sqrt((1 - p) * (1 + p * SELU_FLOOR**2))
+    kept = where(bernoulli(key, shape=x.shape, p=1 - p), x, -SELU_FLOOR)
+    return kept * factor + factor * p * SELU_FLOOR
