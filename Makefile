@@ -21,11 +21,16 @@ demo: $(VENV)/run.stamp ## train on real data through a server of its own, then 
 serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the like set it up
 	@$(BIN)/adjoint serve
 
+# A file's tests share their server: they stay in one process.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# What needs no server.
+QUICK := tests/engine tests/app/domain tests/app/store tests/app/blobs tests/app/service tests/app/test_settings.py
+
 test: $(VENV)/test.stamp ## run all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
 
 check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(PYTEST) -m "not slow" $(QUICK)
 
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check

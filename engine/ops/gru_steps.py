@@ -135,8 +135,8 @@ def _gru_steps_backward(
     samples=[
         sample((2, 2, 2), (2, 2, 2), uniform(0.1, 0.9, 2, 2, 6), (2, 2, 2), (6, 2), (2, 2), integers(2, 3, 2)),
         sample(
-            (3, 4, 1), (3, 4, 1), uniform(0.1, 0.9, 3, 4, 3), (3, 4, 1), (3, 1), (4, 1), integers(0, 4, 4), (3, 4, 3),
-            (3, 4, 1), reverse=True,
+            (2, 3, 1), (2, 3, 1), uniform(0.1, 0.9, 2, 3, 3), (2, 3, 1), (3, 1), (3, 1), integers(0, 3, 3), (2, 3, 3),
+            (2, 3, 1), reverse=True,
         ),
     ],
 )  # fmt: skip

@@ -176,13 +176,13 @@ def _arguments(gates: int, into: tuple[int, ...], *, directions: int = 1, bias: 
 
 
 def _samples(gates: int, states: int) -> list[Sample]:
-    two = _arguments(gates, (2, 4), directions=2)
+    both = _arguments(gates, (2,), directions=2)
     initial = [normal(2, 2, 2)] * states
     return [
         sample(normal(2, 2, 3), *_arguments(gates, (3,))),
-        sample(normal(2, 2, 2), *two, integers(1, 3, 2), layers=2, bidirectional=True, packed=True, batch_first=True),
-        sample(normal(2, 2), *_arguments(gates, (2, 2), bias=False), bias=False, layers=2),
-        sample(normal(2, 2, 2), *_arguments(gates, (2, 2)), *initial, key(), layers=2, initial=True, dropout=0.3,
+        sample(normal(2, 2, 2), *both, integers(1, 3, 2), bidirectional=True, packed=True, batch_first=True),
+        sample(normal(2, 2), *_arguments(gates, (2,), bias=False), bias=False),
+        sample(normal(1, 2, 2), *_arguments(gates, (2, 2)), *initial, key(), layers=2, initial=True, dropout=0.3,
                training=True),
     ]  # fmt: skip
 

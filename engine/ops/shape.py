@@ -225,6 +225,11 @@ def _(g: Value, y: Value, x: Value, *, axis: int, start: int | None, stop: int |
 
 def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -> Spec:
     place = normalize_axis(axis, x.ndim)
+    if not x.ndim or start < 0 or step < 1 or (x.shape[place] and start + (x.shape[place] - 1) * step >= extent):
+        raise ShapeError(
+            f"slice_scatter: {list(x.shape)} from {start} in steps of {step} does not fit axis {axis} "
+            f"of extent {extent}"
+        )
     return Spec((*x.shape[:place], extent, *x.shape[place + 1 :]), x.dtype)
 
 

@@ -16,6 +16,8 @@ from app.demo import dataset_path, graph_path
 from app.demo.server import running_server
 
 ROOT = Path(__file__).parents[2]
+KEY = "not-so-secret"
+UNKNOWN = "fit_0000000000000000000000000z"
 READY = re.compile(r"Adjoint listening on http://127\.0\.0\.1:\d+\n")
 
 
@@ -25,9 +27,17 @@ def data_dir(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def url(data_dir):
-    with running_server(data_dir) as url:
+def keyed_url(data_dir):
+    """The address of a server that wants a key."""
+    with running_server(data_dir, {"ADJOINT_API_KEY": KEY}) as url:
         yield url
+
+
+@pytest.fixture
+def url(keyed_url, monkeypatch):
+    """The same, with the key in the environment."""
+    monkeypatch.setenv("ADJOINT_API_KEY", KEY)
+    return keyed_url
 
 
 @pytest.fixture
@@ -58,18 +68,17 @@ def serving(*arguments, **environment):
     )
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly(tmp_path, stop):
+def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly_at_ctrl_c(tmp_path):
     with serving("--port", 0, "--data-dir", tmp_path, "--workers", 1) as process:
         line = process.stdout.readline()
-        process.send_signal(stop)
+        process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=20)
     assert READY.fullmatch(line), errors
     assert (rest, process.returncode) == ("", 0)
     assert "Traceback" not in errors
 
 
-def test_a_taken_port_is_refused_in_one_line(tmp_path, capfd):
+def test_a_taken_port_is_refused_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with serving("--port", port, "--data-dir", tmp_path) as process:
@@ -142,7 +151,7 @@ def test_ctrl_c_leaves_the_fit_running_and_says_how_to_see_it_again(url, files):
         text, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (130, "")
     fit = re.search(r"adjoint watch (fit_[a-z0-9]{26})", text)[1]
-    with Client(url) as client:
+    with Client(url, KEY) as client:
         handle = client.get_fit(fit)
         assert not handle.info.terminal
         handle.cancel()
@@ -178,21 +187,22 @@ def test_a_fault_is_told_without_a_traceback(url, files, arguments, status, name
 
 
 def test_a_missing_server_is_told_in_one_line(capsys):
-    assert main(["watch", "fit_0000000000000000000000000z", "--url", "http://127.0.0.1:9"]) == 1
+    assert main(["watch", UNKNOWN, "--url", "http://127.0.0.1:9"]) == 1
     errors = capsys.readouterr().err
     assert errors.startswith("adjoint: no answer from http://127.0.0.1:9")
     assert errors.count("\n") == 1
 
 
-def test_the_key_is_taken_from_the_environment(tmp_path, monkeypatch, capsys):
-    with running_server(tmp_path, {"ADJOINT_API_KEY": "secret"}) as url:
-        monkeypatch.delenv("ADJOINT_API_KEY", raising=False)
-        monkeypatch.setenv("ADJOINT_URL", url)
-        assert main(["watch", "fit_0000000000000000000000000z"]) == 1
-        assert "401" in capsys.readouterr().err
-        monkeypatch.setenv("ADJOINT_API_KEY", "secret")
-        assert main(["watch", "fit_0000000000000000000000000z"]) == 1
-        assert "404" in capsys.readouterr().err
+def test_address_and_key_are_taken_from_options_and_else_from_the_environment(keyed_url, monkeypatch, capsys):
+    monkeypatch.delenv("ADJOINT_API_KEY", raising=False)
+    assert main(["watch", UNKNOWN, "--url", keyed_url]) == 1
+    assert "401" in capsys.readouterr().err
+    assert main(["watch", UNKNOWN, "--url", keyed_url, "--key", KEY]) == 1
+    assert "404" in capsys.readouterr().err
+    monkeypatch.setenv("ADJOINT_URL", keyed_url)
+    monkeypatch.setenv("ADJOINT_API_KEY", KEY)
+    assert main(["watch", UNKNOWN]) == 1
+    assert "404" in capsys.readouterr().err
 
 
 def test_the_ops_are_listed_and_described_without_a_server(capsys):

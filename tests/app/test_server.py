@@ -50,6 +50,8 @@ def test_a_signal_ends_the_server_whatever_is_open(start_server: Any) -> None:
     threading.Thread(target=follow, daemon=True).start()
     poll.start()
     assert began.wait(10)
+    while "adjoint_http_requests_open 3.0" not in server.http.get("/metrics").text:  # stream, poll and this one
+        time.sleep(0.01)
     started = time.monotonic()
     assert server.stop(signal.SIGTERM) == 0
     assert time.monotonic() - started < 5

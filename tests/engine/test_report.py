@@ -79,9 +79,9 @@ def test_a_plan_is_reported_for_a_batch_with_and_without_an_optimizer():
     _, training = engine.plan_report(definition, 5, {"kind": "adam"})
     assert (evaluation["batch"], evaluation["training"], training["training"]) == (5, False, True)
     assert training["flops"] > evaluation["flops"] > 0
-    assert {
-        b["name"]: b["shape"] for b in evaluation["buffers"] if b["kind"] == "input" and b["name"] == "x"
-    } == {"x": [5, 2]}
+    assert {b["name"]: b["shape"] for b in evaluation["buffers"] if b["kind"] == "input" and b["name"] == "x"} == {
+        "x": [5, 2]
+    }
 
 
 @pytest.mark.parametrize(

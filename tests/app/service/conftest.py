@@ -3,14 +3,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import engine
 from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.ids import new_id
 from app.ingest.limits import IngestLimits
 from app.service.blob_sweeper import BlobSweeper
 from app.service.datasets import Datasets
+from app.service.definitions import new_graph
 from app.service.disk_space import DiskSpace
 from app.service.fits import Fits, FitTerms
 from app.service.ingestion import Ingestion
@@ -84,6 +89,19 @@ def ingestion(blobs: LocalBlobStore, scratch: Path, tmp_path: Path, clock: Manua
 @pytest.fixture
 def datasets(store: Store, blobs: LocalBlobStore, ingestion: Ingestion, sweeper: BlobSweeper) -> Datasets:
     return Datasets(store, blobs, ingestion, sweeper)
+
+
+@pytest.fixture
+def request_(store: Store) -> dict[str, Any]:
+    """Return a request for a fit of 8 steps, on a graph and three rows that are stored already."""
+    program = {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"}
+    graph = new_graph(engine.parse_graph(program), ManualClock(MOMENT))
+    column = Column("x", "float32", (), "b" * 64, minimum=1.0, maximum=3.5, mean=2.0, missing=0)
+    rows = DatasetRecord(new_id("ds"), "rows", "a" * 64, 10, 3, (column,), "csv", MOMENT)
+    with store.begin() as work:
+        work.graphs.add(graph)
+        work.datasets.add(rows)
+    return {"graph": graph.id, "dataset": rows.id, "epochs": 4, "batch_size": 2}
 
 
 @pytest.fixture

@@ -9,12 +9,6 @@ from app.service.fits import Fits
 from app.service.wakes import Wakes
 from app.store.unit_of_work import Store
 
-REQUEST: dict[str, Any] = {
-    "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
-    "dataset": {"columns": {"x": [1, 2, 3.5]}},
-    "epochs": 4,
-}
-
 
 @pytest.fixture
 def events(store: Store, wakes: Wakes) -> Events:
@@ -22,9 +16,9 @@ def events(store: Store, wakes: Wakes) -> Events:
 
 
 @pytest.fixture
-def fit_id(fits: Fits) -> str:
+def fit_id(fits: Fits, request_: dict[str, Any]) -> str:
     """Queue a fit; its journal holds one event."""
-    return fits.submit(REQUEST, lambda _work, _view: None).fit.id
+    return fits.submit(request_, lambda _work, _view: None).fit.id
 
 
 async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Event | None]:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +17,20 @@ from app.service.wakes import Wakes
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
-REQUEST: dict[str, Any] = {
+INLINE: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
     "dataset": {"columns": {"x": [1, 2, 3.5]}},
     "epochs": 4,
     "batch_size": 2,
 }
+
+Submit = Callable[..., str]
+
+
+@pytest.fixture
+def submit(fits: Fits, request_: dict[str, Any]) -> Submit:
+    """Queue a fit and return its id."""
+    return lambda **changes: fits.submit({**request_, **changes}, nothing).fit.id
 
 
 def nothing(_work: Any, _thing: Any) -> None:
@@ -30,10 +39,6 @@ def nothing(_work: Any, _thing: Any) -> None:
 
 def anything(_view: FitView) -> None:
     """Let every version pass."""
-
-
-def submitted(fits: Fits, **changes: Any) -> str:
-    return fits.submit({**REQUEST, **changes}, nothing).fit.id
 
 
 def begun(store: Store, fit_id: str) -> None:
@@ -52,7 +57,7 @@ def events(store: Store, fit_id: str) -> list[tuple[str, Any]]:
 
 
 def test_a_fit_is_queued_with_all_it_brings(fits: Fits, store: Store, workforce: Any, clock: ManualClock) -> None:
-    fit = fits.submit({**REQUEST, "labels": {"a": "b"}, "resources": {"priority": "high"}}, nothing).fit
+    fit = fits.submit({**INLINE, "labels": {"a": "b"}, "resources": {"priority": "high"}}, nothing).fit
     assert (fit.state, fit.total_steps, fit.labels, fit.priority) == (FitState.QUEUED, 8, {"a": "b"}, 1)
     assert (fit.created_at, fit.attempts_max) == (clock.now(), 4)
     assert workforce.woken == 1
@@ -60,13 +65,13 @@ def test_a_fit_is_queued_with_all_it_brings(fits: Fits, store: Store, workforce:
     with store.begin() as work:
         assert work.graphs.get(fit.graph_id).definition["parameters"]
         assert work.datasets.get(fit.dataset_id).rows == 3
-    again = fits.submit({**REQUEST, "graph": fit.graph_id, "dataset": fit.dataset_id}, nothing).fit
+    again = fits.submit({**INLINE, "graph": fit.graph_id, "dataset": fit.dataset_id}, nothing).fit
     assert (again.graph_id, again.dataset_id) == (fit.graph_id, fit.dataset_id)
 
 
 def test_a_refused_fit_leaves_nothing(fits: Fits, blobs: LocalBlobStore, store: Store, workforce: Any) -> None:
     with pytest.raises(Invalid):
-        fits.submit({**REQUEST, "feeds": {"x": "z"}}, nothing)
+        fits.submit({**INLINE, "feeds": {"x": "z"}}, nothing)
     assert not [*blobs.digests()]
     assert not fits.list(PageRequest(), None, None).items
     assert not workforce.woken
@@ -74,30 +79,34 @@ def test_a_refused_fit_leaves_nothing(fits: Fits, blobs: LocalBlobStore, store: 
         assert not work.graphs.list(PageRequest()).items
 
 
-def test_a_fit_larger_than_the_machine_is_refused_with_the_sum(fits: Fits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_larger_than_the_machine_is_refused_with_the_sum(
+    submit: Submit, fits: Fits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(admission, "memory_budget", lambda: 1000)
     with pytest.raises(TooLarge, match="plan_bytes") as caught:
-        submitted(fits)
+        submit()
     assert (caught.value.limit, caught.value.code) == (1000, "memory_exceeded")
 
 
-def test_the_queue_has_an_end(fits: Fits) -> None:
+def test_the_queue_has_an_end(submit: Submit) -> None:
     for _ in range(3):
-        submitted(fits)
+        submit()
     with pytest.raises(QueueFull):
-        submitted(fits)
+        submit()
 
 
-def test_a_stopping_server_takes_no_fits(fits: Fits, wakes: Wakes) -> None:
+def test_a_stopping_server_takes_no_fits(submit: Submit, wakes: Wakes) -> None:
     wakes.close()
     with pytest.raises(Draining):
-        submitted(fits)
+        submit()
 
 
-def test_a_waiting_fit_is_cancelled_at_once(fits: Fits, store: Store, workforce: Any, clock: ManualClock) -> None:
-    fit_id = submitted(fits)
+def test_a_waiting_fit_is_cancelled_at_once(
+    submit: Submit, fits: Fits, store: Store, workforce: Any, clock: ManualClock
+) -> None:
+    fit_id = submit()
     fit = fits.cancel(fit_id).fit
-    assert (fit.state, fit.finished_at) == (FitState.CANCELLED, clock.now())
+    assert (fit.state, fit.finished_at) == (FitState.CANCELLED, fit.created_at)
     assert not workforce.cancelled
     told = [(kind, body["state"]) for kind, body in events(store, fit_id)]
     assert told == [("state", "queued"), ("state", "cancelled"), ("end", "cancelled")]
@@ -105,16 +114,16 @@ def test_a_waiting_fit_is_cancelled_at_once(fits: Fits, store: Store, workforce:
     assert len(events(store, fit_id)) == 3
 
 
-def test_the_process_of_a_running_fit_is_told_to_stop(fits: Fits, store: Store, workforce: Any) -> None:
-    fit_id = submitted(fits)
+def test_the_process_of_a_running_fit_is_told_to_stop(submit: Submit, fits: Fits, store: Store, workforce: Any) -> None:
+    fit_id = submit()
     begun(store, fit_id)
     assert fits.cancel(fit_id).fit.state is FitState.CANCELLING
     assert fits.cancel(fit_id).fit.state is FitState.CANCELLING
     assert workforce.cancelled == [fit_id]
 
 
-def test_what_has_ended_is_not_cancelled(fits: Fits, store: Store) -> None:
-    fit_id = submitted(fits)
+def test_what_has_ended_is_not_cancelled(submit: Submit, fits: Fits, store: Store) -> None:
+    fit_id = submit()
     begun(store, fit_id)
     with store.begin() as work:
         work.fits.update(work.fits.get(fit_id).to(FitState.SUCCEEDED))
@@ -122,8 +131,8 @@ def test_what_has_ended_is_not_cancelled(fits: Fits, store: Store) -> None:
         fits.cancel(fit_id)
 
 
-def test_the_time_left_is_told_by_the_pace_so_far(fits: Fits, store: Store, clock: ManualClock) -> None:
-    fit_id = submitted(fits)
+def test_the_time_left_is_told_by_the_pace_so_far(submit: Submit, fits: Fits, store: Store, clock: ManualClock) -> None:
+    fit_id = submit()
     begun(store, fit_id)
     assert fits.get(fit_id).eta_seconds is None
     with store.begin() as work:
@@ -132,18 +141,20 @@ def test_the_time_left_is_told_by_the_pace_so_far(fits: Fits, store: Store, cloc
     assert fits.get(fit_id).eta_seconds == 30
 
 
-def test_what_a_fit_validates_on_is_not_deleted_before_it_ends(fits: Fits, datasets: Datasets, store: Store) -> None:
-    rows = fits.submit(REQUEST, nothing).fit.dataset_id
-    fit_id = submitted(fits, validation={"dataset": rows})
-    fits.cancel(fits.list(PageRequest(order="asc"), None, None).items[0].fit.id)
+def test_what_a_fit_validates_on_is_not_deleted_before_it_ends(
+    submit: Submit, fits: Fits, datasets: Datasets, store: Store
+) -> None:
+    rows = fits.submit(INLINE, nothing).fit
+    fits.cancel(rows.id)
+    fit_id = submit(validation={"dataset": rows.dataset_id})
     with pytest.raises(Conflict, match="used by a fit"):
-        datasets.delete(rows)
+        datasets.delete(rows.dataset_id)
     fits.cancel(fit_id)
-    datasets.delete(rows)
+    datasets.delete(rows.dataset_id)
 
 
-def test_labels_are_merged_unless_the_fit_has_changed(fits: Fits) -> None:
-    fit_id = submitted(fits, labels={"a": "1", "b": "2"})
+def test_labels_are_merged_unless_the_fit_has_changed(submit: Submit, fits: Fits) -> None:
+    fit_id = submit(labels={"a": "1", "b": "2"})
     assert fits.label(fit_id, {"a": None, "c": "3"}, anything).fit.labels == {"b": "2", "c": "3"}
 
     def refuse(_view: FitView) -> None:
@@ -156,8 +167,8 @@ def test_labels_are_merged_unless_the_fit_has_changed(fits: Fits) -> None:
     assert fits.get(fit_id).fit.labels == {"b": "2", "c": "3"}
 
 
-def test_only_a_terminal_fit_is_deleted(fits: Fits) -> None:
-    fit_id = submitted(fits)
+def test_only_a_terminal_fit_is_deleted(submit: Submit, fits: Fits) -> None:
+    fit_id = submit()
     with pytest.raises(Conflict, match="queued"):
         fits.delete(fit_id)
     fits.cancel(fit_id)
@@ -166,8 +177,8 @@ def test_only_a_terminal_fit_is_deleted(fits: Fits) -> None:
         fits.get(fit_id)
 
 
-def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(fits: Fits) -> None:
-    fit_id = submitted(fits)
+def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(submit: Submit, fits: Fits) -> None:
+    fit_id = submit()
 
     async def wait() -> None:
         assert (await fits.wait(fit_id, seconds=0.05)).fit.state is FitState.QUEUED

@@ -45,6 +45,8 @@ def test_known_answers(name: str, inputs: list[Any], attrs: dict[str, Any], want
 
 
 REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("slice_scatter", [np.ones(2)], {"axis": 0, "extent": 3, "start": 1, "step": 2}, "does not fit axis 0 of extent 3"),
+    ("slice_scatter", [np.ones(2)], {"axis": 0, "extent": 3, "start": -1}, r"\[2\] from -1 in steps of 1 does not fit"),
     ("reshape", [X], {"shape": (5, 5)}, r"cannot reshape \[2, 3, 4\] \(24 elements\) to \[5, 5\] \(25\)"),
     ("reshape", [X], {"shape": (-1, -1)}, "may hold one -1"),
     ("reshape", [X], {"shape": (-1, 5)}, r"cannot reshape \[2, 3, 4\]"),
