@@ -24,6 +24,9 @@ from engine.registry import lookup
 from engine.training import plan_evaluation
 from engine.value import Array
 
+EXECUTORS = 4
+"""Plans kept for repeated sizes: the usual chunk, the last one, and a few more."""
+
 
 class Predictor:
     """Computes a graph's outputs (its losses left out) for any number of rows."""
@@ -92,6 +95,8 @@ class Predictor:
     def _run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         key = tuple((name, array.shape) for name, array in arrays.items())
         if key not in self._executors:
+            while len(self._executors) >= EXECUTORS:
+                self._executors.pop(next(iter(self._executors)))
             dims = dict.fromkeys(self.definition.dimension_names, 1)
             dims.update(bind_dims(self.definition, {name: array.shape for name, array in arrays.items()}))
             self._executors[key] = NumpyExecutor(plan_evaluation(self.model, dims, (), outputs=True), self.model.arrays)

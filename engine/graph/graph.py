@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ class Graph:
     constants: dict[str, Value] = field(default_factory=dict)
     values: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     buffer_updates: dict[str, Value] = field(default_factory=dict)
+    _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     def value(self, reference: str) -> Value:
         """Return the Value a reference (`name` or `name:k`) stands for."""
@@ -79,7 +81,7 @@ class Graph:
 
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
-        return tracing(lambda: fold_in(self.key, len(self.values)))
+        return tracing(lambda: fold_in(self.key, next(self._keys)))
 
 
 def _scalar(value: Value) -> Value:

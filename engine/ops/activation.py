@@ -25,7 +25,8 @@ SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.673263242354377284
 def relu(x: Array, *, out: Array | None = None) -> Array:
     """max(x, 0); the gradient at 0 is 0."""
     if x.dtype not in (FLOAT32, FLOAT64):
-        return np.maximum(x, x.dtype.type(0), out=out)
+        zero: Array = np.zeros((), x.dtype)
+        return np.maximum(x, zero, out=out)
     zeros = np.zeros(min(x.size, BLOCK), x.dtype)
     return blockwise(partial(_rectify, zeros), (x,), out)
 

@@ -14,7 +14,7 @@ from engine.attributes import Ints
 from engine.dtypes import BOOL, FLOAT16, FLOAT32, INT64, DType, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float
-from engine.keys import fold
+from engine.keys import fold, mix
 from engine.modes import MODES
 from engine.ops.results import stored
 from engine.registry import composite, primitive
@@ -37,6 +37,8 @@ class _Generator(threading.local):
     def started(self, key: Array) -> np.random.Generator:
         """Return the generator at the start of the key's stream."""
         high, low = fold(int(key[0]), int(key[1]), STREAM_TAG)
+        # The first number is a product of the halves of the state: neither may be the same for all keys of one sort.
+        high = mix(high ^ low)
         self.bits.state = {
             "bit_generator": "PCG64DXSM",
             "state": {"state": high << 64 | low, "inc": INCREMENT},

@@ -211,3 +211,16 @@ def test_equal_dimension_names_are_one_extent():
     with pytest.raises(engine.DocumentError) as caught:
         engine.compute(definition, {"inputs": {"x": [[1, 2]], "y": [[1, 2], [3, 4]]}, "want": ["outputs"]})
     assert [(f.pointer, f.code) for f in caught.value.findings] == [("/inputs/y", "shape_mismatch")]
+
+
+def test_two_random_ops_never_share_a_key() -> None:
+    document = {
+        "inputs": {"x": ["batch", 64]},
+        "parameters": {"w": [64]},
+        "program": "a = dropout(x * w)\nb = dropout(x * w)\nloss = sum(a) + sum(b)",
+        "outputs": ["a", "b"],
+    }
+    definition = engine.parse_graph(document)
+    request = {"inputs": {"x": [[1.0] * 64]}, "parameters": {"w": [1.0] * 64}, "training": True}
+    outputs = engine.compute(definition, request)["outputs"]
+    assert outputs["a"].tolist() != outputs["b"].tolist()

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.modes import training_mode
 from engine.ops import OPS
-from engine.ops.random import bernoulli, dropout, dropout_mask, fold_in, random_normal, random_uniform, seed
+from engine.ops.random import bernoulli, dropout, dropout_mask, fold_in, random_normal, random_uniform, seed, stream
 from engine.value import Array, tensor
 
 KEY = np.array([1, 2])
@@ -35,7 +35,7 @@ def test_equal_keys_give_equal_numbers_and_others_different_ones() -> None:
 
 
 PINNED_FOLD = [-1419658703116693069, 5053925213064416630]
-PINNED_UNIFORM = [0.6377226267537003, 0.5125955967262942]
+PINNED_UNIFORM = [0.8769714523407184, 0.9326747193888413]
 
 
 def test_the_stream_of_a_key_is_pinned() -> None:
@@ -54,6 +54,15 @@ def test_folding_gives_a_new_key_for_every_number_and_every_key() -> None:
 def test_a_folded_key_does_not_depend_on_the_type_of_the_number() -> None:
     wide = fold_in(KEY, np.array(7)).numpy()
     assert all(np.array_equal(wide, fold_in(KEY, np.array(7, dtype)).numpy()) for dtype in ("uint8", "int32"))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_first_bits_of_keys_that_differ_in_one_half_are_even(place: int) -> None:
+    words = np.zeros((2000, 2), np.int64)
+    words[:, place] = np.arange(2000)
+    first = np.array([stream(key).bit_generator.random_raw() for key in words], np.uint64)
+    ones = [(first >> np.uint64(bit) & np.uint64(1)).mean() for bit in range(64)]
+    assert ones == pytest.approx(0.5, abs=2.5 / np.sqrt(2000))
 
 
 def test_neighbouring_keys_give_uncorrelated_numbers() -> None:
