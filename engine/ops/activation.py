@@ -11,7 +11,7 @@ from engine.errors import AttributeValueError
 from engine.infer import broadcast, same
 from engine.ops.blocks import BLOCK, blockwise
 from engine.ops.compare import where
-from engine.ops.elementwise import abs, exp
+from engine.ops.elementwise import abs, clipped, exp
 from engine.registry import composite, primitive
 from engine.samples import away_from, sample
 from engine.value import Array, Spec, Value
@@ -158,7 +158,7 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
 @primitive(infer=_hardtanh, promotion="common", samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)])
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
     """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
-    return np.asarray(np.clip(x, min, max, out=out), dtype=x.dtype)
+    return clipped(x, min, max, out)
 
 
 @hardtanh.vjp

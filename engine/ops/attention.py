@@ -12,10 +12,10 @@ from engine.ops.attention_kernel import attention
 from engine.ops.casting import cast
 from engine.ops.compare import logical_and, logical_not, where
 from engine.ops.linalg import linear, matrix_product
+from engine.ops.masked_softmax import check_mask, soft_max
 from engine.ops.random import check_dropout
 from engine.ops.random import dropout as drop
 from engine.ops.shape import permute, reshape, slice, squeeze, transpose, unsqueeze
-from engine.ops.soft_max import check_mask, soft_max
 from engine.registry import composite
 from engine.samples import booleans, key, sample
 from engine.value import Value
@@ -228,7 +228,9 @@ def multi_head_attention(
     weights, biases = (in_proj_weight, out_proj_weight), (in_proj_bias, out_proj_bias)
     _check_projections(query, key, value, weights, biases, heads)
     projected = _projected(query, key, value, in_proj_weight, in_proj_bias)
-    q, k, v = (permute(reshape(x, shape=(*x.shape[:2], heads, -1)), axes=(0, 2, 1, 3)) for x in projected)
+    q, k, v = (
+        permute(reshape(x, shape=(*x.shape[:2], heads, x.shape[2] // heads)), axes=(0, 2, 1, 3)) for x in projected
+    )
     y = scaled_dot_product_attention(
         q,
         k,

@@ -17,10 +17,10 @@ from engine.infer import broadcast_shapes, require_float
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.linalg import matrix_product
+from engine.ops.masked_softmax import apply_mask, check_mask, exponentials
 from engine.ops.normalization import statistics_dtype
 from engine.ops.reduce import sum, sum_to
 from engine.ops.shape import transpose, unsqueeze
-from engine.ops.soft_max import apply_mask, check_mask, exponentials
 from engine.ops.steps import or_zeros
 from engine.registry import primitive
 from engine.samples import booleans, sample
@@ -60,7 +60,7 @@ class _Side:
 def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[tuple[int, int, slice, int]]:
     """Yield parts of the batch, rows in them, and how many columns these rows see."""
     together = max(1, SCORES // max(rows * columns, 1))
-    height = rows if rows * columns <= SCORES else max(16, SCORES // columns)
+    height = max(rows, 1) if rows * columns <= SCORES else max(16, SCORES // columns)
     for low in range(0, batch, together):
         for start in range(0, rows, height):
             stop = min(start + height, rows)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import broadcast, same
 from engine.ops.compare import eq, where
 from engine.registry import composite, primitive
-from engine.samples import away_from, distinct, normal, positive, sample, uniform
+from engine.samples import away_from, distinct, integers, normal, positive, sample, uniform
 from engine.value import Array, Spec, Value
 
 PAIRS = [sample((2, 3), (3,)), sample((), (4,)), sample((2, 1, 3), (4, 1))]
@@ -361,17 +364,32 @@ def _bounded(x: Value, *, min: float | None, max: float | None) -> Spec:
     return x.spec
 
 
+def clipped(x: Array, low: float | None, high: float | None, out: Array | None = None) -> Array:
+    """Limit x to low..high; whole numbers exactly, to the whole bounds within."""
+    if x.dtype.kind in "iu":
+        low, high = _whole(low, math.ceil, x), _whole(high, math.floor, x)
+    return np.asarray(np.clip(x, low, high, out=out), dtype=x.dtype)
+
+
+def _whole(bound: float | None, rounded: Callable[[float], int], x: Array) -> int | None:
+    limits = np.iinfo(x.dtype)
+    if bound is None or not math.isfinite(bound):
+        return None if bound is None else limits.max if bound > 0 else limits.min
+    return sorted((limits.min, rounded(bound), limits.max))[1]
+
+
 @primitive(
     infer=_bounded,
     samples=[
         sample(away_from((-0.5, 0.5), 2, 3), min=-0.5, max=0.5),
         sample(away_from((0.0,), 3), min=0.0),
         sample((3,), max=9.0),
+        sample(integers(-9, 9, 4), min=-2.5, max=3.0),
     ],
 )
 def clamp(x: Array, *, min: float | None = None, max: float | None = None, out: Array | None = None) -> Array:
     """x limited to the range min..max (either may be left out); the gradient at a bound is 1, as in PyTorch."""
-    return np.asarray(np.clip(x, min, max, out=out), dtype=x.dtype)
+    return clipped(x, min, max, out)
 
 
 @clamp.vjp

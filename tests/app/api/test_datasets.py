@@ -138,13 +138,14 @@ def test_text_becomes_classes(http: httpx.Client) -> None:
 
 def test_an_upload_that_is_too_large_is_refused(cramped: Any) -> None:
     server = cramped
+    before = server.http.get("/v1/datasets").json()["data"]
     for headers in ({"Content-Type": "text/csv"}, {"Content-Type": "text/csv", "Transfer-Encoding": "chunked"}):
         body = b"a\n" + b"1\n" * 2000
         content = iter([body]) if "Transfer-Encoding" in headers else body
         response = server.http.post("/v1/datasets", content=content, headers=headers)
         assert response.status_code == 413
         assert response.json()["limit"] == 2000
-    assert server.http.get("/v1/datasets").json()["data"] == []
+    assert server.http.get("/v1/datasets").json()["data"] == before
     assert not [*(server.data_dir / "blobs" / "tmp").iterdir()]
 
 

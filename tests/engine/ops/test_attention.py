@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from numpy import inf, nan
 
+from engine.backward import pull_back
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.ops import OPS
 from engine.ops.attention import multi_head_attention, scaled_dot_product_attention
 from engine.ops.attention_kernel import attention
 from engine.ops.linalg import matrix_product
-from engine.ops.soft_max import alibi_slopes, soft_max
+from engine.ops.masked_softmax import alibi_slopes, soft_max
 from engine.value import Array, Value, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
@@ -54,6 +55,29 @@ def test_attention_by_blocks_is_attention_written_out(
     np.testing.assert_allclose(result, expected, rtol=1e-10, atol=1e-13)
     for gradient, slope in zip(gradients, wanted, strict=True):
         np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_any_order_go_through_inputs_that_hang_together(order: int) -> None:
+    found = []
+    for function in (scaled_dot_product_attention, written_out):
+        x = tensor(normal(3, 2), requires_grad=True)
+        height = OPS["sum"](function(x, x * 2.0, OPS["sin"](x)) * normal(3, 2, seed=1))
+        for _ in range(order):
+            (gradient,) = pull_back([height], [tensor(np.ones(()))], [x])
+            assert gradient is not None
+            height = OPS["sum"](gradient * gradient)
+        found.append(gradient.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2)])
+def test_attention_of_nothing_is_nothing(derive: Derive, shape: tuple[int, ...]) -> None:
+    k = np.ones((shape[0], 4, 2))
+    result, (gq, gk, _) = derive(scaled_dot_product_attention, np.ones(shape), k, k, causal=True)
+    assert gq is not None
+    assert result.shape == gq.shape == shape
+    np.testing.assert_array_equal(gk, np.zeros_like(k))
 
 
 def test_a_bool_mask_lets_those_take_part_that_are_true(derive: Derive) -> None:

@@ -61,7 +61,7 @@ def test_the_first_bits_of_keys_that_differ_in_one_half_are_even(place: int) -> 
     words = np.zeros((2000, 2), np.int64)
     words[:, place] = np.arange(2000)
     first = np.array([stream(key).bit_generator.random_raw() for key in words], np.uint64)
-    ones = [(first >> np.uint64(bit) & np.uint64(1)).mean() for bit in range(64)]
+    ones = np.array([(first >> np.uint64(bit) & np.uint64(1)).mean() for bit in range(64)])
     assert ones == pytest.approx(0.5, abs=2.5 / np.sqrt(2000))
 
 

@@ -77,6 +77,23 @@ def test_the_weight_of_a_class_multiplies_its_margins() -> None:
     assert weighted == pytest.approx(3 * plain, rel=1e-14)
 
 
+EMPTY = [
+    ("margin_ranking_loss", 3, None),
+    ("triplet_margin_loss", 3, None),
+    ("gaussian_nll_loss", 3, None),
+    ("focal_loss", 2, None),
+    ("ggml_cross_entropy", 2, None),
+    ("multi_margin_loss", 1, (0,)),
+    ("multilabel_margin_loss", 1, (0, 3)),
+]
+
+
+@pytest.mark.parametrize(("name", "count", "target"), EMPTY)
+def test_the_mean_over_nothing_is_nan(name: str, count: int, target: tuple[int, ...] | None) -> None:
+    classes = [] if target is None else [np.zeros(target, np.int64)]
+    assert np.isnan(OPS[name](*[np.zeros((0, 3))] * count, *classes).item())
+
+
 def test_a_variance_may_be_shared_by_a_row() -> None:
     x, target, var = np.arange(6.0).reshape(2, 3), np.zeros((2, 3)), np.array([1.0, 4.0])
     row = OPS["gaussian_nll_loss"](x, target, var).item()

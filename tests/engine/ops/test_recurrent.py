@@ -127,6 +127,15 @@ def test_batch_first_and_no_rows_are_other_layouts_of_the_same(kind: str) -> Non
     np.testing.assert_allclose(last.numpy(), end.numpy()[:, 1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", GATES)
+def test_no_rows_give_no_states(kind: str) -> None:
+    leaves = [tensor(array, requires_grad=True) for array in (np.zeros((3, 0, 2)), *weights(kind, 2, hidden=2))]
+    results = OPS[kind](*leaves)
+    assert [value.shape for value in results] == [(3, 0, 2)] + [(1, 0, 2)] * (len(results) - 1)
+    gradients = pull_back(results, [tensor(np.ones(value.shape)) for value in results], leaves)
+    assert all(gradient is not None and not gradient.numpy().any() for gradient in gradients)
+
+
 def test_dropout_lies_between_layers_in_training_only() -> None:
     x, inputs, key = wave(3, 2, 2), weights("gru", 2, 8, hidden=8), np.array([3, 4])
     plain = OPS["gru"](x, *inputs, layers=2)[0].numpy()
