@@ -12,7 +12,7 @@ from numpy import inf, nan
 from engine.backward import pull_back
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.ops import OPS
-from engine.ops.attention import multi_head_attention, scaled_dot_product_attention
+from engine.ops.attend import multi_head_attention, scaled_dot_product_attention
 from engine.ops.attention_kernel import attention
 from engine.ops.linalg import matrix_product
 from engine.ops.masked_softmax import alibi_slopes, soft_max
