@@ -6,7 +6,7 @@ from engine.errors import ShapeError
 from engine.ops.activation import relu, sigmoid
 from engine.ops.elementwise import tanh
 from engine.ops.linalg import linear
-from engine.ops.rnn_steps import Nonlinearity
+from engine.ops.rnn_layer import Nonlinearity
 from engine.ops.shape import split
 from engine.registry import composite
 from engine.samples import sample

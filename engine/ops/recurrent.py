@@ -15,11 +15,11 @@ from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_integer
 from engine.ops.compare import gt, where
 from engine.ops.creation import full, zeros
-from engine.ops.gru_steps import gru_steps
+from engine.ops.gru_layer import gru_steps
 from engine.ops.linalg import linear
-from engine.ops.lstm_steps import lstm_steps
+from engine.ops.lstm_layer import lstm_steps
 from engine.ops.random import check_dropout, dropout, fold_in
-from engine.ops.rnn_steps import Nonlinearity, rnn_steps
+from engine.ops.rnn_layer import Nonlinearity, rnn_steps
 from engine.ops.shape import concat, permute, reshape, slice, squeeze, stack, unsqueeze
 from engine.ops.steps import at
 from engine.registry import composite

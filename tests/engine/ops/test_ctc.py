@@ -11,7 +11,7 @@ import pytest
 from numpy import inf
 
 from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.ops.ctc import ctc_loss
+from engine.ops.alignment import ctc_loss
 from engine.ops.probability import log_softmax
 from engine.value import Array
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.ops.rope import rope, rotate_pairs, sinusoidal_encoding
+from engine.ops.rotary import rope, rotate_pairs, sinusoidal_encoding
 from engine.value import Array
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
