@@ -1,16 +1,19 @@
 """Graphs in the database."""
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, select
+from sqlalchemy import Connection, bindparam, delete, exists, false, insert, select
 
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
 from app.domain.graph import GraphRecord
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
-from app.store.tables import fits, graphs
+from app.store.tables import checkpoints, fits, graphs
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"))
-_IN_USE = select(exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL)))
+_IN_USE = select(
+    exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL))
+    | exists().where(checkpoints.c.graph_id == bindparam("graph_id"), checkpoints.c.deleted == false())
+)
 
 
 class Graphs:
@@ -35,7 +38,7 @@ class Graphs:
         return fetch_page(self._connection, select(graphs), graphs.c.id, page, lambda row: GraphRecord(*row))
 
     def in_use(self, graph_id: str) -> bool:
-        """Whether a fit that is not terminal uses the graph."""
+        """Whether a fit that is not terminal uses the graph, or a checkpoint needs it for predictions."""
         return bool(self._connection.execute(_IN_USE, {"graph_id": graph_id}).scalar_one())
 
     def delete(self, graph_id: str) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
+from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitRecord, FitState
 from app.domain.graph import GraphRecord
@@ -26,6 +27,17 @@ def test_a_graph_is_in_use_while_a_fit_with_it_is_not_terminal(
         uow.fits.add(a_fit(state=state))
         assert uow.graphs.in_use("graph_1") == (state not in TERMINAL)
         assert not uow.graphs.in_use("graph_2")
+
+
+def test_a_graph_is_in_use_until_its_checkpoints_are_deleted(
+    store: Store, a_fit: Callable[..., FitRecord], a_checkpoint: Callable[..., CheckpointRecord]
+) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit(state=FitState.SUCCEEDED))
+        uow.checkpoints.add(a_checkpoint())
+        assert uow.graphs.in_use("graph_1")
+        uow.checkpoints.delete("ckpt_1")
+        assert not uow.graphs.in_use("graph_1")
 
 
 def test_a_deleted_graph_is_not_found_and_its_fits_remain(
