@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.dtypes import is_float
 from engine.errors import GradientError, ShapeError
-from engine.modes import MODES, enable_grad
+from engine.modes import MODES, enable_grad, quiet
 from engine.ops.casting import cast
 from engine.ops.elementwise import add
 from engine.ops.reduce import sum_to
@@ -52,14 +52,15 @@ def pull_back(outputs: Sequence[Value], cotangents: Sequence[Value], wrt: Sequen
     when operations are recorded. A missing cotangent stays None; no zeros are made up.
     """
     totals: dict[Key, Value] = {}
-    for output, cotangent in zip(outputs, cotangents, strict=True):
-        _accumulate(totals, output, cotangent)
     targets = {value.key for value in wrt}
-    for node, needed in reversed(_path(outputs, targets)):
-        _pull_node(node, needed, totals, targets)
-    for value in wrt:
-        if value.hooks and value.key in totals:
-            totals[value.key] = _hooked(value.hooks, totals[value.key])
+    with quiet():
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            _accumulate(totals, output, cotangent)
+        for node, needed in reversed(_path(outputs, targets)):
+            _pull_node(node, needed, totals, targets)
+        for value in wrt:
+            if value.hooks and value.key in totals:
+                totals[value.key] = _hooked(value.hooks, totals[value.key])
     return [totals.get(value.key) for value in wrt]
 
 

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from engine.keys import KeySource
 from engine.value import Value
 
@@ -20,6 +22,7 @@ class Modes(threading.local):
         self.training = True
         self.inference = False
         self.anomaly = False
+        self.quiet = False
         self.keys = KeySource()
         self.next_key: Callable[[], Value] | None = self.keys.next_key
 
@@ -64,6 +67,13 @@ def inference_mode() -> Iterator[None]:
 def detect_anomaly() -> Iterator[None]:
     """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
     with _set(anomaly=True):
+        yield
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Switch NumPy's floating warnings off for many kernels at once, in place of once for each."""
+    with np.errstate(all="ignore"), _set(quiet=True):
         yield
 
 

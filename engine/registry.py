@@ -177,13 +177,24 @@ class Op(Generic[R]):
         attrs = self.bind(given)
         if self._has_training and attrs["training"] is None:
             attrs = {**attrs, "training": MODES.training}
-        inputs = self._operands(operands)
+        inputs: tuple[Value, ...] = operands if self._plain(operands) else self._operands(operands)  # type: ignore[assignment]
         if self.infer is None:
             return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
         if self.promotion != "none":
             inputs = self._promote(inputs)
         specs = self.infer(*inputs, **attrs)
         return self._apply(inputs, attrs, specs if self.several else (specs,))  # type: ignore[arg-type, no-any-return]
+
+    def _plain(self, operands: tuple[Operand | None, ...]) -> bool:
+        """Tell whether a call gives the right number of Values and nothing else, as most do."""
+        for operand in operands:
+            if operand.__class__ is not Value:
+                return False
+        return self.required_inputs <= len(operands) <= self._most_inputs
+
+    @cached_property
+    def _most_inputs(self) -> int:
+        return 2**31 if self.variadic else len(self.inputs)
 
     def _operands(self, operands: tuple[Operand | None, ...]) -> tuple[Value, ...]:
         while operands and operands[-1] is None:
@@ -213,25 +224,38 @@ class Op(Generic[R]):
     def _promote(self, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
         rest = inputs[self.promote_from :]
         dtype = rest[0].dtype
-        if self.promotion == "common" and all(v.dtype is dtype and not v.weak for v in rest):
-            return inputs
+        for value in rest:
+            if value.dtype is not dtype or value.weak:
+                break
+        else:
+            if self.promotion == "common" or dtype.kind == "f":
+                return inputs
         dtype = result_type((v.dtype, _strength(v)) for v in rest)
         if self.promotion == "float":
             dtype = to_float(dtype)
         return inputs[: self.promote_from] + tuple(_as_dtype(v, dtype) for v in rest)
 
     def _apply(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
+        eager, tracked, arrays = not MODES.tracing, False, []
+        for value in inputs:
+            data = value.data
+            eager = eager and data is not None
+            tracked = tracked or value.requires_grad
+            arrays.append(data)
         results: tuple[Any, ...] | None = None
-        if not MODES.tracing and all(v.data is not None for v in inputs):
-            with np.errstate(all="ignore"):
-                made = self.body(*[v.data for v in inputs], **attrs)
+        if eager:
+            made = self._run(arrays, attrs)
             results = made if self.several else (np.asarray(made),)
-        needs_grad = MODES.recording and self.differentiable and any(v.requires_grad for v in inputs)
+        needs_grad = tracked and MODES.recording and self.differentiable
         node = None
         if results is None or needs_grad:
             node = Node(self, inputs, attrs, specs, results, needs_grad)
             if results is not None:
                 _note(node, inputs)
+        if not self.several and not self.view and not MODES.inference:
+            shape, dtype = specs[0]
+            data = None if results is None else results[0]
+            return Value(shape, dtype, data, node=node, requires_grad=needs_grad and dtype.kind == "f")
         datas = (None,) * len(specs) if results is None else results
         values = tuple(
             Value(
@@ -242,6 +266,13 @@ class Op(Generic[R]):
         if results is not None and (self.view or MODES.inference):
             _mark(self, inputs, values)
         return values if self.several else values[0]
+
+    def _run(self, arrays: list[Any], attrs: dict[str, Any]) -> Any:
+        """Run the kernel. IEEE results (inf, NaN) are results, not warnings."""
+        if MODES.quiet:
+            return self.body(*arrays, **attrs)
+        with np.errstate(all="ignore"):
+            return self.body(*arrays, **attrs)
 
 
 @overload

@@ -48,7 +48,7 @@ def sum_array(x: Array, axes: tuple[int, ...], keepdims: bool = False, out: Arra
         return _store(sum_array(x.astype(FLOAT32), axes, keepdims).astype(FLOAT16), out)
     dtype = x.dtype if is_float(x.dtype) else INT64
     if x.dtype != FLOAT32 or not axes or math.prod(x.shape[axis] for axis in axes) <= BLOCK:
-        return np.asarray(np.sum(x, axis=axes, keepdims=keepdims, out=out, dtype=dtype))
+        return np.asarray(np.add.reduce(x, axis=axes, keepdims=keepdims, out=out, dtype=dtype))  # type: ignore[arg-type]
     total: Array = x
     for axis in reversed(axes):
         total = _sum_axis(total, axis)
