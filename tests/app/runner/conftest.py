@@ -51,10 +51,10 @@ GRAPH = {
 RECIPE = {
     "optimizer": {"kind": "sgd", "lr": 0.05, "momentum": 0.9},
     "batch_size": 16,
-    "steps": 240,
+    "steps": 1200,  # long enough to be caught in the middle on a quick machine
     "seed": 7,
     "validation": {"split": 0.1},
-    "checkpoint": {"every_steps": 30, "every_epochs": None, "keep_last": 3},
+    "checkpoint": {"every_steps": 150, "every_epochs": None, "keep_last": 3},
 }
 ROWS = 200
 

@@ -39,11 +39,11 @@ def test_a_fit_leaves_rows_and_the_checkpoints_it_should_keep(workshop: Workshop
     fit = workshop.until_state("succeeded")
     supervisor.drain()
     assert_same(workshop, undisturbed)
-    assert (fit.step, fit.epoch, fit.phase) == (240, 20, "succeeded")
+    assert (fit.step, fit.epoch, fit.phase) == (1200, 100, "succeeded")
     last = json.loads([row for row in workshop.rows() if '"split":"train"' in row][-1])
     assert fit.latest["loss"] == last["values"]["loss"]
     kept = workshop.checkpoints()
-    assert kept[0].step == 240
+    assert kept[0].step == 1200
     assert 3 <= len(kept) <= 4
     (best,) = [checkpoint for checkpoint in kept if checkpoint.is_best]
     assert fit.best is not None
@@ -62,10 +62,10 @@ def test_a_killed_process_costs_nothing_but_time_and_no_other_fit_anything(
     workshop.submit("fit_1")
     workshop.submit("fit_2")
     workshop.supervisor()
-    for rows in (40, 120):
+    for rows in (200, 600):
         workshop.until_rows(rows)
         os.kill(pid_of(workshop), signal.SIGKILL)
-        workshop.until(lambda seen=rows: workshop.outcomes().count("killed") == (1 if seen == 40 else 2))
+        workshop.until(lambda seen=rows: workshop.outcomes().count("killed") == (1 if seen == 200 else 2))
     workshop.until_state("succeeded", "fit_1")
     workshop.until_state("succeeded", "fit_2")
     assert workshop.outcomes("fit_1") == ["killed", "killed", "succeeded"]
@@ -116,7 +116,7 @@ def test_a_drained_fit_goes_on_at_the_next_start_to_the_same_bits(workshop: Work
 def test_a_damaged_checkpoint_is_passed_over(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     first = workshop.supervisor()
-    workshop.until_rows(100)
+    workshop.until_rows(400)
     first.drain()
     newest, older, *_ = workshop.checkpoints()
     path = workshop.blobs.local_path(newest.digest)
