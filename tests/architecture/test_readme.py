@@ -64,3 +64,10 @@ def test_the_python_lines_run_as_printed(server: ServerProcess) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "should be near" in done.stdout
+
+
+def test_the_engine_lines_run_as_printed() -> None:
+    done = subprocess.run([sys.executable, "-c", block("engine")], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "[[ 6.  0.]\n [ 0. 12.]]" in done.stdout
+    assert "grad for w" in done.stdout

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import engine
 from engine.ops import OPS
 
+pytestmark = pytest.mark.slow
+
 quick = settings(
     max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
