@@ -49,6 +49,9 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 )
 def gather(x: Array, index: Array, *, axis: int) -> Array:
     """The elements of x at `index` along `axis`: y[i, j] = x[i, index[i, j]] for axis 1."""
+    if not x.ndim:
+        check_range("gather", index, 1)
+        return x.copy()
     check_range("gather", index, x.shape[axis])
     return np.take_along_axis(_crop(x, index, axis % x.ndim), index, axis)
 
@@ -68,6 +71,9 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
 @primitive(infer=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
 def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with the elements of x added at `index` along `axis`: the transpose of gather."""
+    if not shape:
+        check_range("scatter_add", index, 1)
+        return x.copy()
     out = np.zeros(shape, FLOAT32 if x.dtype == FLOAT16 else x.dtype)
     place = axis % len(shape)
     check_range("scatter_add", index, shape[place])

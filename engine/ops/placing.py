@@ -56,6 +56,8 @@ def index_fill(x: Value, index: Value, value: Value, *, axis: int = 0) -> Value:
     """x with the number `value` written over the slices at the positions `index` of `axis`."""
     require_rank("index_fill", "indices", index, 1)
     require_rank("index_fill", "a value", value, 0)
+    if not x.ndim:
+        raise ShapeError("index_fill needs an input with at least one axis")
     place = normalize_axis(axis, x.ndim)
     nothing = zeros(shape=(x.shape[place],), dtype=BOOL)
     mask = index_put(nothing, as_value(True), index, axes=(0,), unsafe=True)

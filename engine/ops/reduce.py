@@ -161,13 +161,14 @@ def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     """At each place, the product of the other elements over `axis`: exact when some are zero."""
     axes = normalize_axes(axis, x.ndim)
     rest = tuple(a for a in range(x.ndim) if a not in axes)
-    rows = x.transpose(*rest, *axes).reshape(*(x.shape[a] for a in rest), -1)
+    kept, gone = tuple(x.shape[a] for a in rest), tuple(x.shape[a] for a in axes)
+    rows = x.transpose((*rest, *axes)).reshape((*kept, math.prod(gone)))
     if x.dtype == FLOAT16:
         rows = rows.astype(FLOAT32)
     before, after = np.ones_like(rows), np.ones_like(rows)
     np.cumprod(rows[..., :-1], axis=-1, out=before[..., 1:])
     after[..., :-1] = np.cumprod(rows[..., :0:-1], axis=-1)[..., ::-1]
-    others = (before * after).reshape(*(x.shape[a] for a in rest), *(x.shape[a] for a in axes))
+    others = (before * after).reshape(kept + gone)
     return others.astype(x.dtype, copy=False).transpose(np.argsort((*rest, *axes)))
 
 
@@ -191,7 +192,7 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
     wide=True,
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
 )
-def var(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> Value:
+def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
     """Variance over `axis`; divides by the count less `correction` (1 is Bessel's)."""
     centred = x - mean(x, axis=axis, keepdims=True)
     total = sum(square(centred), axis=axis, keepdims=keepdims)
@@ -202,7 +203,7 @@ def var(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = Fa
 @composite(
     wide=True, samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)]
 )
-def std(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> Value:
+def std(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
     """Square root of the variance; the gradient of constants is 0."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
     zero = eq(variance, 0.0)

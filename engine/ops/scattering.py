@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,8 +35,15 @@ def _check(op: str, x: Value, index: Value, src: Value, axis: int) -> Spec:
     return x.spec
 
 
-def _grid(op: str, index: Array, extent: int, axis: int) -> tuple[Array, ...]:
-    check_range(op, index, extent)
+def _extent(x: Array | Value, axis: int) -> int:
+    """The extent of an axis; a scalar counts as a vector of one element."""
+    return x.shape[axis] if x.ndim else 1
+
+
+def _grid(op: str, index: Array, x: Array, axis: int) -> tuple[Any, ...]:
+    check_range(op, index, _extent(x, axis))
+    if not index.ndim:
+        return (...,)
     grid = list(np.ogrid[tuple(np.s_[:e] for e in index.shape)])
     grid[axis % index.ndim] = index
     return tuple(grid)
@@ -67,7 +74,7 @@ def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
 @primitive(infer=_distinct_index, differentiable=False, samples=[sample(_order(4, 3, 2), axis=0, extent=4)])
 def distinct_index(index: Array, *, axis: int, extent: int) -> Array:
     """The indices themselves; an error when some are equal along `axis`, whose extent they count in."""
-    if index.size:
+    if index.ndim and index.size:
         ordered = np.sort(index % extent, axis=axis)
         if (np.diff(ordered, axis=axis) == 0).any():
             refuse_duplicates("scatter", np.zeros(2, np.int64))
@@ -87,14 +94,14 @@ def scatter_set(
 ) -> Array:
     """x with the elements of src, of the indices' shape, written at `index` along `axis`: see scatter."""
     out = _copied(x, out)
-    out[_grid("scatter", index, x.shape[axis], axis)] = src
+    out[_grid("scatter", index, x, axis)] = src
     return out
 
 
 @scatter_set.vjp
 def _(g: Value, y: Value, x: Value, index: Value, src: Value, *, axis: int, unsafe: bool) -> object:
     def written() -> Value:
-        checked = index if unsafe else distinct_index(index, axis=axis, extent=x.shape[axis])
+        checked = index if unsafe else distinct_index(index, axis=axis, extent=_extent(x, axis))
         return gather(g, checked, axis=axis)
 
     return lambda: _erased(g, index, axis), None, written
@@ -150,7 +157,7 @@ def _scatter_prod(x: Value, index: Value, src: Value, *, axis: int) -> Spec:
 def scatter_prod(x: Array, index: Array, src: Array, *, axis: int, out: Array | None = None) -> Array:
     """x with its elements at `index` along `axis` multiplied by those of src. For gradients none may be 0."""
     out = _copied(x, out)
-    np.multiply.at(out, _grid("scatter_reduce", index, x.shape[axis], axis), src)
+    np.multiply.at(out, _grid("scatter_reduce", index, x, axis), src)
     return out
 
 
@@ -174,7 +181,7 @@ def scatter_extreme(x: Array, index: Array, src: Array, *, axis: int, largest: b
     """x with its elements at `index` along `axis` raised to those of src, or lowered; ties share the gradient."""
     out = _copied(x, out)
     fold = np.maximum if largest else np.minimum
-    fold.at(out, _grid("scatter_reduce", index, x.shape[axis], axis), src)
+    fold.at(out, _grid("scatter_reduce", index, x, axis), src)
     return out
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from engine.samples import sample
 from engine.value import Array, Shape, Spec, Value
 
 Ints = tuple[int, ...]
+Shaped = TypeVar("Shaped", Array, Value)
 
 
 def _resolve(shape: Shape, x: Value) -> Shape:
@@ -86,7 +89,8 @@ def transpose(x: Value, *, axis0: int = -2, axis1: int = -1) -> Value:
         raise ShapeError(f"transpose needs at least two axes, got shape {list(x.shape)}")
     order = list(range(x.ndim))
     a, b = normalize_axis(axis0, x.ndim), normalize_axis(axis1, x.ndim)
-    order[a], order[b] = order[b], order[a]
+    if x.ndim:  # a scalar has the axes 0 and -1, which are nothing to exchange
+        order[a], order[b] = order[b], order[a]
     return permute(x, axes=tuple(order))
 
 
@@ -137,19 +141,25 @@ def _(g: Value, y: Value, x: Value) -> object:
     return OPS["sum_to"](g, shape=x.shape)
 
 
+def _parts(xs: Sequence[Shaped]) -> Sequence[Shaped]:
+    """The inputs of concat without those of shape [0], which go with any rank, as in PyTorch."""
+    return [x for x in xs if x.shape != (0,)] or xs
+
+
 def _concat(*xs: Value, axis: int) -> Spec:
     if not xs:
         raise ShapeError("concat needs at least one input")
-    first = xs[0]
+    parts = _parts(xs)
+    first = parts[0]
     if not first.ndim:
         raise ShapeError("concat needs inputs with at least one axis; use stack for scalars")
     place = normalize_axis(axis, first.ndim)
-    for x in xs[1:]:
+    for x in parts[1:]:
         if x.ndim != first.ndim or any(
             a != b for i, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if i != place
         ):
             raise ShapeError(f"concat: shapes {list(first.shape)} and {list(x.shape)} must agree except on axis {axis}")
-    total = sum(x.shape[place] for x in xs)
+    total = sum(x.shape[place] for x in parts)
     return Spec((*first.shape[:place], total, *first.shape[place + 1 :]), first.dtype)
 
 
@@ -164,17 +174,18 @@ def _concat(*xs: Value, axis: int) -> Spec:
     ],
 )
 def concat(*xs: Array, axis: int = 0, out: Array | None = None) -> Array:
-    """The inputs one after another along `axis`; their other extents must agree."""
-    return np.concatenate(xs, axis=axis, out=out)
+    """The inputs one after another along `axis`; their other extents must agree, but shape [0] goes with any."""
+    return np.concatenate(_parts(xs), axis=axis, out=out)
 
 
 @concat.vjp
 def _(g: Value, y: Value, *xs: Value, axis: int) -> tuple[object, ...]:
     place = normalize_axis(axis, y.ndim)
-    ends = np.cumsum([x.shape[place] for x in xs]).tolist()
+    extents = [x.shape[place] if x.ndim == y.ndim else 0 for x in xs]
+    ends = np.cumsum(extents).tolist()
     return tuple(
-        (lambda low=end - x.shape[place], high=end: slice(g, axis=place, start=low, stop=high))
-        for x, end in zip(xs, ends, strict=True)
+        (lambda low=end - extent, high=end: slice(g, axis=place, start=low, stop=high)) if x.ndim == y.ndim else None
+        for x, extent, end in zip(xs, extents, ends, strict=True)
     )
 
 

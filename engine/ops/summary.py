@@ -30,14 +30,14 @@ def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Val
 
 
 @composite(wide=True, samples=MOMENTS)
-def var_mean(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> tuple[Value, Value]:
+def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Variance and mean over `axis`; the variance divides by the count less `correction`."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
     return variance, mean(x, axis=axis, keepdims=keepdims)
 
 
 @composite(wide=True, samples=MOMENTS)
-def std_mean(x: Value, *, axis: Axes = None, correction: int = 1, keepdims: bool = False) -> tuple[Value, Value]:
+def std_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Standard deviation and mean over `axis`; the variance divides by the count less `correction`."""
     deviation = std(x, axis=axis, correction=correction, keepdims=keepdims)
     return deviation, mean(x, axis=axis, keepdims=keepdims)

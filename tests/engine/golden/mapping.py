@@ -1,0 +1,431 @@
+"""Which op of ours each op of PyTorch's `op_db` is, and how its arguments become our inputs and attributes.
+
+The table is read by make_golden.py only; nothing here needs PyTorch. A key is the OpInfo's name, with "|" and its
+variant where it has one. An entry tells our op and the arguments in PyTorch's order: a plain name is an input of ours,
+in that order; a name with "=" is an attribute, under the name that `RENAMED` gives it; "*=" at the end is a list spread
+over the arguments. What cannot be told so goes through a function of `arguments`. The op "getitem" stands for the
+brackets of a Value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import arguments as arg
+from arguments import Call, NotOffered
+
+RENAMED = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "kernel_size": "kernel",
+    "negative_slope": "slope",
+    "min_val": "min",
+    "max_val": "max",
+    "n": "exponent",
+    "ord": "order",
+    "dim0": "axis0",
+    "dim1": "axis1",
+    "start_dim": "start",
+    "end_dim": "end",
+    "is_causal": "causal",
+    "dropout_p": "dropout",
+    "upscale_factor": "factor",
+    "downscale_factor": "factor",
+    "num_groups": "groups",
+    "scale_factor": "scale",
+    "num_classes": "classes",
+}
+MEANINGLESS = {
+    "inplace": False,
+    "stable": None,
+    "out_int32": None,
+    "device": "cpu",
+    "driver": None,
+    "memory_format": None,
+}
+"""Arguments that do not change the result, at these values (None: at any)."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to turn a sample of one OpInfo into a call of ours."""
+
+    op: str
+    order: tuple[str, ...]
+    adapt: Callable[[Call], None] | None = None
+    outputs: tuple[int, ...] | None = None
+    """Which of PyTorch's outputs are compared, with our first ones."""
+    after: str | None = None
+    """An op of ours applied to every output on both sides, where signs are a matter of taste."""
+    symmetric: bool = False
+    """PyTorch gets the symmetric part of its first argument, which is what counts for ours."""
+    values_only: bool = False
+    """Gradients are not compared: they are defined differently."""
+    most_elements: int = 2000
+    """Samples with larger tensors are left out."""
+
+    def call(self, values: list[Any], named: dict[str, Any]) -> Call:
+        """Translate the positional and keyword arguments of a sample."""
+        names = [name.rstrip("=") for name in self.order]
+        if names and names[-1].endswith("*"):
+            rest = values[len(names) - 1 :]
+            spread = len(rest) == 1 and isinstance(rest[0], list | tuple)
+            values = [*values[: len(names) - 1], list(rest[0]) if spread else rest]
+            names[-1] = names[-1].rstrip("*")
+        if len(values) > len(names):
+            raise NotOffered(f"more than {len(names)} positional arguments")
+        given = dict(zip(names, values, strict=False)) | named
+        inputs = {name: given.pop(name, None) for name in self.order if not name.endswith("=")}
+        attrs = {}
+        for name, value in given.items():
+            if name in MEANINGLESS and MEANINGLESS[name] in (None, value):
+                continue
+            if name == "dtype" and str(value) in ("torch.float64", "None"):
+                continue
+            attrs[RENAMED.get(name, name)] = value if name == "index" else arg.plain(value)
+        call = Call(self.op, inputs, attrs)
+        if self.adapt is not None:
+            self.adapt(call)
+        return call
+
+
+def to(op: str, order: str = "x", adapt: Callable[[Call], None] | None = None, **more: Any) -> Entry:
+    """Describe an entry; `order` holds the arguments apart by spaces."""
+    return Entry(op, tuple(order.split()), adapt, **more)
+
+
+def same(names: str, order: str, prefix: str = "", **more: Any) -> dict[str, Entry]:
+    """Entries of several ops with equal names on both sides and equal arguments."""
+    return {prefix + name: to(name, order, **more) for name in names.split()}
+
+
+NN = "nn.functional."
+
+ELEMENTWISE = {
+    **same(
+        "abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 floor frac i0 "
+        "isfinite isinf isnan lgamma log log10 log1p log2 logical_not neg reciprocal round rsqrt sigmoid sign sin sinc "
+        "sinh sqrt square tan tanh trunc bitwise_not",
+        "x",
+    ),
+    **same("i0e i1 i1e entr", "x", "special."),
+    **same("relu relu6 selu hardsigmoid hardswish logsigmoid mish softsign tanhshrink silu", "x inplace=", NN),
+    **same("elu celu", "x alpha= inplace=", NN),
+    **same("hardshrink softshrink", "x lambd=", NN),
+    **same(
+        "mul atan2 copysign fmax fmin fmod remainder floor_divide hypot logaddexp logaddexp2 maximum minimum xlogy "
+        "heaviside eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
+        "bitwise_left_shift bitwise_right_shift pow",
+        "a b",
+    ),
+    "sgn": to("sign"),
+    "clone": to("copy"),
+    "double": to("cast", "x", arg.cast_to("float64")),
+    "long": to("cast", "x", arg.cast_to("int64")),
+    "int": to("cast", "x", arg.cast_to("int32")),
+    "bool": to("cast", "x", arg.cast_to("bool")),
+    "round|decimals_0": to("round", "x decimals="),
+    "round|decimals_3": to("round", "x decimals="),
+    "round|decimals_neg_3": to("round", "x decimals="),
+    "nan_to_num": to("nan_to_num", "x nan= posinf= neginf="),
+    "logit": to("logit", "x eps="),
+    **{f"polygamma|polygamma_n_{n}": to("polygamma", "x order=") for n in range(5)},
+    "special.polygamma|special_polygamma_n_0": to("polygamma", "x order="),
+    "special.xlog1py": to("xlog1py", "a b"),
+    "add": to("add", "a b alpha=", arg.no_alpha),
+    "sub": to("sub", "a b alpha=", arg.no_alpha),
+    "rsub": to("sub", "a b alpha=", arg.reversed_pair),
+    "__radd__": to("add", "a b"),
+    "__rmul__": to("mul", "a b"),
+    "__rsub__": to("sub", "a b", arg.reversed_pair),
+    "__rdiv__": to("div", "a b", arg.reversed_pair),
+    "__rmod__": to("remainder", "a b", arg.reversed_pair),
+    "__rpow__": to("pow", "a b", arg.reversed_pair),
+    "div|no_rounding_mode": to("div", "a b rounding_mode=", arg.rounding),
+    "div|floor_rounding": to("div", "a b rounding_mode=", arg.rounding),
+    "true_divide": to("div", "a b"),
+    "float_power": to("pow", "a b"),
+    "max|binary": to("maximum", "a b"),
+    "min|binary": to("minimum", "a b"),
+    "lerp": to("lerp", "a b weight="),
+    "addcmul": to("addcmul", "x a b value="),
+    "addcdiv": to("addcdiv", "x a b value="),
+    "clamp": to("clamp_tensor", "x min max", arg.clamp),
+    "clamp_min": to("clamp_min", "x low"),
+    "clamp_max": to("clamp_max", "x high"),
+    "where": to("where", "a condition b", arg.where),
+    "masked_fill": to("masked_fill", "x mask value"),
+    NN + "softplus": to("softplus", "x beta= threshold="),
+    NN + "hardtanh": to("hardtanh", "x min_val= max_val= inplace="),
+    NN + "leaky_relu": to("leaky_relu", "x negative_slope= inplace="),
+    NN + "threshold": to("threshold", "x threshold= value= inplace="),
+    NN + "gelu": to("gelu", "x approximate="),
+    NN + "prelu": to("prelu", "x weight"),
+    NN + "glu": to("glu", "x dim="),
+}
+
+REDUCTIONS = {
+    **same(
+        "sum mean nansum nanmean prod amax amin argmax argmin all any count_nonzero",
+        "x dim= keepdim= dtype=",
+        adapt=arg.every_axis,
+    ),
+    **{
+        f"{name}{variant}": to(name, order, arg.spread)
+        for name in ("var", "std", "var_mean", "std_mean")
+        for variant, order in (("", "x dim= unbiased= keepdim= correction="), ("|unbiased", "x unbiased="))
+    },
+    **same("cumsum cumprod cummax cummin logcumsumexp", "x dim= dtype="),
+    **same("softmax log_softmax", "x dim= dtype="),
+    "softmax|with_dtype": to("softmax", "x dim= dtype="),
+    "log_softmax|with_dtype": to("log_softmax", "x dim= dtype="),
+    "_softmax_backward_data": to("softmax_backward", "g y dim= dtype="),
+    "logsumexp": to("logsumexp", "x dim= keepdim="),
+    "aminmax": to("aminmax", "x dim= keepdim="),
+    "max|reduction_with_dim": to("max_with_index", "x dim= keepdim="),
+    "min|reduction_with_dim": to("min_with_index", "x dim= keepdim="),
+    "max|reduction_no_dim": to("max"),
+    "min|reduction_no_dim": to("min"),
+    "median": to("median", "x dim= keepdim=", outputs=(0,)),
+    "nanmedian": to("nanmedian", "x dim= keepdim=", outputs=(0,)),
+    "mode": to("mode", "x dim= keepdim="),
+    "kthvalue": to("kthvalue", "x k= dim= keepdim="),
+    "topk": to("topk", "x k= dim= largest= sorted=", arg.in_order),
+    "sort": to("sort", "x dim= descending= stable="),
+    "msort": to("sort", "x", arg.first_axis, outputs=(0,)),
+    "argsort": to("argsort", "x dim= descending= stable="),
+    "unique": to("unique", "x sorted= return_inverse= return_counts=", arg.unique),
+    "searchsorted": to("searchsorted", "boundaries values sorter", arg.search),
+    "bucketize": to("bucketize", "x boundaries"),
+    "sum_to_size": to("sum_to", "x shape*="),
+    "norm": to("norm", "x p= dim= keepdim= dtype=", arg.old_norm),
+    "norm|nuc": to("norm", "x p= dim= keepdim= dtype=", arg.old_norm),
+    "norm|fro": to("norm", "x p= dim= keepdim= dtype=", arg.old_norm),
+    "norm|inf": to("norm", "x p= dim= keepdim= dtype=", arg.old_norm),
+    "linalg.vector_norm": to("norm", "x ord= dim= keepdim= dtype=", arg.vector_norm),
+    "linalg.matrix_norm": to("matrix_norm", "x ord= dim= keepdim= dtype=", arg.matrix_norm),
+    "linalg.norm": to("norm", "x ord= dim= keepdim= dtype=", arg.any_norm),
+    "linalg.norm|subgradients_at_zero": to("norm", "x ord= dim= keepdim= dtype=", arg.any_norm),
+    NN + "normalize": to("normalize", "x p= dim= eps="),
+    NN + "cosine_similarity": to("cosine_similarity", "a b dim= eps="),
+}
+
+SHAPE = {
+    "reshape": to("reshape", "x shape*="),
+    "view": to("reshape", "x shape*="),
+    "ravel": to("reshape", "x", arg.flat),
+    "reshape_as": to("reshape", "x like", arg.like),
+    "unflatten": to("reshape", "x dim= sizes=", arg.unflatten),
+    "flatten": to("flatten", "x start_dim= end_dim="),
+    "permute": to("permute", "x axes="),
+    "transpose": to("transpose", "x dim0= dim1="),
+    "t": to("transpose", "x", arg.turned),
+    "T": to("transpose", "x", arg.turned),
+    "mT": to("transpose", "x"),
+    "H": to("transpose", "x", arg.turned),
+    "mH": to("transpose", "x"),
+    "squeeze": to("squeeze", "x dim=", arg.squeeze),
+    "squeeze|multiple": to("squeeze", "x dim=", arg.squeeze),
+    "unsqueeze": to("unsqueeze", "x dim="),
+    "broadcast_to": to("broadcast_to", "x shape="),
+    "expand": to("broadcast_to", "x shape=", arg.expand),
+    "expand_as": to("broadcast_to", "x like", arg.like),
+    "cat": to("concat", "xs dim=", arg.listed),
+    "stack": to("stack", "xs dim=", arg.listed),
+    "split": to("split", "x sizes= dim=", arg.split),
+    "split|list_args": to("split", "x sizes= dim=", arg.split),
+    "split_with_sizes": to("split", "x sizes= dim=", arg.split),
+    "chunk": to("chunk", "x chunks= dim="),
+    "unbind": to("unbind", "x dim="),
+    "flip": to("flip", "x dims="),
+    "fliplr": to("flip", "x", arg.second_axis),
+    "flipud": to("flip", "x", arg.first_axis),
+    "roll": to("roll", "x shifts= dims="),
+    "movedim": to("movedim", "x source= destination="),
+    "meshgrid|list_of_tensors": to("meshgrid", "xs", arg.listed),
+    "tril": to("tril", "x diagonal="),
+    "triu": to("triu", "x diagonal="),
+    "diag": to("diag", "x offset="),
+    "diagonal": to("diagonal", "x offset= axis0= axis1=", arg.diagonal),
+    "linalg.diagonal": to("diagonal", "x offset= axis0= axis1=", arg.last_diagonal),
+    "diag_embed": to("diag_embed", "x offset= axis0= axis1=", arg.diagonal),
+    "trace": to("trace"),
+    "narrow": to("slice", "x axis= start= length=", arg.narrow),
+    "slice": to("slice", "x dim= start= stop= step=", arg.slice_),
+    "repeat": to("repeat", "x repeats*=", arg.repeats),
+    "tile": to("repeat", "x repeats*=", arg.repeats),
+    "repeat_interleave": to("repeat_interleave", "x repeats= dim="),
+    "unfold": to("unfold", "x axis= size= step="),
+    "as_strided": to("strided_slice", "x size= stride= storage_offset=", arg.strided),
+    "constant_pad_nd": to("pad", "x pad= value=", arg.pad),
+    **{
+        f"{NN}pad|{mode}": to("pad", "x pad= mode= value=", arg.pad)
+        for mode in ("constant", "reflect", "replicate", "replicate_negative", "circular")
+    },
+    NN + "unfold": to("im2col", "x kernel= dilation= padding= stride="),
+    NN + "pixel_shuffle": to("pixel_shuffle", "x upscale_factor="),
+    NN + "pixel_unshuffle": to("pixel_unshuffle", "x downscale_factor="),
+    NN + "channel_shuffle": to("channel_shuffle", "x groups="),
+    "arange": to("arange", "numbers*=", arg.arange),
+    "linspace": to("linspace", "start= stop= steps=", arg.in_float64),
+    "eye": to("eye", "rows= columns=", arg.eye),
+    "full": to("full", "shape= value=", arg.in_float64),
+    "zeros": to("zeros", "shape=", arg.in_float64),
+    "ones": to("ones", "shape=", arg.in_float64),
+}
+
+INDEXING = {
+    "__getitem__": to("getitem", "x index=", arg.getitem),
+    "select": to("getitem", "x dim= index=", arg.select),
+    "gather": to("gather", "x dim= index"),
+    "take_along_dim": to("gather", "x index dim=", arg.along),
+    "index_select": to("index_select", "x dim= index"),
+    "index_add": to("index_add", "x dim= index source alpha="),
+    "index_copy": to("index_copy", "x dim= index source", arg.unsafe),
+    "index_fill": to("index_fill", "x dim= index value"),
+    "index_put": to("index_put", "x indices values accumulate=", arg.index_put),
+    "scatter": to("scatter", "x dim= index src reduce=", arg.scatter),
+    "scatter_add": to("scatter", "x dim= index src", arg.accumulate),
+    **{
+        f"scatter_reduce|{how}": to("scatter_reduce", "x dim= index src reduce= include_self=")
+        for how in ("sum", "prod", "mean", "amin", "amax")
+    },
+    "masked_select": to("masked_select", "x mask"),
+    "nonzero": to("nonzero", "x as_tuple=", arg.no_tuple),
+    "argwhere": to("nonzero"),
+    NN + "one_hot": to("one_hot", "index num_classes=", arg.one_hot),
+    NN + "embedding": to("embedding", "weight index", arg.embedding),
+}
+
+LINEAR_ALGEBRA = {
+    **{name: to("matmul", "a b") for name in ("matmul", "mm", "mv", "bmm")},
+    "__rmatmul__": to("matmul", "a b", arg.reversed_pair),
+    "dot": to("dot", "a b"),
+    "vdot": to("dot", "a b"),
+    "outer": to("outer", "a b"),
+    "kron": to("kron", "a b"),
+    "addmm": to("addmm", "c a b"),
+    "addmm|decomposed": to("addmm", "c a b"),
+    "baddbmm": to("baddbmm", "c a b"),
+    "cross": to("cross", "a b dim=", arg.cross),
+    "linalg.cross": to("cross", "a b dim="),
+    "einsum": to("einsum", "operands equation=", arg.listed),
+    "tensordot": to("tensordot", "a b axes=", arg.tensordot),
+    NN + "linear": to("linear", "x weight bias"),
+    NN + "bilinear": to("bilinear", "a b weight bias"),
+    "linalg.inv": to("inv"),
+    "linalg.inv_ex": to("inv", "x", outputs=(0,)),
+    "linalg.det": to("det"),
+    "linalg.slogdet": to("slogdet"),
+    "linalg.solve": to("solve", "a b left="),
+    "linalg.solve_ex": to("solve", "a b left=", outputs=(0,)),
+    "linalg.solve_triangular": to("solve_triangular", "a b upper= left= unitriangular="),
+    "linalg.matrix_power": to("matrix_power", "x n="),
+    "cholesky": to("cholesky", "x upper="),
+    "linalg.cholesky": to("cholesky", "x upper="),
+    "linalg.cholesky_ex": to("cholesky", "x upper=", outputs=(0,)),
+    "linalg.qr": to("qr", "x mode=", arg.reduced, after="abs"),
+    "qr": to("qr", "x some=", arg.reduced, after="abs"),
+    "linalg.eigh": to("eigh", "x UPLO=", arg.either_triangle, after="abs", symmetric=True),
+    "linalg.eigvalsh": to("eigvalsh", "x UPLO=", arg.either_triangle, symmetric=True),
+    "linalg.svd": to("svd", "x full_matrices=", arg.reduced, after="abs"),
+    "linalg.svdvals": to("svdvals"),
+    "linalg.pinv": to("pinv", "x rtol=", arg.tolerance),
+    "pinverse": to("pinv"),
+    "linalg.lstsq": to("lstsq", "a b", outputs=(0,)),
+    "linalg.lstsq|grad_oriented": to("lstsq", "a b", outputs=(0,)),
+}
+
+CONVOLUTION = {
+    **{f"{NN}conv{n}d": to(f"conv{n}d", "x weight bias", arg.one_window) for n in (1, 2, 3)},
+    **{f"{NN}conv_transpose{n}d": to(f"conv_transpose{n}d", "x weight bias", arg.one_window) for n in (1, 2, 3)},
+    **{
+        f"{NN}avg_pool{n}d": to(
+            f"avg_pool{n}d",
+            "x kernel_size= stride= padding= ceil_mode= count_include_pad= divisor_override=",
+            arg.no_divisor,
+        )
+        for n in (1, 2, 3)
+    },
+    **{
+        f"{NN}max_pool{n}d": to(f"max_pool{n}d", "x kernel_size=", arg.without_indices, outputs=(0,)) for n in (1, 2, 3)
+    },
+    **{f"{NN}max_unpool{n}d{v}": to("max_unpool", "x index", arg.unpool) for n in (1, 2, 3) for v in ("", "|grad")},
+    **{
+        f"{NN}adaptive_avg_pool{n}d": to(f"adaptive_avg_pool{n}d", "x output_size=", arg.output_size) for n in (1, 2, 3)
+    },
+    **{
+        f"{NN}adaptive_max_pool{n}d": to(
+            f"adaptive_max_pool{n}d", "x output_size= return_indices=", arg.output_size, outputs=(0,)
+        )
+        for n in (1, 2, 3)
+    },
+    NN + "grid_sample": to("grid_sample", "x grid", arg.no_bicubic),
+    "grid_sampler_2d": to("grid_sample", "x grid mode= padding_mode= align_corners=", arg.numbered_modes),
+    "grid_sampler_3d": to("grid_sample", "x grid mode= padding_mode= align_corners=", arg.numbered_modes),
+    **{
+        f"{NN}interpolate|{mode}": to("interpolate", "x size=", arg.interpolate)
+        for mode in ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
+    },
+    NN + "upsample_nearest": to("interpolate", "x size=", arg.upsample_nearest),
+    NN + "upsample_bilinear": to("interpolate", "x size=", arg.upsample_bilinear),
+}
+
+NETWORKS = {
+    NN + "batch_norm": to(
+        "batch_norm", "x running_mean running_var weight bias training=", arg.batch_norm, outputs=(0,)
+    ),
+    NN + "layer_norm": to("layer_norm", "x normalized_shape= weight bias", arg.normalized),
+    NN + "rms_norm": to("rms_norm", "x normalized_shape= weight", arg.normalized),
+    NN + "group_norm": to("group_norm", "x num_groups= weight bias"),
+    NN + "instance_norm": to("instance_norm", "x weight bias running_mean running_var", arg.instance_norm),
+    NN + "local_response_norm": to("local_response_norm", "x size="),
+    NN + "scaled_dot_product_attention": to("scaled_dot_product_attention", "q k v attn_mask", arg.attention),
+    NN + "multi_head_attention_forward": to(
+        "multi_head_attention",
+        "query key value width= heads= in_proj_weight in_proj_bias bias_k bias_v zero_attn= dropout= out_proj_weight "
+        "out_proj_bias",
+        arg.multi_head,
+        outputs=(0,),
+    ),
+    **{
+        f"{NN}{name}": to(name, "x", arg.no_randomness)
+        for name in ("dropout", "dropout2d", "dropout3d", "alpha_dropout")
+    },
+    **same("mse_loss l1_loss huber_loss smooth_l1_loss", "x target", NN),
+    **same("soft_margin_loss hinge_embedding_loss poisson_nll_loss", "x target", NN),
+    NN + "gaussian_nll_loss": to("gaussian_nll_loss", "x target var", arg.equal_shapes),
+    NN + "kl_div": to("kl_div", "x target"),
+    NN + "binary_cross_entropy": to("bce_loss", "p target weight", arg.no_weight),
+    NN + "binary_cross_entropy_with_logits": to(
+        "bce_with_logits_loss", "logits target pos_weight weight", arg.no_weight
+    ),
+    NN + "cross_entropy": to("cross_entropy", "logits target weight"),
+    NN + "nll_loss": to("nll_loss", "log_probabilities target weight"),
+    NN + "multi_margin_loss": to("multi_margin_loss", "x target weight p= margin=", arg.margin),
+    NN + "multilabel_margin_loss": to("multilabel_margin_loss", "x target"),
+    NN + "multilabel_soft_margin_loss": to("multilabel_soft_margin_loss", "x target weight"),
+    NN + "margin_ranking_loss": to("margin_ranking_loss", "a b target"),
+    NN + "cosine_embedding_loss": to("cosine_embedding_loss", "a b target"),
+    NN + "triplet_margin_loss": to("triplet_margin_loss", "anchor positive negative"),
+    NN + "ctc_loss": to(
+        "ctc_loss",
+        "log_probs targets input_lengths target_lengths",
+        arg.lengths,
+        values_only=True,  # PyTorch's gradient is that by the logits behind a log_softmax
+        most_elements=20000,
+    ),
+}
+
+SECTIONS: dict[str, dict[str, Entry]] = {
+    "elementwise": ELEMENTWISE,
+    "reductions": REDUCTIONS,
+    "shape": SHAPE,
+    "indexing": INDEXING,
+    "linear_algebra": LINEAR_ALGEBRA,
+    "convolution": CONVOLUTION,
+    "networks": NETWORKS,
+}

@@ -1,0 +1,193 @@
+"""Every op against PyTorch: the samples of its own generators, with the results and gradients that it gave for them.
+
+make_golden.py wrote data/*.npz; nothing here needs PyTorch. What disagrees stands in skips.json, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.backward import pull_back
+from engine.errors import EngineError
+from engine.modes import enable_grad
+from engine.ops.elementwise import mul
+from engine.ops.reduce import sum
+from engine.registry import lookup
+from engine.value import Array, Value, tensor
+
+HERE = Path(__file__).parent
+SECTIONS = sorted(path.stem for path in (HERE / "data").glob("*.npz"))
+SKIPS: list[dict[str, Any]] = json.loads((HERE / "skips.json").read_text())
+MOST_SKIPPED = 0.02
+TOLERANCE = {"rtol": 1e-7, "atol": 1e-9}
+
+Sample = dict[str, Any]
+
+
+class Section:
+    """One data file: its samples, and the arrays they refer to."""
+
+    def __init__(self, name: str) -> None:
+        with np.load(HERE / "data" / f"{name}.npz", allow_pickle=False) as file:
+            self.streams = {stream: file[stream] for stream in file.files}
+        self.samples: list[Sample] = json.loads(self.streams.pop("index").tobytes())
+        planes = self.streams.pop("float64_planes")
+        self.streams["float64"] = np.ascontiguousarray(planes.T).view(np.float64).reshape(-1)
+
+    def array(self, place: tuple[str, int, list[int]]) -> Array:
+        """The array at [dtype, offset, shape]."""
+        dtype, offset, shape = place
+        size = int(np.prod(shape, dtype=np.int64))
+        return self.streams[dtype][offset : offset + size].reshape(shape).copy()
+
+
+@cache
+def section(name: str) -> Section:
+    return Section(name)
+
+
+def groups() -> Iterator[tuple[str, str]]:
+    """Each op of PyTorch with the file that holds it."""
+    for name in SECTIONS:
+        yield from ((name, op) for op in dict.fromkeys(sample["torch"] for sample in section(name).samples))
+
+
+GROUPS = list(groups())
+
+
+def skip_of(sample: Sample) -> dict[str, Any] | None:
+    """The entry of skips.json that a sample falls under: by PyTorch's name, and by number or attributes if given."""
+    for skip in SKIPS:
+        numbers, attrs = skip.get("samples"), skip.get("attrs", {})
+        if (
+            fnmatchcase(sample["torch"], skip["torch"])
+            and (numbers is None or sample["sample"] in numbers)
+            and all(sample["attrs"].get(name) == value for name, value in attrs.items())
+        ):
+            return skip
+    return None
+
+
+def weights(shape: Sequence[int], phase: float) -> Value:
+    """The fixed weights of an output, or direction of a gradient."""
+    size = int(np.prod(shape, dtype=np.int64))
+    return tensor(np.cos(np.arange(size, dtype=np.float64) + phase).reshape(shape))
+
+
+def inputs_of(data: Section, sample: Sample) -> list[Any]:
+    """The inputs: leaves, numbers and nulls."""
+    wrt = sample.get("wrt", [])
+    return [
+        tensor(data.array(given), requires_grad=place in wrt) if isinstance(given, list) else given
+        for place, given in enumerate(sample["inputs"])
+    ]
+
+
+def apply(sample: Sample, inputs: list[Any]) -> list[Value]:
+    """Call the op; its outputs as a list."""
+    attrs = sample["attrs"]
+    if sample["op"] == "getitem":
+        made = inputs[0][tuple(part_of_index(code, inputs) for code in attrs["index"])]
+    else:
+        made = lookup(sample["op"])(*inputs, **attrs)
+    outputs = list(made) if isinstance(made, tuple | list) else [made]
+    after = sample.get("after")
+    return outputs if after is None else [lookup(after)(output) for output in outputs]
+
+
+def part_of_index(code: Any, inputs: list[Any]) -> Any:
+    """One part of the brackets of a Value."""
+    if isinstance(code, dict):
+        return slice(*code["slice"]) if "slice" in code else inputs[code["input"]]
+    return ... if code == "..." else code
+
+
+def check(what: str, ours: Value | None, theirs: Array | None, shape: Sequence[int]) -> None:
+    """Compare; a missing gradient is one of zeros."""
+    got = np.zeros(shape) if ours is None else ours.numpy()
+    want = np.zeros(shape) if theirs is None else theirs
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
+    np.testing.assert_allclose(got, want, err_msg=what, equal_nan=True, **TOLERANCE)
+
+
+def check_sample(data: Section, sample: Sample) -> None:
+    """Compare outputs, gradients and, where there are any, second-order gradients."""
+    inputs = inputs_of(data, sample)
+    outputs = apply(sample, inputs)
+    for number, place in enumerate(sample["outputs"]):
+        want = data.array(place) if isinstance(place, list) else np.asarray(place)
+        check(f"output {number}", outputs[number], want, want.shape)
+    if "gradients" not in sample:
+        return
+    leaves = [inputs[place] for place in sample["wrt"]]
+    second = sample.get("second")
+    roots = [outputs[k] for k in sample["through"]]
+    with enable_grad():
+        pulled = pull_back(roots, [weights(y.shape, k) for k, y in zip(sample["through"], roots, strict=True)], leaves)
+    check_all("gradient", data, pulled, sample["gradients"], leaves)
+    if second is None:
+        return
+    used = [
+        (g, 0.5 + i)
+        for i, (g, place) in enumerate(zip(pulled, sample["gradients"], strict=True))
+        if g is not None and place is not None and g.requires_grad
+    ]
+    with enable_grad():
+        terms = [sum(mul(g, weights(g.shape, phase))) for g, phase in used]
+    again = pull_back(terms, [tensor(np.asarray(1.0))] * len(terms), leaves) if terms else [None] * len(leaves)
+    check_all("second-order gradient", data, again, second, leaves)
+
+
+def check_all(
+    what: str, data: Section, pulled: Sequence[Value | None], places: Sequence[Any], leaves: Sequence[Value]
+) -> None:
+    for number, (ours, place, leaf) in enumerate(zip(pulled, places, leaves, strict=True)):
+        check(f"{what} {number}", ours, None if place is None else data.array(place), leaf.shape)
+
+
+@pytest.mark.parametrize(("file", "op"), GROUPS, ids=[op for _, op in GROUPS])
+def test_an_op_agrees_with_pytorch(file: str, op: str) -> None:
+    data, wrong = section(file), []
+    for sample in data.samples:
+        if sample["torch"] != op or skip_of(sample) is not None:
+            continue
+        try:
+            check_sample(data, sample)
+        except (AssertionError, EngineError, TypeError, ValueError, IndexError) as error:
+            shapes = [given[2] if isinstance(given, list) else given for given in sample["inputs"]]
+            text = f"{type(error).__name__}: {error}"
+            wrong.append(f"sample {sample['sample']}: {sample['op']}({shapes}, {sample['attrs']})\n{text}")
+    assert not wrong, f"{len(wrong)} samples disagree\n" + "\n\n".join(wrong)
+
+
+def test_every_skip_has_a_reason_and_holds_back_nothing_that_agrees() -> None:
+    held_back: dict[str, list[bool]] = {json.dumps(skip): [] for skip in SKIPS}
+    for data in map(section, SECTIONS):
+        for sample in data.samples:
+            skip = skip_of(sample)
+            if skip is not None:
+                held_back[json.dumps(skip)].append(disagrees(data, sample))
+    assert all(skip["reason"] for skip in SKIPS)
+    assert not [skip for skip, found in held_back.items() if not found or not all(found)]
+
+
+def disagrees(data: Section, sample: Sample) -> bool:
+    try:
+        check_sample(data, sample)
+    except (AssertionError, EngineError, TypeError, ValueError, IndexError):
+        return True
+    return False
+
+
+def test_few_samples_are_skipped() -> None:
+    samples = [sample for data in map(section, SECTIONS) for sample in data.samples]
+    skipped = [sample for sample in samples if skip_of(sample) is not None]
+    assert len(skipped) <= MOST_SKIPPED * len(samples), f"{len(skipped)} of {len(samples)}"
