@@ -65,6 +65,8 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
     require_integer("scatter_add", "indices", index)
     if index.shape != x.shape:
         raise ShapeError(f"scatter_add: values {list(x.shape)} and indices {list(index.shape)} must have one shape")
+    if len(shape) != x.ndim:
+        raise ShapeError(f"scatter_add: the result {list(shape)} must have as many axes as the values {list(x.shape)}")
     return Spec(shape, x.dtype)
 
 

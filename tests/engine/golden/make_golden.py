@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from arguments import Call, NotOffered
-from mapping import SECTIONS, Entry
+from call import Call, NotOffered
+from entry import Entry
+from mapping import SECTIONS
 from torch.testing._internal.common_methods_invocations import op_db
 
 DATA = Path(__file__).parent / "data"

@@ -3,104 +3,15 @@
 The table is read by make_golden.py only; nothing here needs PyTorch. A key is the OpInfo's name, with "|" and its
 variant where it has one. An entry tells our op and the arguments in PyTorch's order: a plain name is an input of ours,
 in that order; a name with "=" is an attribute, under the name that `RENAMED` gives it; "*=" at the end is a list spread
-over the arguments. What cannot be told so goes through a function of `arguments`. The op "getitem" stands for the
-brackets of a Value.
+over the arguments. What cannot be told so goes through a function of `arguments` or `layer_arguments`. The op "getitem"
+stands for the brackets of a Value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import arguments as arg
-from arguments import Call, NotOffered
-
-RENAMED = {
-    "dim": "axis",
-    "dims": "axis",
-    "keepdim": "keepdims",
-    "kernel_size": "kernel",
-    "negative_slope": "slope",
-    "min_val": "min",
-    "max_val": "max",
-    "n": "exponent",
-    "ord": "order",
-    "dim0": "axis0",
-    "dim1": "axis1",
-    "start_dim": "start",
-    "end_dim": "end",
-    "is_causal": "causal",
-    "dropout_p": "dropout",
-    "upscale_factor": "factor",
-    "downscale_factor": "factor",
-    "num_groups": "groups",
-    "scale_factor": "scale",
-    "num_classes": "classes",
-}
-MEANINGLESS = {
-    "inplace": False,
-    "stable": None,
-    "out_int32": None,
-    "device": "cpu",
-    "driver": None,
-    "memory_format": None,
-}
-"""Arguments that do not change the result, at these values (None: at any)."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """How to turn a sample of one OpInfo into a call of ours."""
-
-    op: str
-    order: tuple[str, ...]
-    adapt: Callable[[Call], None] | None = None
-    outputs: tuple[int, ...] | None = None
-    """Which of PyTorch's outputs are compared, with our first ones."""
-    after: str | None = None
-    """An op of ours applied to every output on both sides, where signs are a matter of taste."""
-    symmetric: bool = False
-    """PyTorch gets the symmetric part of its first argument, which is what counts for ours."""
-    values_only: bool = False
-    """Gradients are not compared: they are defined differently."""
-    most_elements: int = 2000
-    """Samples with larger tensors are left out."""
-
-    def call(self, values: list[Any], named: dict[str, Any]) -> Call:
-        """Translate the positional and keyword arguments of a sample."""
-        names = [name.rstrip("=") for name in self.order]
-        if names and names[-1].endswith("*"):
-            rest = values[len(names) - 1 :]
-            spread = len(rest) == 1 and isinstance(rest[0], list | tuple)
-            values = [*values[: len(names) - 1], list(rest[0]) if spread else rest]
-            names[-1] = names[-1].rstrip("*")
-        if len(values) > len(names):
-            raise NotOffered(f"more than {len(names)} positional arguments")
-        given = dict(zip(names, values, strict=False)) | named
-        inputs = {name: given.pop(name, None) for name in self.order if not name.endswith("=")}
-        attrs = {}
-        for name, value in given.items():
-            if name in MEANINGLESS and MEANINGLESS[name] in (None, value):
-                continue
-            if name == "dtype" and str(value) in ("torch.float64", "None"):
-                continue
-            attrs[RENAMED.get(name, name)] = value if name == "index" else arg.plain(value)
-        call = Call(self.op, inputs, attrs)
-        if self.adapt is not None:
-            self.adapt(call)
-        return call
-
-
-def to(op: str, order: str = "x", adapt: Callable[[Call], None] | None = None, **more: Any) -> Entry:
-    """Describe an entry; `order` holds the arguments apart by spaces."""
-    return Entry(op, tuple(order.split()), adapt, **more)
-
-
-def same(names: str, order: str, prefix: str = "", **more: Any) -> dict[str, Entry]:
-    """Entries of several ops with equal names on both sides and equal arguments."""
-    return {prefix + name: to(name, order, **more) for name in names.split()}
-
+import layer_arguments as layer
+from entry import Entry, same, to
 
 NN = "nn.functional."
 
@@ -197,7 +108,7 @@ REDUCTIONS = {
     "sort": to("sort", "x dim= descending= stable="),
     "msort": to("sort", "x", arg.first_axis, outputs=(0,)),
     "argsort": to("argsort", "x dim= descending= stable="),
-    "unique": to("unique", "x sorted= return_inverse= return_counts=", arg.unique),
+    "unique": to("unique", "x sorted= return_inverse= return_counts=", layer.unique),
     "searchsorted": to("searchsorted", "boundaries values sorter", arg.search),
     "bucketize": to("bucketize", "x boundaries"),
     "sum_to_size": to("sum_to", "x shape*="),
@@ -310,10 +221,10 @@ LINEAR_ALGEBRA = {
     "addmm": to("addmm", "c a b"),
     "addmm|decomposed": to("addmm", "c a b"),
     "baddbmm": to("baddbmm", "c a b"),
-    "cross": to("cross", "a b dim=", arg.cross),
+    "cross": to("cross", "a b dim=", layer.cross),
     "linalg.cross": to("cross", "a b dim="),
     "einsum": to("einsum", "operands equation=", arg.listed),
-    "tensordot": to("tensordot", "a b axes=", arg.tensordot),
+    "tensordot": to("tensordot", "a b axes=", layer.tensordot),
     NN + "linear": to("linear", "x weight bias"),
     NN + "bilinear": to("bilinear", "a b weight bias"),
     "linalg.inv": to("inv"),
@@ -327,85 +238,87 @@ LINEAR_ALGEBRA = {
     "cholesky": to("cholesky", "x upper="),
     "linalg.cholesky": to("cholesky", "x upper="),
     "linalg.cholesky_ex": to("cholesky", "x upper=", outputs=(0,)),
-    "linalg.qr": to("qr", "x mode=", arg.reduced, after="abs"),
-    "qr": to("qr", "x some=", arg.reduced, after="abs"),
-    "linalg.eigh": to("eigh", "x UPLO=", arg.either_triangle, after="abs", symmetric=True),
-    "linalg.eigvalsh": to("eigvalsh", "x UPLO=", arg.either_triangle, symmetric=True),
-    "linalg.svd": to("svd", "x full_matrices=", arg.reduced, after="abs"),
+    "linalg.qr": to("qr", "x mode=", layer.reduced, after="abs"),
+    "qr": to("qr", "x some=", layer.reduced, after="abs"),
+    "linalg.eigh": to("eigh", "x UPLO=", layer.either_triangle, after="abs", symmetric=True),
+    "linalg.eigvalsh": to("eigvalsh", "x UPLO=", layer.either_triangle, symmetric=True),
+    "linalg.svd": to("svd", "x full_matrices=", layer.reduced, after="abs"),
     "linalg.svdvals": to("svdvals"),
-    "linalg.pinv": to("pinv", "x rtol=", arg.tolerance),
+    "linalg.pinv": to("pinv", "x rtol=", layer.tolerance),
     "pinverse": to("pinv"),
     "linalg.lstsq": to("lstsq", "a b", outputs=(0,)),
     "linalg.lstsq|grad_oriented": to("lstsq", "a b", outputs=(0,)),
 }
 
 CONVOLUTION = {
-    **{f"{NN}conv{n}d": to(f"conv{n}d", "x weight bias", arg.one_window) for n in (1, 2, 3)},
-    **{f"{NN}conv_transpose{n}d": to(f"conv_transpose{n}d", "x weight bias", arg.one_window) for n in (1, 2, 3)},
+    **{f"{NN}conv{n}d": to(f"conv{n}d", "x weight bias", layer.one_window) for n in (1, 2, 3)},
+    **{f"{NN}conv_transpose{n}d": to(f"conv_transpose{n}d", "x weight bias", layer.one_window) for n in (1, 2, 3)},
     **{
         f"{NN}avg_pool{n}d": to(
             f"avg_pool{n}d",
             "x kernel_size= stride= padding= ceil_mode= count_include_pad= divisor_override=",
-            arg.no_divisor,
+            layer.no_divisor,
         )
         for n in (1, 2, 3)
     },
     **{
-        f"{NN}max_pool{n}d": to(f"max_pool{n}d", "x kernel_size=", arg.without_indices, outputs=(0,)) for n in (1, 2, 3)
+        f"{NN}max_pool{n}d": to(f"max_pool{n}d", "x kernel_size=", layer.without_indices, outputs=(0,))
+        for n in (1, 2, 3)
     },
-    **{f"{NN}max_unpool{n}d{v}": to("max_unpool", "x index", arg.unpool) for n in (1, 2, 3) for v in ("", "|grad")},
+    **{f"{NN}max_unpool{n}d{v}": to("max_unpool", "x index", layer.unpool) for n in (1, 2, 3) for v in ("", "|grad")},
     **{
-        f"{NN}adaptive_avg_pool{n}d": to(f"adaptive_avg_pool{n}d", "x output_size=", arg.output_size) for n in (1, 2, 3)
+        f"{NN}adaptive_avg_pool{n}d": to(f"adaptive_avg_pool{n}d", "x output_size=", layer.output_size)
+        for n in (1, 2, 3)
     },
     **{
         f"{NN}adaptive_max_pool{n}d": to(
-            f"adaptive_max_pool{n}d", "x output_size= return_indices=", arg.output_size, outputs=(0,)
+            f"adaptive_max_pool{n}d", "x output_size= return_indices=", layer.output_size, outputs=(0,)
         )
         for n in (1, 2, 3)
     },
-    NN + "grid_sample": to("grid_sample", "x grid", arg.no_bicubic),
-    "grid_sampler_2d": to("grid_sample", "x grid mode= padding_mode= align_corners=", arg.numbered_modes),
-    "grid_sampler_3d": to("grid_sample", "x grid mode= padding_mode= align_corners=", arg.numbered_modes),
+    NN + "grid_sample": to("grid_sample", "x grid", layer.no_bicubic),
+    "grid_sampler_2d": to("grid_sample", "x grid mode= padding_mode= align_corners=", layer.numbered_modes),
+    "grid_sampler_3d": to("grid_sample", "x grid mode= padding_mode= align_corners=", layer.numbered_modes),
     **{
-        f"{NN}interpolate|{mode}": to("interpolate", "x size=", arg.interpolate)
+        f"{NN}interpolate|{mode}": to("interpolate", "x size=", layer.interpolate)
         for mode in ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
     },
-    NN + "upsample_nearest": to("interpolate", "x size=", arg.upsample_nearest),
-    NN + "upsample_bilinear": to("interpolate", "x size=", arg.upsample_bilinear),
+    NN + "upsample_nearest": to("interpolate", "x size=", layer.upsample_nearest),
+    NN + "upsample_bilinear": to("interpolate", "x size=", layer.upsample_bilinear),
 }
 
 NETWORKS = {
     NN + "batch_norm": to(
-        "batch_norm", "x running_mean running_var weight bias training=", arg.batch_norm, outputs=(0,)
+        "batch_norm", "x running_mean running_var weight bias training=", layer.batch_norm, outputs=(0,)
     ),
-    NN + "layer_norm": to("layer_norm", "x normalized_shape= weight bias", arg.normalized),
-    NN + "rms_norm": to("rms_norm", "x normalized_shape= weight", arg.normalized),
+    NN + "layer_norm": to("layer_norm", "x normalized_shape= weight bias", layer.normalized),
+    NN + "rms_norm": to("rms_norm", "x normalized_shape= weight", layer.normalized),
     NN + "group_norm": to("group_norm", "x num_groups= weight bias"),
-    NN + "instance_norm": to("instance_norm", "x weight bias running_mean running_var", arg.instance_norm),
+    NN + "instance_norm": to("instance_norm", "x weight bias running_mean running_var", layer.instance_norm),
     NN + "local_response_norm": to("local_response_norm", "x size="),
-    NN + "scaled_dot_product_attention": to("scaled_dot_product_attention", "q k v attn_mask", arg.attention),
+    NN + "scaled_dot_product_attention": to("scaled_dot_product_attention", "q k v attn_mask", layer.attention),
     NN + "multi_head_attention_forward": to(
         "multi_head_attention",
         "query key value width= heads= in_proj_weight in_proj_bias bias_k bias_v zero_attn= dropout= out_proj_weight "
         "out_proj_bias",
-        arg.multi_head,
+        layer.multi_head,
         outputs=(0,),
     ),
     **{
-        f"{NN}{name}": to(name, "x", arg.no_randomness)
+        f"{NN}{name}": to(name, "x", layer.no_randomness)
         for name in ("dropout", "dropout2d", "dropout3d", "alpha_dropout")
     },
     **same("mse_loss l1_loss huber_loss smooth_l1_loss", "x target", NN),
     **same("soft_margin_loss hinge_embedding_loss poisson_nll_loss", "x target", NN),
-    NN + "gaussian_nll_loss": to("gaussian_nll_loss", "x target var", arg.equal_shapes),
+    NN + "gaussian_nll_loss": to("gaussian_nll_loss", "x target var", layer.equal_shapes),
     NN + "kl_div": to("kl_div", "x target"),
-    NN + "binary_cross_entropy": to("bce_loss", "p target weight", arg.no_weight),
+    NN + "binary_cross_entropy": to("bce_loss", "p target weight", layer.no_weight),
     NN + "binary_cross_entropy_with_logits": to(
-        "bce_with_logits_loss", "logits target pos_weight weight", arg.no_weight
+        "bce_with_logits_loss", "logits target pos_weight weight", layer.no_weight
     ),
     NN + "cross_entropy": to("cross_entropy", "logits target weight"),
     NN + "nll_loss": to("nll_loss", "log_probabilities target weight"),
-    NN + "multi_margin_loss": to("multi_margin_loss", "x target weight p= margin=", arg.margin),
+    NN + "multi_margin_loss": to("multi_margin_loss", "x target weight p= margin=", layer.margin),
     NN + "multilabel_margin_loss": to("multilabel_margin_loss", "x target"),
     NN + "multilabel_soft_margin_loss": to("multilabel_soft_margin_loss", "x target weight"),
     NN + "margin_ranking_loss": to("margin_ranking_loss", "a b target"),
@@ -414,7 +327,7 @@ NETWORKS = {
     NN + "ctc_loss": to(
         "ctc_loss",
         "log_probs targets input_lengths target_lengths",
-        arg.lengths,
+        layer.lengths,
         values_only=True,  # PyTorch's gradient is that by the logits behind a log_softmax
         most_elements=20000,
     ),

@@ -1,0 +1,163 @@
+"""What the mapping table cannot tell by names alone, of linear algebra, convolutions and networks."""
+
+from __future__ import annotations
+
+import math
+
+from call import Call, NotOffered, is_tensor
+
+
+def cross(call: Call) -> None:
+    if call.attrs.get("axis") is None:
+        call.attrs["axis"] = list(call.inputs["a"].shape).index(3)
+
+
+def tensordot(call: Call) -> None:
+    if "axis" in call.attrs:
+        call.attrs["axes"] = call.attrs.pop("axis")
+
+
+def reduced(call: Call) -> None:
+    call.drop("mode", "reduced", "complete factors")
+    call.drop("some", True, "complete factors")
+    call.drop("full_matrices", False, "complete factors")
+
+
+def either_triangle(call: Call) -> None:
+    call.attrs.pop("UPLO", None)
+
+
+def unique(call: Call) -> None:
+    asked = [call.attrs.pop(name, False) for name in ("sorted", "return_inverse", "return_counts")]
+    if not all(asked) or call.attrs.pop("axis", None) is not None:
+        raise NotOffered("unique that is unsorted, gives fewer results, or goes along an axis")
+    if call.inputs["x"].unique().numel() < call.inputs["x"].numel():
+        raise NotOffered("unique of repeated elements: results keep the extent of the input here")
+
+
+def tolerance(call: Call) -> None:
+    call.attrs.pop("atol", None)
+    call.drop("hermitian", False, "the pseudo-inverse by one triangle")
+
+
+def one_window(call: Call) -> None:
+    """Take a list of one number for the number, as PyTorch does whatever the rank."""
+    for name in ("stride", "padding", "dilation", "output_padding"):
+        value = call.attrs.get(name)
+        if isinstance(value, list) and len(value) == 1:
+            call.attrs[name] = value[0]
+
+
+def no_divisor(call: Call) -> None:
+    call.drop("divisor_override", None, "another divisor of avg_pool")
+
+
+def without_indices(call: Call) -> None:
+    call.attrs.pop("return_indices", None)
+
+
+def unpool(call: Call) -> None:
+    call.attrs = {"shape": call.attrs["output_size"]}
+    places = call.inputs["index"].flatten(2).sort(-1).values
+    if bool((places[..., 1:] == places[..., :-1]).any()):
+        raise NotOffered("duplicate indices, of which PyTorch takes any one")
+
+
+def output_size(call: Call) -> None:
+    without_indices(call)
+    size, axes = call.attrs["output_size"], int(call.op[-2])
+    if isinstance(size, list):
+        own = call.inputs["x"].shape[-axes:]
+        size = [have if want is None else want for want, have in zip(size, own, strict=True)]
+        call.attrs["output_size"] = size
+
+
+def numbered_modes(call: Call) -> None:
+    call.attrs["mode"] = ("bilinear", "nearest", "bicubic")[call.attrs["mode"]]
+    call.attrs["padding_mode"] = ("zeros", "border", "reflection")[call.attrs["padding_mode"]]
+    no_bicubic(call)
+
+
+def no_bicubic(call: Call) -> None:
+    if call.attrs.get("mode") == "bicubic":
+        raise NotOffered("grid_sample by cubics")
+
+
+def interpolate(call: Call) -> None:
+    attrs = call.attrs
+    if attrs.pop("recompute_scale_factor", None) and attrs.get("scale") is not None:
+        scale, shape = attrs.pop("scale"), call.inputs["x"].shape[2:]
+        scales = scale if isinstance(scale, list) else [scale] * len(shape)
+        attrs["size"] = [math.floor(extent * one) for extent, one in zip(shape, scales, strict=True)]
+    if attrs.get("align_corners", 0) is None:
+        del attrs["align_corners"]
+    call.drop("antialias", False, "antialiasing")
+
+
+def upsample_nearest(call: Call) -> None:
+    call.attrs["mode"] = "nearest"
+
+
+def upsample_bilinear(call: Call) -> None:
+    call.attrs |= {"mode": "bilinear", "align_corners": True}
+
+
+def batch_norm(call: Call) -> None:
+    if any(value is None for value in call.inputs.values()):
+        raise NotOffered("batch_norm without weight, bias or running statistics")
+    call.attrs.setdefault("training", False)
+    call.order("x", "weight", "bias", "running_mean", "running_var")
+
+
+def normalized(call: Call) -> None:
+    call.attrs["axes"] = len(call.attrs.pop("normalized_shape"))
+
+
+def instance_norm(call: Call) -> None:
+    call.drop("use_input_stats", True, "instance_norm by running statistics")
+    call.attrs.pop("momentum", None)
+    call.order("x", "weight", "bias")
+
+
+def attention(call: Call) -> None:
+    no_randomness(call)
+    call.attrs.pop("enable_gqa", None)
+
+
+def multi_head(call: Call) -> None:
+    attrs, inputs = call.attrs, call.inputs
+    if any(inputs.pop(name, None) is not None for name in ("bias_k", "bias_v")) or attrs.pop("zero_attn", False):
+        raise NotOffered("rows added to keys and values")
+    for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight", "static_k", "static_v"):
+        if attrs.pop(name, None) is not None:
+            raise NotOffered("separate weights or keys kept from before")
+    if attrs.get("training", True) and attrs.get("dropout"):
+        raise NotOffered("random numbers")
+    raise NotOffered("batch second; batch first here")
+
+
+def no_randomness(call: Call) -> None:
+    share = call.attrs.get("p", call.attrs.get("dropout", 0.5 if "drop" in call.op else 0.0))
+    training = call.attrs.get("training", True)
+    if share and training:
+        raise NotOffered("random numbers")
+
+
+def no_weight(call: Call) -> None:
+    if call.inputs.pop("weight", None) is not None:
+        raise NotOffered("a weight for each element of the loss; multiply")
+
+
+def margin(call: Call) -> None:
+    if call.inputs["x"].ndim < 2 and call.inputs["target"].ndim:
+        raise NotOffered("one row of scores with a vector of one target")
+
+
+def equal_shapes(call: Call) -> None:
+    if call.inputs["x"].shape != call.inputs["target"].shape:
+        raise NotOffered("a target of another shape than the input: an error here, in all losses")
+
+
+def lengths(call: Call) -> None:
+    if not all(is_tensor(call.inputs[name]) for name in ("input_lengths", "target_lengths")):
+        raise NotOffered("lengths as lists")
