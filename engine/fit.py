@@ -146,10 +146,10 @@ class Fit:
         return points
 
     def snapshot(self) -> Checkpoint:
-        """Copy the state after the last step."""
+        """Copy the state after the last step. Random draws are a function of seed and step, which are the cursor's."""
         checkpoint = self.model.snapshot()
         checkpoint.cursor = {
-            "step": self.step, "epoch": self.epoch, "seq": self.seq,
+            "seed": self.recipe.seed, "step": self.step, "epoch": self.epoch, "seq": self.seq,
             "epoch_loss": self._cursor.epoch_loss.hex(), "epoch_rows": self._cursor.epoch_rows,
             "latest": {name: value.hex() for name, value in self.latest.items()},
             "best": self.best and {**self.best, "value": float(self.best["value"]).hex()},
@@ -161,11 +161,13 @@ class Fit:
         """Go on from a snapshot of a fit of the same graph, recipe and rows.
 
         Raises:
-            CheckpointError: the checkpoint belongs to another graph or is incomplete.
+            CheckpointError: the checkpoint belongs to another graph or seed, or is incomplete.
         """
         cursor = checkpoint.cursor
         if checkpoint.meta.get("graph") != self.definition.digest:
             raise CheckpointError("the checkpoint belongs to another graph")
+        if cursor.get("seed", self.recipe.seed) != self.recipe.seed:
+            raise CheckpointError(f"the checkpoint was made with another seed; this fit has {self.recipe.seed}")
         self.model.restore(checkpoint)
         try:
             self._cursor = _Cursor(

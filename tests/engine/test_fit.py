@@ -419,3 +419,17 @@ def test_running_statistics_are_updated_in_training_and_used_in_validation():
     (_, validation) = fit.advance()
     assert validation.split == "validation"
     assert all(not np.array_equal(during[name], array) for name, array in fit.model.buffers.items())
+
+
+def test_a_snapshot_names_its_seed_and_is_refused_under_another() -> None:
+    definition = engine.parse_graph(
+        {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((w * x - 1) ** 2)"}
+    )
+    fits = [
+        engine.Fit(definition, engine.read_recipe({"steps": 2, "seed": seed}), {"x": np.ones(4)}) for seed in (1, 1, 2)
+    ]
+    snapshot = fits[0].snapshot()
+    assert snapshot.cursor["seed"] == 1
+    fits[1].restore(snapshot)
+    with pytest.raises(engine.CheckpointError, match="another seed"):
+        fits[2].restore(snapshot)
