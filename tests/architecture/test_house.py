@@ -38,8 +38,9 @@ def test_the_front_door_is_sorted_and_complete() -> None:
 
 def test_every_op_says_what_it_does() -> None:
     for entry in engine.op_catalogue():
-        first = entry["doc"].partition("\n")[0]
-        assert first.endswith((".", ";", ":")) or "\n" in entry["doc"], f"{entry['name']}: {first!r}"
+        first = entry["doc"].partition("\n\n")[0]
+        assert len(first) > 5, entry["name"]
+        assert first.endswith((".", ":")), f"{entry['name']}: {first!r}"
 
 
 def _code(path: Path) -> list[str]:

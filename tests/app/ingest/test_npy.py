@@ -14,6 +14,7 @@ SHAPES = [(1,), (5,), (3, 4), (2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 2)]
 
 def npy(array: np.ndarray, version: tuple[int, int] | None = None) -> bytes:
     file = io.BytesIO()
+    # Writing only: some of these files must hold the pickles that the parser is to refuse.
     np.lib.format.write_array(file, array, version, allow_pickle=True)
     return file.getvalue()
 
