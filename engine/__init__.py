@@ -4,28 +4,55 @@ from engine import ops, tape
 from engine.catalogue import initializer_catalogue, metric_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, write_tensors
-from engine.differentiate import grad, gradcheck, gradgradcheck, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from engine.data import Batch, DataLoader
+from engine.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
+from engine.differentiate import (
+    grad,
+    gradcheck,
+    gradgradcheck,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    value_and_grad,
+    vhp,
+    vjp,
+)
 from engine.errors import (
     AttributeValueError,
     CheckpointError,
+    ComputeError,
     DataError,
+    DeviceError,
     DocumentError,
     DTypeError,
     EngineError,
     Finding,
     GradientError,
+    GraphError,
+    GraphFull,
     LimitError,
+    MissingExtra,
+    OutOfContextMemory,
+    PoolBusy,
+    PoolError,
+    PoolPaused,
     ShapeError,
     UnknownName,
 )
 from engine.fit import Fit, Point
-from engine.function import Function, once_differentiable, recompute
+from engine.function import Function, once_differentiable
+from engine.gradient_statistics import GradientStatistics, gradient_statistics
+from engine.graph.capture import capture, graph_function
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.laboratory import compute
 from engine.layers import layer_catalogue, loss_catalogue
+from engine.layout import reshape_columns
+from engine.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
 from engine.modes import (
     detect_anomaly,
     enable_grad,
@@ -35,24 +62,64 @@ from engine.modes import (
     set_grad_enabled,
     training_mode,
 )
+from engine.modules import (
+    Layer,
+    Module,
+    Sequential,
+    Trained,
+    dp_train,
+    predict_in_chunks,
+    probability_cross_entropy_loss,
+    softmax_cross_entropy_loss,
+)
+from engine.named_gradients import gradients_by_name
 from engine.numerics import fingerprint
 from engine.ops.random import seed
-from engine.optim import make_optimizer, optimizer_catalogue, schedule_catalogue
+from engine.optim import (
+    LossScaler,
+    ScaledStep,
+    Scheduler,
+    TapeOptimizer,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_gradients,
+    make_optimizer,
+    optimizer_catalogue,
+    schedule_catalogue,
+)
 from engine.plan import NumpyExecutor, Plan, make_plan
 from engine.predict import Predictor
 from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
+from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
-from engine.value import Value, tensor
+from engine.static import ggml
+from engine.static.compute_plan import ComputePlan
+from engine.static.context import Context
+from engine.static.graph import Graph
+from engine.static.leaves import declare, set_param
+from engine.static.overhead import graph_overhead
+from engine.static.status import Status
+from engine.static.threadpool import Threadpool
+from engine.static.threadpool_params import Priority, ThreadpoolParams
+from engine.tensors import parameter, tensor
+from engine.value import Value
+from engine.vectorize import vmap
 
 __all__ = [
     "AttributeValueError",
+    "Batch",
     "Checkpoint",
     "CheckpointError",
     "CheckpointPolicy",
     "ColumnInfo",
+    "ComputeError",
+    "ComputePlan",
+    "Context",
     "DTypeError",
     "DataError",
+    "DataLoader",
     "Definition",
+    "DeviceError",
     "DocumentError",
     "EngineError",
     "Finding",
@@ -60,26 +127,61 @@ __all__ = [
     "FitEstimate",
     "Function",
     "GradientError",
+    "GradientStatistics",
+    "Graph",
+    "GraphError",
+    "GraphFull",
+    "Layer",
     "LimitError",
+    "LossScaler",
+    "MissingExtra",
+    "Module",
     "NumpyExecutor",
+    "OutOfContextMemory",
     "Plan",
     "Point",
+    "PoolBusy",
+    "PoolError",
+    "PoolPaused",
     "Predictor",
+    "Priority",
     "Recipe",
     "Record",
+    "ScaledStep",
+    "Scheduler",
+    "Sequential",
     "ShapeError",
+    "Status",
+    "TapeOptimizer",
+    "Threadpool",
+    "ThreadpoolParams",
+    "Trained",
     "UnknownName",
     "Value",
+    "capture",
     "check_fit",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_gradients",
     "compute",
+    "declare",
     "detect_anomaly",
+    "dp_train",
     "enable_grad",
     "fingerprint",
+    "full",
+    "get_default_device",
+    "get_default_dtype",
+    "ggml",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "gradient_statistics",
+    "gradients_by_name",
     "graph_dot",
+    "graph_function",
     "graph_nodes",
+    "graph_overhead",
     "graph_report",
     "graph_text",
     "hessian",
@@ -90,30 +192,47 @@ __all__ = [
     "jacobian",
     "jvp",
     "layer_catalogue",
+    "linearize",
     "loss_catalogue",
     "make_optimizer",
     "make_plan",
     "metric_catalogue",
     "no_grad",
     "once_differentiable",
+    "ones",
+    "ones_like",
     "op_catalogue",
     "op_entry",
     "ops",
     "optimizer_catalogue",
+    "parameter",
     "parse_graph",
     "plan_report",
+    "predict_in_chunks",
+    "probability_cross_entropy_loss",
+    "rand",
+    "randn",
     "read_recipe",
     "read_tensor_document",
     "read_tensors",
     "recompute",
+    "reshape_columns",
     "schedule_catalogue",
     "seed",
+    "set_default_device",
+    "set_default_dtype",
     "set_grad_enabled",
+    "set_param",
+    "softmax_cross_entropy_loss",
     "tape",
     "tensor",
     "tensor_to_json",
     "training_mode",
     "value_and_grad",
+    "vhp",
     "vjp",
+    "vmap",
     "write_tensors",
+    "zeros",
+    "zeros_like",
 ]

@@ -9,7 +9,7 @@ import inspect
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -23,6 +23,7 @@ Window = int | tuple[int, ...]
 
 MISSING = inspect.Parameter.empty
 LARGEST = 1e308
+LONGEST = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,22 @@ class Attribute:
     name: str
     type: Any
     default: Any
+    plain: frozenset[type] = field(init=False, repr=False)
+    lists_integers: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note which values need no closer look: those of these very types, and tuples of integers."""
+        options = get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else (self.type,)
+        exact = (bool, types.NoneType) if float in options else (bool, types.NoneType, int)
+        object.__setattr__(self, "plain", frozenset(option for option in options if option in exact))
+        object.__setattr__(self, "lists_integers", Ints in options)
+
+    def takes(self, value: Any) -> bool:
+        """Tell quickly whether a value of the commonest types is one for it; False leaves that to `check`."""
+        kind = value.__class__
+        if kind is tuple:
+            return self.lists_integers and all(item.__class__ is int and -LONGEST < item < LONGEST for item in value)
+        return kind in self.plain and (kind is not int or -LONGEST < value < LONGEST)
 
     @property
     def required(self) -> bool:
@@ -67,7 +84,8 @@ def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, An
     bound = {}
     for name, attribute in attributes.items():
         if name in given:
-            bound[name] = check(f"{owner}.{name}", attribute.type, given[name])
+            value = given[name]
+            bound[name] = value if attribute.takes(value) else check(f"{owner}.{name}", attribute.type, value)
         elif attribute.required:
             raise AttributeValueError(f"{owner} needs the attribute {name!r} ({describe(attribute.type)})")
         else:
@@ -122,7 +140,7 @@ def _match_plain(type_: Any, value: Any) -> tuple[bool, Any]:
         good = isinstance(value, int | float) and (abs(value) <= LARGEST or value in (math.inf, -math.inf))
         return good, float(value) if good else None
     if type_ is int:
-        return isinstance(value, int) and abs(value) < 2**63, value
+        return isinstance(value, int) and -LONGEST < value < LONGEST, value
     return isinstance(value, str), value
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from engine.data import Batches, held_out_rows
 from engine.documents import Reader, escape
+from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, GradientError, nearest
 from engine.graph.definition import Definition, InputSpec
-from engine.graph.graph import bind_dims, build
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
+from engine.graph.trace import bind_dims, build
 from engine.model import Form, at_precision
 from engine.plan import Plan
 from engine.recipe import Recipe
@@ -109,7 +110,7 @@ def _misfit(spec: InputSpec, column: ColumnInfo) -> tuple[str, str] | None:
         isinstance(w, int) and w != c for w, c in zip(wanted, column.shape, strict=True)
     ):
         return "shape_mismatch", f"takes rows of shape {list(wanted)}, not {list(column.shape)}"
-    if np.dtype(column.dtype).kind == "f" and spec.dtype.kind != "f":
+    if np.dtype(column.dtype).kind == "f" and not is_float(spec.dtype):
         return "dtype_mismatch", f"takes {spec.dtype.name}, not {column.dtype}"
     if spec.dtype.kind in "iu" and None not in (column.minimum, column.maximum):
         limits = np.iinfo(spec.dtype)

@@ -22,7 +22,7 @@ from engine.value import Array
 
 DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
-    "F16": "float16", "F32": "float32", "F64": "float64",
+    "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
 }  # fmt: skip
 CODES = {name: code for code, name in DTYPES.items()}
 HEADER_LIMIT = 100 * 2**20
@@ -89,7 +89,7 @@ def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], metadata: Mappin
     text += b" " * (-len(text) % 8)
     file.write(len(text).to_bytes(8, "little") + text)
     for array in tensors.values():
-        file.write(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
+        file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:

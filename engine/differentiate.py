@@ -14,11 +14,15 @@ import numpy as np
 from engine.backward import pull_back, seed_of
 from engine.dtypes import is_float
 from engine.errors import DTypeError, GradientError, ShapeError
-from engine.modes import enable_grad, no_grad
+from engine.modes import differentiating, no_grad
+from engine.ops.arrangement import movedim
+from engine.ops.casting import cast
+from engine.ops.creation import zeros
 from engine.ops.elementwise import mul
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, stack
 from engine.value import Array, Operand, Value, as_value
+from engine.vectorize import vmap
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
@@ -35,7 +39,7 @@ def value_and_grad(function: Function, argnums: Argnums = 0) -> Function:
 
     def value_and_gradient(*args: Operand) -> tuple[Value, Any]:
         inputs, wrt, nested = _track(args, argnums)
-        with enable_grad():
+        with differentiating():
             output = _single(function(*inputs))
         gradients = _pull(output, seed_of(output, None), wrt, nested)
         return _outer(output, nested), gradients[0] if isinstance(argnums, int) else gradients
@@ -46,36 +50,46 @@ def value_and_grad(function: Function, argnums: Argnums = 0) -> Function:
 def vjp(function: Function, *primals: Operand) -> tuple[Value, Callable[[Operand], tuple[Value, ...]]]:
     """Return function(*primals) and the function that maps a cotangent of it to cotangents of the primals."""
     inputs, wrt, nested = _track(primals, tuple(range(len(primals))))
-    with enable_grad():
+    with differentiating():
         output = _single(function(*inputs))
     return _outer(output, nested), lambda cotangent: _pull(output, seed_of(output, cotangent), wrt, nested)
 
 
 def jvp(function: Function, primals: Sequence[Operand], tangents: Sequence[Operand]) -> tuple[Value, Value]:
-    """Return function(*primals) and its derivative in the direction of `tangents`.
+    """Return function(*primals) and its derivative in the direction of `tangents`."""
+    output, push = linearize(function, *primals)
+    return output, push(*tangents)
 
-    The derivative is the transpose of the transpose: the VJP is linear in its cotangent, so pulling the tangents back
-    through it pushes them forward through the function (J. Townsend 2017).
+
+def linearize(function: Function, *primals: Operand) -> tuple[Value, Callable[..., Value]]:
+    """Return function(*primals) and the function that maps tangents of the primals to the tangent of it.
+
+    Forward mode as the transpose of the transpose: the VJP is linear in its cotangent, so pulling tangents back through
+    it pushes them forward through the function (J. Townsend 2017).
     """
     inputs, wrt, nested = _track(primals, tuple(range(len(primals))))
-    directions = [_like(tangent, value) for tangent, value in zip(tangents, wrt, strict=True)]
-    nested = nested or any(direction.requires_grad for direction in directions)
-    with enable_grad():
+    with differentiating():
         output = _single(function(*inputs))
-        cotangent = Value(output.shape, output.dtype, np.zeros(output.shape, output.dtype), requires_grad=True)
+        cotangent = zeros(shape=output.shape, dtype=output.dtype)
+        cotangent.requires_grad = True
         pulled = pull_back([output], [cotangent], wrt)
-    pairs = [(p, d) for p, d in zip(pulled, directions, strict=True) if p is not None and p.requires_grad]
-    if not pairs:
-        return _outer(output, nested), _zeros(cotangent)
-    with enable_grad() if nested else no_grad():
-        pushed = pull_back([p for p, _ in pairs], [d for _, d in pairs], [cotangent])[0]
-    return _outer(output, nested), _zeros(cotangent) if pushed is None else pushed
+
+    def push(*tangents: Operand) -> Value:
+        directions = [_like(tangent, value) for tangent, value in zip(tangents, wrt, strict=True)]
+        pairs = [(p, d) for p, d in zip(pulled, directions, strict=True) if p is not None and p.requires_grad]
+        watched = nested or any(direction.requires_grad for direction in directions)
+        with differentiating() if watched else no_grad():
+            pushed = pull_back([p for p, _ in pairs], [d for _, d in pairs], [cotangent])[0]
+        return _zeros(cotangent) if pushed is None else pushed
+
+    return _outer(output, nested), push
 
 
-def jacobian(function: Function, argnum: int = 0, *, forward: bool = False) -> Function:
+def jacobian(function: Function, argnum: int = 0, *, forward: bool = False, vectorize: bool = False) -> Function:
     """Return a function that computes the Jacobian [output..., input...] by the argument `argnum`.
 
-    One VJP a row, or with `forward` one JVP a column: the cheaper way is the one with fewer of them.
+    One VJP a row, or with `forward` one JVP a column: the cheaper way is the one with fewer of them. With `vectorize`
+    all of them are one batch, which is faster and takes as many times the memory.
     """
 
     def jacobian_of(*args: Operand) -> Value:
@@ -84,24 +98,31 @@ def jacobian(function: Function, argnum: int = 0, *, forward: bool = False) -> F
         def of_one(value: Operand) -> Any:
             return function(*args[:argnum], value, *args[argnum + 1 :])
 
+        output, linear = linearize(of_one, x) if forward else _transposed(of_one, x)
+        with differentiating() if output.requires_grad or output.data is None else no_grad():
+            lines = _map(linear, _basis(x if forward else output), vectorize)
         if forward:
-            columns = [jvp(of_one, (x,), (direction,))[1] for direction in _basis(x)]
-            output_shape = columns[0].shape
-            return reshape(stack(*columns, axis=-1), shape=(*output_shape, *x.shape))
-        output, pull = vjp(of_one, x)
-        rows = [pull(direction)[0] for direction in _basis(output)]
-        return reshape(stack(*rows), shape=(*output.shape, *x.shape))
+            return reshape(movedim(lines, source=0, destination=-1), shape=(*output.shape, *x.shape))
+        return reshape(lines, shape=(*output.shape, *x.shape))
 
     return jacobian_of
 
 
-def hessian(function: Function, argnum: int = 0) -> Function:
-    """Return a function that computes the matrix of second derivatives [input..., input...] of a scalar function."""
-    return jacobian(grad(function, argnum), argnum)
+def hessian(function: Function, argnum: int = 0, *, forward: bool = False, vectorize: bool = False) -> Function:
+    """Return a function that computes the matrix of second derivatives [input..., input...] of a scalar function.
+
+    `forward` takes the outer derivative in forward mode; for `vectorize` see `jacobian`.
+    """
+    return jacobian(grad(function, argnum), argnum, forward=forward, vectorize=vectorize)
 
 
 def hvp(function: Function, primals: Sequence[Operand], vectors: Sequence[Operand]) -> tuple[Value, ...]:
-    """Return the Hessian of a scalar function times `vectors`, without forming it: the gradient of <gradient, v>."""
+    """Return the Hessian of a scalar function times `vectors`, without forming it; by its symmetry this is `vhp`."""
+    return vhp(function, primals, vectors)
+
+
+def vhp(function: Function, primals: Sequence[Operand], vectors: Sequence[Operand]) -> tuple[Value, ...]:
+    """Return `vectors` times the Hessian of a scalar function, without forming it: the gradient of <gradient, v>."""
     numbers = tuple(range(len(primals)))
 
     def directional(*values: Value) -> Value:
@@ -180,7 +201,7 @@ def _track(args: Sequence[Operand], argnums: Argnums) -> tuple[list[Value], list
 
 
 def _pull(output: Value, cotangent: Value, wrt: Sequence[Value], nested: bool) -> tuple[Value, ...]:
-    with enable_grad() if nested or cotangent.requires_grad else no_grad():
+    with differentiating() if nested or cotangent.requires_grad else no_grad():
         pulled = pull_back([output], [cotangent], wrt)
     return tuple(_zeros(value) if found is None else found for found, value in zip(pulled, wrt, strict=True))
 
@@ -192,7 +213,7 @@ def _single(output: Any) -> Value:
 
 
 def _outer(output: Value, nested: bool) -> Value:
-    return output if nested else output.detach()
+    return output if nested or output.data is None else output.detach()
 
 
 def _like(operand: Operand, value: Value) -> Value:
@@ -201,15 +222,28 @@ def _like(operand: Operand, value: Value) -> Value:
         raise ShapeError(f"a direction of shape {list(direction.shape)} does not fit a value of {list(value.shape)}")
     if direction.dtype == value.dtype and not direction.weak:
         return direction
-    return Value(value.shape, value.dtype, direction.numpy().astype(value.dtype))
+    return cast(direction, dtype=value.dtype)
 
 
 def _zeros(value: Value) -> Value:
     return Value(value.shape, value.dtype, np.zeros(value.shape, value.dtype))
 
 
-def _basis(value: Value) -> list[Array]:
-    return list(np.eye(value.size, dtype=value.dtype).reshape(value.size, *value.shape))
+def _basis(value: Value) -> Array:
+    """Return the unit vectors of a value's space [size, shape...]."""
+    return np.eye(value.size, dtype=value.dtype).reshape(value.size, *value.shape)
+
+
+def _transposed(function: Function, x: Value) -> tuple[Value, Callable[[Operand], Value]]:
+    output, pull = vjp(function, x)
+    return output, lambda cotangent: pull(cotangent)[0]
+
+
+def _map(linear: Callable[[Operand], Value], basis: Array, vectorize: bool) -> Value:
+    """Apply a linear function to every vector of a basis."""
+    if vectorize or not len(basis):
+        return vmap(linear)(basis)  # type: ignore[no-any-return]
+    return stack(*(linear(direction) for direction in basis))
 
 
 def _merged(values: Sequence[Any], numbers: Sequence[int], replacements: Sequence[Any]) -> list[Any]:

@@ -1,23 +1,50 @@
-"""Element types and the engine's own promotion table (PyTorch's rules, which are not NumPy's)."""
+"""Element types and the engine's own promotion table (PyTorch's rules, which are not NumPy's).
+
+bfloat16 is no type of NumPy's: it comes from the package ml_dtypes, an optional extra, and its kind is "V".
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import IntEnum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from engine.errors import DTypeError, nearest
+from engine.errors import DTypeError, MissingExtra, nearest
 
 DType = np.dtype[Any]
 
-NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
+NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64")
 """Every element type the engine computes with, narrowest first."""
+
+QUANTISED = re.compile(r"(i?q|tq)\d|mxfp4|nvfp4|qu?int\d", re.IGNORECASE)
+"""How the names of ggml's and PyTorch's quantised types begin."""
+
+FLOAT_KINDS = "fV"
+"""The kinds of the floating types: NumPy's own, and bfloat16."""
 
 BOOL, INT64, FLOAT16, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("bool", "int64", "float16", "float32", "float64"))
 DEFAULT_FLOAT = FLOAT32
+
+
+def _bfloat16() -> DType | None:
+    with suppress(ImportError):
+        dtype: DType = np.dtype(import_module("ml_dtypes").bfloat16)
+        return dtype
+    return None
+
+
+BFLOAT16 = _bfloat16()
+"""The only instance of the type, so that `is` tells it; None without the package."""
+
+NATIVE = frozenset(
+    [*(np.dtype(name) for name in NAMES if name != "bfloat16"), *([] if BFLOAT16 is None else [BFLOAT16])]
+)
+"""The types themselves, in the machine's order of bytes."""
 
 
 class Strength(IntEnum):
@@ -29,12 +56,25 @@ class Strength(IntEnum):
 
 
 def dtype_of(name: object) -> DType:
-    """Return the element type called `name`; refuse the ones the engine does not compute with."""
+    """Return the element type called `name`; refuse the ones the engine does not compute with.
+
+    Raises:
+        DTypeError: no such element type.
+        MissingExtra: bfloat16, and its package is not installed.
+    """
+    if isinstance(name, np.dtype) and name in NATIVE:
+        return name
     known = name if isinstance(name, str) else _numpy_name(name)
     if known not in NAMES:
-        hint = nearest(str(name), NAMES)
+        hint = "; quantised types are not supported" if QUANTISED.match(str(name)) else nearest(str(name), NAMES)
         raise DTypeError(f"dtype {str(name)[:64]!r} is not one of {', '.join(NAMES)}{hint}")
-    return np.dtype(known)
+    if known != "bfloat16":
+        return np.dtype(known)
+    if BFLOAT16 is None:
+        raise MissingExtra(
+            "bfloat16 needs the package ml_dtypes: install it with pip install 'adjoint[bfloat16]', or use float16"
+        )
+    return BFLOAT16
 
 
 def _numpy_name(name: object) -> str:
@@ -45,20 +85,30 @@ def _numpy_name(name: object) -> str:
 
 def is_float(dtype: DType) -> bool:
     """Tell whether `dtype` is a floating type, the only kind that carries gradients."""
-    return dtype.kind == "f"
+    return dtype.kind in FLOAT_KINDS
+
+
+def computing_dtype(dtype: DType) -> DType:
+    """Return the type in which kernels and compositions compute: float32 for float16 and bfloat16, else `dtype`."""
+    return FLOAT32 if is_float(dtype) and dtype.itemsize == 2 else dtype
 
 
 def category(dtype: DType) -> int:
     """Return 0 for bool, 1 for the integers, 2 for the floating types."""
-    return {"b": 0, "i": 1, "u": 1, "f": 2}[dtype.kind]
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2}[dtype.kind]
 
 
 def promote(a: DType, b: DType) -> DType:
-    """Return the type that holds values of `a` and `b`: an integer beside a float takes the float's type."""
+    """Return the type that holds values of `a` and `b`: an integer beside a float takes the float's type.
+
+    Neither of float16 and bfloat16 holds the other: both together are float32.
+    """
     if a == b:
         return a
     if category(a) != category(b):
         return a if category(a) > category(b) else b
+    if "V" in (a.kind, b.kind):
+        return max(FLOAT32, a, b, key=lambda dtype: dtype.itemsize)
     wider: DType = np.promote_types(a, b)
     return wider
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -41,6 +42,18 @@ class DTypeError(EngineError):
     code = "dtype_mismatch"
 
 
+class MissingExtra(EngineError):  # noqa: N818 - a shorter name that reads as well
+    """Something that needs an optional package which is not installed."""
+
+    code = "extra_missing"
+
+
+class DeviceError(EngineError):
+    """A device that this engine does not compute on."""
+
+    code = "device_unavailable"
+
+
 class AttributeValueError(EngineError):
     """An unknown attribute, or one whose value is outside its domain."""
 
@@ -51,6 +64,12 @@ class UnknownName(EngineError):  # noqa: N818 - a shorter name that reads as wel
     """A name that stands for nothing: an op, a node, a layer, an optimizer."""
 
     code = "unknown_name"
+
+
+class UnsupportedOp(UnknownName):
+    """An operation that other engines have and this one does not."""
+
+    code = "not_supported"
 
 
 class GradientError(EngineError):
@@ -69,6 +88,53 @@ class LimitError(EngineError):
     """Something larger than the engine is set to take."""
 
     code = "limit_exceeded"
+
+
+class GraphError(EngineError):
+    """A static graph that is not set up for what is asked of it."""
+
+    code = "graph_invalid"
+
+
+class GraphFull(LimitError):  # noqa: N818 - a shorter name that reads as well
+    """More nodes or leafs than a static graph was made for; the graph is as it was before."""
+
+    code = "graph_full"
+
+
+class OutOfContextMemory(LimitError):  # noqa: N818 - a shorter name that reads as well
+    """More bytes than are left in a context."""
+
+    code = "out_of_context_memory"
+
+
+class ComputeError(EngineError):
+    """A node of a static graph that could not be computed; `status` is ggml's number for it."""
+
+    code = "node_failed"
+
+    def __init__(self, message: str, status: int = -1) -> None:
+        """Keep the status beside the message."""
+        super().__init__(message)
+        self.status = status
+
+
+class PoolError(EngineError):
+    """A thread pool that cannot be made as asked for, or that has been freed."""
+
+    code = "pool_invalid"
+
+
+class PoolPaused(PoolError):  # noqa: N818 - a shorter name that reads as well
+    """Work for a thread pool that is paused."""
+
+    code = "pool_paused"
+
+
+class PoolBusy(PoolError):  # noqa: N818 - a shorter name that reads as well
+    """A thread pool that is computing and cannot be freed or given more work."""
+
+    code = "pool_busy"
 
 
 class DataError(EngineError):
@@ -92,6 +158,12 @@ class DocumentError(EngineError):
         """Collect the faults; the message joins them."""
         self.findings = tuple(findings)
         super().__init__("; ".join(f"{finding.pointer or '/'}: {finding.detail}" for finding in self.findings))
+
+
+def name_op(error: EngineError, name: str) -> None:
+    """Put the name of an op in front of the message of `error`, unless the message has it."""
+    if not re.search(rf"\b{re.escape(name)}\b", str(error)):
+        error.args = (f"{name}: {error}", *error.args[1:])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from engine.checkpoint import Checkpoint
 from engine.data import Batches, split_rows
 from engine.errors import CheckpointError
 from engine.graph.definition import Definition
-from engine.graph.graph import bind_dims
+from engine.graph.trace import bind_dims
 from engine.model import Model, at_precision
 from engine.numerics import fingerprint
 from engine.plan import NumpyExecutor

@@ -44,6 +44,13 @@ def same(x: Value, *_: Value, **__: Any) -> Spec:
     return x.spec
 
 
+def same_number(x: Value, *_: Value, **__: Any) -> Spec:
+    """Shape and dtype of the first input, which is not bool."""
+    if x.dtype == BOOL:
+        raise DTypeError("truth values have no sign; cast them to int64 first, or negate them with logical_not")
+    return x.spec
+
+
 def same_bool(x: Value, *_: Value, **__: Any) -> Spec:
     """Shape of the first input, bool."""
     return Spec(x.shape, BOOL)
@@ -125,6 +132,18 @@ def require_rank(op: str, name: str, value: Value, *ranks: int) -> None:
     if value.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise ShapeError(f"{op} needs {name} with {wanted} axes, got shape {list(value.shape)}")
+
+
+def require_extents(op: str, shape: Shape) -> None:
+    """Refuse a shape with a negative extent."""
+    if any(extent < 0 for extent in shape):
+        raise ShapeError(f"{op}: shape {list(shape)} may hold no negative extent")
+
+
+def require_axes(op: str, x: Value) -> None:
+    """Refuse a value without axes."""
+    if not x.ndim:
+        raise ShapeError(f"{op} needs at least one axis, got a value of shape []; reshape it to [1] first")
 
 
 def scalar(x: Value, **_: Any) -> Spec:

@@ -10,7 +10,7 @@ import numpy as np
 from engine.documents import Reader, escape
 from engine.errors import REFUSALS, DocumentError, EngineError, Finding
 from engine.graph.definition import Definition
-from engine.graph.graph import Graph, bind_dims, build
+from engine.graph.trace import Trace, bind_dims, build
 from engine.graph.limits import LIMITS
 from engine.graph.tensors import read_tensor
 from engine.initializers import initialize
@@ -97,7 +97,7 @@ def _fill(definition: Definition, state: dict[str, dict[str, Array]], seed: int)
         raise DocumentError(findings)
 
 
-def _planned(graph: Graph, wants: list[str]) -> tuple[Plan, list[str]]:
+def _planned(graph: Trace, wants: list[str]) -> tuple[Plan, list[str]]:
     """Plan what is wanted; also return the names of the parameters whose gradients were asked for."""
     wanted: dict[str, Value] = dict(graph.outputs) if "outputs" in wants else {}
     wanted.update({LOSS + name: value for name, value in graph.losses.items()})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 
 import numpy as np
 
@@ -13,16 +14,22 @@ from engine.value import Value
 
 
 class Modes(threading.local):
-    """The modes of one thread."""
+    """The modes of one thread.
+
+    `kernels` is the context that kernels run in: there NumPy's floating warnings are off, because IEEE results (inf,
+    NaN) are results. Running a function in it costs a tenth of `np.errstate`.
+    """
 
     def __init__(self) -> None:
         """Start as a new thread does: recording, eager, in training mode."""
         self.recording = True
         self.tracing = False
+        self.recorder: Callable[..., None] | None = None
         self.training = True
         self.inference = False
         self.anomaly = False
-        self.quiet = False
+        self.kernels = contextvars.Context()
+        self.kernels.run(np.seterr, all="ignore")
         self.keys = KeySource()
         self.next_key: Callable[[], Value] | None = self.keys.next_key
 
@@ -30,25 +37,33 @@ class Modes(threading.local):
 MODES = Modes()
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
+def no_grad() -> AbstractContextManager[None]:
     """Record no operations inside: results require no gradient."""
-    with _set(recording=False):
-        yield
+    return _set(recording=False)
+
+
+def enable_grad() -> AbstractContextManager[None]:
+    """Record operations inside, whatever surrounds; in inference mode that has no effect."""
+    return _set(recording=not MODES.inference)
+
+
+def differentiating() -> AbstractContextManager[None]:
+    """Record operations inside, in inference mode too: what has to run in order to be differentiated."""
+    return _set(recording=True, inference=False)
+
+
+def set_grad_enabled(flag: bool) -> AbstractContextManager[None]:
+    """Record operations from here on in this thread, or not; in a with statement, until its end."""
+    before, MODES.recording = MODES.recording, flag and not MODES.inference
+    return _recording_again(before)
 
 
 @contextmanager
-def enable_grad() -> Iterator[None]:
-    """Record operations inside, whatever surrounds."""
-    with _set(recording=True):
+def _recording_again(flag: bool) -> Iterator[None]:
+    try:
         yield
-
-
-@contextmanager
-def set_grad_enabled(flag: bool) -> Iterator[None]:
-    """Record operations inside, or not."""
-    with _set(recording=flag):
-        yield
+    finally:
+        MODES.recording = flag
 
 
 def is_grad_enabled() -> bool:
@@ -56,46 +71,47 @@ def is_grad_enabled() -> bool:
     return MODES.recording
 
 
-@contextmanager
-def inference_mode() -> Iterator[None]:
+def inference_mode() -> AbstractContextManager[None]:
     """Record nothing inside, and make results that can never take part in a backward pass."""
-    with _set(recording=False, inference=True):
-        yield
+    return _set(recording=False, inference=True)
 
 
-@contextmanager
-def detect_anomaly() -> Iterator[None]:
+def detect_anomaly() -> AbstractContextManager[None]:
     """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
-    with _set(anomaly=True):
-        yield
+    return _set(anomaly=True)
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Switch NumPy's floating warnings off for many kernels at once, in place of once for each."""
-    with np.errstate(all="ignore"), _set(quiet=True):
-        yield
-
-
-@contextmanager
-def training_mode(flag: bool) -> Iterator[None]:
+def training_mode(flag: bool) -> AbstractContextManager[None]:
     """Run dropout and batch norm in training (True) or evaluation (False) mode inside."""
-    with _set(training=flag):
-        yield
+    return _set(training=flag)
 
 
-@contextmanager
-def tracing(next_key: Callable[[], Value]) -> Iterator[None]:
+def tracing(next_key: Callable[[], Value]) -> AbstractContextManager[None]:
     """Run no kernel inside: every operation only infers shapes and joins the graph; `next_key` feeds random ops."""
-    with _set(tracing=True, recording=True, next_key=next_key):
-        yield
+    return _set(tracing=True, recording=True, next_key=next_key, recorder=None)
 
 
-@contextmanager
-def _set(**changes: object) -> Iterator[None]:
-    before = {name: getattr(MODES, name) for name in changes}
-    MODES.__dict__.update(changes)
-    try:
-        yield
-    finally:
-        MODES.__dict__.update(before)
+def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextManager[None]:
+    """Tell `recorder` of every call of an op inside a trace: the op, its operands and attributes, and its results.
+
+    Calls that ops make themselves are not told.
+    """
+    return _set(recorder=recorder)
+
+
+class _set(AbstractContextManager[None], ContextDecorator):  # noqa: N801 - reads as the function it replaces
+    """Change modes in a with statement, or while a function that it decorates runs."""
+
+    def __init__(self, **changes: object) -> None:
+        self.changes = changes
+
+    def _recreate_cm(self) -> _set:
+        return _set(**self.changes)
+
+    def __enter__(self) -> None:
+        modes = MODES.__dict__
+        self.before = {name: modes[name] for name in self.changes}
+        modes.update(self.changes)
+
+    def __exit__(self, *_: object) -> None:
+        MODES.__dict__.update(self.before)

@@ -13,10 +13,10 @@ from engine.checkpoint import Checkpoint
 from engine.dtypes import is_float
 from engine.errors import DocumentError, Finding, nearest
 from engine.graph.definition import Definition
-from engine.graph.graph import Graph, bind_dims
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.graph.tensors import misfit
+from engine.graph.trace import Trace, bind_dims
 from engine.layers import LOSSES
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
@@ -125,7 +125,7 @@ def _before_losses(definition: Definition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f for f in firsts if isinstance(f, str) and f.partition(":")[0] in nodes))
 
 
-def _needed_inputs(graph: Graph) -> tuple[str, ...]:
+def _needed_inputs(graph: Trace) -> tuple[str, ...]:
     leaves = {id(value) for node in reachable(list(graph.outputs.values())) for value in node.inputs}
     leaves |= {id(value) for value in graph.outputs.values()}
     return tuple(name for name, value in graph.inputs.items() if id(value) in leaves)

@@ -11,10 +11,22 @@ from typing import Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from engine.attributes import Attribute, attributes_of, bind
-from engine.dtypes import FLOAT16, FLOAT32, DType, Strength, is_float, result_type, to_float
-from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError, UnknownName, nearest
-from engine.modes import MODES
+from engine.dtypes import (
+    BFLOAT16,
+    FLOAT32,
+    FLOAT_KINDS,
+    DType,
+    Strength,
+    computing_dtype,
+    is_float,
+    result_type,
+    to_float,
+)
+from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError, UnknownName, name_op, nearest
+from engine.modes import MODES, recording_calls
+from engine.narrow import rounded, widened
 from engine.samples import Sample
+from engine.unsupported import refuse_unsupported
 from engine.value import Node, Operand, Spec, Value, as_value
 
 Kernel = Callable[..., Any]
@@ -55,6 +67,11 @@ class Op(Generic[R]):
         updates: Mapping[int, int] | None = None,
         aliases: Sequence[str] = (),
         wide: bool = False,
+        native: bool = False,
+        data_dependent: bool = False,
+        no_gradient: str = "",
+        gradient_notes: Mapping[str, str] | None = None,
+        outputs: Sequence[str] = (),
     ) -> None:
         """Read name, documentation, inputs and attributes off `body`.
 
@@ -70,7 +87,12 @@ class Op(Generic[R]):
             differentiable: False for ops whose results carry no gradient.
             updates: which output holds the new value of which input, for running statistics.
             aliases: other names the op is known by.
-            wide: a composition that gets nothing but float16 computes in float32 and rounds its results once.
+            native: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
+            wide: a composition that gets nothing but a half type computes in float32 and rounds its results once.
+            data_dependent: the shape of a result depends on data, so that a graph cannot hold the op.
+            no_gradient: why floating results that are neither drawn nor constant carry no gradient.
+            outputs: what several outputs are called.
+            gradient_notes: by attribute, why it makes the gradient something else than the slope.
         """
         self.name = body.__name__.rstrip("_")
         self.body = body
@@ -85,8 +107,14 @@ class Op(Generic[R]):
         self.updates = dict(updates or {})
         self.aliases = tuple(aliases)
         self.wide = wide
+        self.native = native or view
+        self.data_dependent = data_dependent
+        self.outputs = tuple(outputs)
+        self.gradient_notes = dict(gradient_notes or {})
+        self._no_gradient = no_gradient
         self.rule: Rule | None = None
         self.composition: Rule | None = None
+        self.batching: Rule | None = None
         self._rule_attrs: tuple[str, ...] = ()
         self.takes_out = "out" in keywords_of(body)
         self.__doc__ = body.__doc__
@@ -130,6 +158,15 @@ class Op(Generic[R]):
         return "training" in self.attributes
 
     @property
+    def no_gradient(self) -> str:
+        """Why a floating result carries no gradient; empty where it does, or where results are not floating."""
+        if self.differentiable or self._no_gradient:
+            return self._no_gradient
+        if self.random:
+            return "it is drawn from a key, which has no gradient"
+        return "" if self.inputs else "it is a constant"
+
+    @property
     def composite(self) -> bool:
         """Whether it is written in other ops and has no rules of its own."""
         return self.infer is None
@@ -154,6 +191,11 @@ class Op(Generic[R]):
         self.rule = self.composition = composition
         return composition
 
+    def batch(self, rule: Rule) -> Rule:
+        """Declare the batching rule: how the op applies to many examples at once (see engine.batching)."""
+        self.batching = rule
+        return rule
+
     def pull(
         self, node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
     ) -> tuple[Any, ...]:
@@ -174,23 +216,39 @@ class Op(Generic[R]):
 
     def __call__(self, *operands: Operand | None, **given: Any) -> R:
         """Apply the op to Values, arrays or numbers; returns a Value, or a tuple when it has several outputs."""
-        attrs = self.bind(given)
+        if MODES.recorder is not None:
+            return self._recorded(MODES.recorder, operands, given)
+        attrs = self.bind(given) if given or self._defaults is None else self._defaults
         if self._has_training and attrs["training"] is None:
             attrs = {**attrs, "training": MODES.training}
-        inputs: tuple[Value, ...] = operands if self._plain(operands) else self._operands(operands)  # type: ignore[assignment]
-        if self.infer is None:
-            return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
-        if self.promotion != "none":
-            inputs = self._promote(inputs)
-        specs = self.infer(*inputs, **attrs)
-        return self._apply(inputs, attrs, specs if self.several else (specs,))  # type: ignore[arg-type, no-any-return]
-
-    def _plain(self, operands: tuple[Operand | None, ...]) -> bool:
-        """Tell whether a call gives the right number of Values and nothing else, as most do."""
+        inputs: tuple[Value, ...] = operands  # type: ignore[assignment]
         for operand in operands:
             if operand.__class__ is not Value:
-                return False
-        return self.required_inputs <= len(operands) <= self._most_inputs
+                inputs = self._operands(operands)
+                break
+        else:
+            if not self.required_inputs <= len(operands) <= self._most_inputs:
+                inputs = self._operands(operands)
+        try:
+            if self.infer is None:
+                return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
+            if self.promotion != "none":
+                inputs = self._promote(inputs)
+            specs = self.infer(*inputs, **attrs)
+            return self._apply(inputs, attrs, specs if self.several else (specs,))  # type: ignore[arg-type, no-any-return]
+        except EngineError as error:
+            name_op(error, self.name)
+            raise
+
+    def _recorded(self, recorder: Callable[..., None], operands: tuple[Any, ...], given: dict[str, Any]) -> R:
+        """Call the op and tell the recorder; a call that no graph can spell is told by the calls it makes."""
+        if any(operand is None for operand in operands) and self.composite:
+            attrs = self.bind(given)
+            return _composed(self.body, self._operands(operands), attrs, self.wide)  # type: ignore[no-any-return]
+        with recording_calls(None):
+            made = self(*operands, **given)
+        recorder(self, operands, given, made)
+        return made
 
     @cached_property
     def _most_inputs(self) -> int:
@@ -228,7 +286,7 @@ class Op(Generic[R]):
             if value.dtype is not dtype or value.weak:
                 break
         else:
-            if self.promotion == "common" or dtype.kind == "f":
+            if self.promotion == "common" or is_float(dtype):
                 return inputs
         dtype = result_type((v.dtype, _strength(v)) for v in rest)
         if self.promotion == "float":
@@ -236,43 +294,49 @@ class Op(Generic[R]):
         return inputs[: self.promote_from] + tuple(_as_dtype(v, dtype) for v in rest)
 
     def _apply(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
-        eager, tracked, arrays = not MODES.tracing, False, []
+        eager, tracked, noted, narrow, arrays = not MODES.tracing, False, MODES.anomaly, False, []
         for value in inputs:
             data = value.data
-            eager = eager and data is not None
-            tracked = tracked or value.requires_grad
+            if data is None:
+                eager = False
+            if value.requires_grad:
+                tracked = True
+            if value.counter is not None or value.inference:
+                noted = True
+            if value.dtype is BFLOAT16:
+                narrow = True
             arrays.append(data)
-        results: tuple[Any, ...] | None = None
-        if eager:
-            made = self._run(arrays, attrs)
-            results = made if self.several else (np.asarray(made),)
         needs_grad = tracked and MODES.recording and self.differentiable
+        results = self._run(arrays, attrs, specs, narrow) if eager else None
         node = None
-        if results is None or needs_grad:
+        if needs_grad or results is None:
             node = Node(self, inputs, attrs, specs, results, needs_grad)
-            if results is not None:
+            if noted and results is not None:
                 _note(node, inputs)
         if not self.several and not self.view and not MODES.inference:
             shape, dtype = specs[0]
             data = None if results is None else results[0]
-            return Value(shape, dtype, data, node=node, requires_grad=needs_grad and dtype.kind == "f")
+            return Value(shape, dtype, data, node, 0, needs_grad and dtype.kind in FLOAT_KINDS)
         datas = (None,) * len(specs) if results is None else results
         values = tuple(
-            Value(
-                spec.shape, spec.dtype, data, node=node, index=index, requires_grad=needs_grad and is_float(spec.dtype)
-            )
+            Value(spec.shape, spec.dtype, data, node, index, needs_grad and is_float(spec.dtype))
             for index, (spec, data) in enumerate(zip(specs, datas, strict=True))
         )
         if results is not None and (self.view or MODES.inference):
             _mark(self, inputs, values)
         return values if self.several else values[0]
 
-    def _run(self, arrays: list[Any], attrs: dict[str, Any]) -> Any:
-        """Run the kernel. IEEE results (inf, NaN) are results, not warnings."""
-        if MODES.quiet:
-            return self.body(*arrays, **attrs)
-        with np.errstate(all="ignore"):
-            return self.body(*arrays, **attrs)
+    def _run(self, arrays: list[Any], attrs: dict[str, Any], specs: tuple[Spec, ...], narrow: bool) -> tuple[Any, ...]:
+        """Run the kernel. Results that are no views are row-major, as in plans: sums depend on the order in memory."""
+        narrow = narrow and not self.native
+        made = MODES.kernels.run(self.body, *(widened(arrays) if narrow else arrays), **attrs)
+        results = made if self.several else (made if made.__class__ is np.ndarray else np.asarray(made),)
+        if not self.view:
+            for result in results:
+                if not result.flags.c_contiguous:
+                    results = tuple(np.asarray(result, order="C") for result in results)
+                    break
+        return rounded(results, specs) if narrow else results
 
 
 @overload
@@ -296,19 +360,20 @@ def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
 
 
 def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wide_when_narrow: bool) -> Any:
-    """Run a composition, if so asked in float32 when its floating inputs (some may be None) are all float16."""
+    """Run a composition, if so asked in float32 when its floating inputs (some may be None) are of one half type."""
     if not wide_when_narrow:
         return body(*inputs, **attrs)
     floats = [v.dtype for v in inputs if v is not None and is_float(v.dtype) and not v.weak]
-    if not floats or any(dtype != FLOAT16 for dtype in floats):
+    if not floats or floats[0] == computing_dtype(floats[0]) or any(dtype != floats[0] for dtype in floats):
         return body(*inputs, **attrs)
-    wide: dict[object, Value | None] = {}
+    half = floats[0]
+    ends: dict[object, Value | None] = {}
     for v in inputs:
-        if v is not None and v.key not in wide:
-            wide[v.key] = OPS["cast"](v, dtype=FLOAT32) if v.dtype == FLOAT16 else v
-    result: Any = body(*(None if v is None else wide[v.key] for v in inputs), **attrs)
+        if v is not None and v.key not in ends:
+            ends[v.key] = OPS["cast"](v, dtype=FLOAT32) if v.dtype == half else v
+    result: Any = body(*(None if v is None else ends[v.key] for v in inputs), **attrs)
     results = [
-        OPS["cast"](v, dtype=FLOAT16) if v.dtype == FLOAT32 else v
+        OPS["cast"](v, dtype=half) if v.dtype == FLOAT32 else v
         for v in (result if isinstance(result, tuple) else (result,))
     ]
     return tuple(results) if isinstance(result, tuple) else results[0]
@@ -339,9 +404,15 @@ def _mark(op: Op[Any], inputs: tuple[Value, ...], values: tuple[Value, ...]) -> 
 
 
 def lookup(name: str) -> Op[Any]:
-    """Return the op called `name` (or known by that alias)."""
+    """Return the op called `name` (or known by that alias).
+
+    Raises:
+        UnsupportedOp: an operation of the engines this one follows that it does not have.
+        UnknownName: any other name; the message has the nearest known one.
+    """
     op = OPS.get(name) or next((op for op in OPS.values() if name in op.aliases), None)
     if op is None:
+        refuse_unsupported(name)
         known = [*OPS, *(alias for op in OPS.values() for alias in op.aliases)]
         raise UnknownName(f"there is no op called {name[:64]!r}{nearest(name, known)}")
     return op

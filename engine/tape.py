@@ -6,16 +6,17 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from engine.backward import pull_back, reachable, seed_of
 from engine.dtypes import is_float
 from engine.errors import DTypeError, GradientError, ShapeError
-from engine.modes import enable_grad, no_grad
+from engine.modes import MODES, enable_grad, no_grad
+from engine.ops.casting import cast, copy
 from engine.ops.elementwise import add
-from engine.value import Hook, Node, Operand, Value, as_value
+from engine.value import RETAINED, Hook, Hooks, Node, Operand, Value, as_value
 
 ImplicitSeed = Literal["scalar", "ones"]
 _accumulating = threading.Lock()  # two passes in two threads may end in one leaf
@@ -37,7 +38,7 @@ def backward(
         gradients: cotangent of each output, of exactly its shape; None for 1.
         retain_graph: keep what the rules saved for another pass; by default as `create_graph`.
         create_graph: record the pass, so that the gradients can be differentiated again.
-        inputs: the leaves to accumulate into, in place of all that require a gradient.
+        inputs: the values to accumulate into, in place of all leaves that require a gradient.
         implicit_seed: "ones" lets a missing gradient stand for ones of any shape, as in Lamp++.
 
     Raises:
@@ -47,9 +48,9 @@ def backward(
     nodes = reachable(roots)
     if inputs is not None and not inputs:
         raise GradientError("inputs= must not be empty; leave it out to reach every leaf")
-    leaves = _leaves(roots, nodes) if inputs is None else list(inputs)
+    leaves = leaves_of(roots, nodes) if inputs is None else _tracked(inputs)
     with enable_grad() if create_graph else no_grad():
-        for leaf, found in zip(leaves, pull_back(roots, seeds, leaves), strict=True):
+        for leaf, found in zip(leaves, pull_back(roots, seeds, leaves, nodes), strict=True):
             if found is not None:
                 accumulate(leaf, found, in_place=not create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
@@ -74,12 +75,13 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise GradientError("materialize_grads needs allow_unused: leave allow_unused out, or set it to True")
-    wrt = [inputs] if isinstance(inputs, Value) else list(inputs)
+    wrt = _tracked([inputs] if isinstance(inputs, Value) else inputs)
     roots, seeds = _seeded(outputs, grad_outputs, "scalar")
+    nodes = reachable(roots)
     with enable_grad() if create_graph else no_grad():
-        found = pull_back(roots, seeds, wrt)
+        found = pull_back(roots, seeds, wrt, nodes)
     if not (create_graph if retain_graph is None else retain_graph):
-        for node in reachable(roots):
+        for node in nodes:
             node.release()
     if any(f is None for f in found) and not (allow_unused or materialize_grads):
         raise GradientError(
@@ -91,41 +93,44 @@ def grad(
 
 
 def accumulate(leaf: Value, found: Value, *, in_place: bool = True) -> None:
-    """Add a gradient to `leaf.grad`; the first is copied, later ones are added in place unless they have a history."""
+    """Add a gradient to `leaf.grad`: the first is copied, later ones are added in place unless they have a history."""
     with _accumulating:
-        if leaf.grad is None:
-            leaf.grad = (
-                found if not in_place or found.data is None else Value(found.shape, found.dtype, found.data.copy())
-            )
-        elif in_place and leaf.grad.data is not None and found.data is not None and leaf.grad.node is None:
-            np.add(leaf.grad.data, found.data, out=leaf.grad.data)
+        known = leaf.grad
+        if known is None:
+            leaf.grad = _copied(found, in_place)
+        elif in_place and known.node is None and _writable(known) and found.data is not None:
+            assert known.data is not None
+            np.add(known.data, found.data, out=known.data)
+            known.shared_counter().version += 1
         else:
-            leaf.grad = add(leaf.grad, found)
-    for hook in leaf.after or ():
+            leaf.grad = add(known, found)
+    for hook in tuple((leaf.after or {}).values()):
         hook(leaf)
 
 
-def zero_grad(leaves: Sequence[Value], *, set_to_none: bool = True) -> None:
-    """Drop the gradients of `leaves`, or set them to zeros; an optimizer skips None but steps on zeros."""
-    for leaf in leaves:
-        if set_to_none or leaf.grad is None:
+def zero_grad(leaves: Value | Sequence[Value], *, set_to_none: bool = True) -> None:
+    """Drop the gradients of `leaves`, or set them to zeros in place; an optimizer skips None but steps on zeros."""
+    for leaf in [leaves] if isinstance(leaves, Value) else leaves:
+        known = leaf.grad
+        if set_to_none or known is None:
             leaf.grad = None
+        elif known.node is None and _writable(known):
+            assert known.data is not None
+            known.data.fill(0)
+            known.shared_counter().version += 1
         else:
-            leaf.grad = Value(leaf.shape, leaf.dtype, np.zeros(leaf.shape, leaf.dtype))
+            leaf.grad = _zeros(leaf)
 
 
-def assign_grad(leaf: Value, gradient: Operand | None) -> None:
-    """Set `leaf.grad`; shape and dtype must be the leaf's."""
-    if gradient is None:
-        leaf.grad = None
-        return
-    value = as_value(gradient)
-    if value.shape != leaf.shape or value.dtype != leaf.dtype:
-        raise ShapeError(
-            f"a gradient of {value.dtype.name}{list(value.shape)} does not fit a leaf of "
-            f"{leaf.dtype.name}{list(leaf.shape)}"
-        )
-    leaf.grad = value
+def grad_or_zeros(leaf: Value) -> Value:
+    """Return `leaf.grad`, or zeros before the first backward pass, as a variable of Lamp++ has it.
+
+    Raises:
+        GradientError: the value does not require a gradient, so it never has one.
+    """
+    if not leaf.requires_grad:
+        raise GradientError("a value that does not require a gradient has none; make it with requires_grad=True")
+    return _zeros(leaf) if leaf.grad is None else leaf.grad
 
 
 def incr_grad(leaf: Value, gradient: Operand) -> None:
@@ -133,7 +138,7 @@ def incr_grad(leaf: Value, gradient: Operand) -> None:
     value = as_value(gradient)
     if value.shape != leaf.shape:
         raise ShapeError(f"a gradient of shape {list(value.shape)} does not fit a leaf of shape {list(leaf.shape)}")
-    accumulate(leaf, value)
+    accumulate(leaf, cast(value, dtype=leaf.dtype))
 
 
 def requires_grad_(value: Value, flag: bool = True) -> Value:
@@ -142,47 +147,63 @@ def requires_grad_(value: Value, flag: bool = True) -> Value:
         raise DTypeError(f"only floating values can require gradients; this one is {value.dtype.name}")
     if not flag and not value.is_leaf:
         raise GradientError("you can only change requires_grad flags of leaf values; detach() this one instead")
+    if flag and value.inference and not MODES.inference:
+        raise GradientError("a value made in inference mode cannot require a gradient outside it; copy() it first")
     value.requires_grad = flag or not value.is_leaf
     return value
 
 
 def retain_grad(value: Value) -> None:
-    """Let a value that is no leaf keep its cotangent in `.grad`."""
-    if value.is_leaf:
+    """Let a value that is no leaf keep its cotangent in `.grad`, as the other hooks have left it."""
+    if not value.requires_grad:
+        raise GradientError("a value that does not require a gradient has none to retain")
+    if value.node is None:
         return
     reference = weakref.ref(value)
 
     def keep(cotangent: Value) -> None:
         kept = reference()
         if kept is not None:
-            accumulate(kept, cotangent)
+            accumulate(kept, cotangent, in_place=not MODES.recording)
 
-    register_hook(value, keep)
+    _hooks_of(value)[RETAINED] = keep
 
 
 def register_hook(value: Value, hook: Hook) -> Callable[[], None]:
-    """Call `hook` with the cotangent of `value` in every pass; what it returns replaces the cotangent.
+    """Call `hook` with the cotangent of `value` in every pass, before it is accumulated.
 
-    Returns a function that removes the hook.
+    What the hook returns replaces the cotangent; None leaves it. Hooks run in the order of registration. A function
+    that removes the hook is returned; calling it again does nothing.
     """
     if not value.requires_grad:
         raise GradientError("a value that does not require a gradient has no cotangent to hook")
-    if value.node is None:
-        value.hooks = hooks = value.hooks or []
-    else:
-        value.node.hooks = value.node.hooks or {}
-        hooks = value.node.hooks.setdefault(value.index, [])
-    hooks.append(hook)
-    return lambda: hooks.remove(hook)
+    return _added(_hooks_of(value), hook)
 
 
 def register_post_accumulate_hook(leaf: Value, hook: Callable[[Value], object]) -> Callable[[], None]:
     """Call `hook` with the leaf after each accumulation into its `.grad`; returns a function that removes the hook."""
-    if leaf.node is not None:
-        raise GradientError("only leaves accumulate gradients")
-    leaf.after = hooks = leaf.after or []
-    hooks.append(hook)
-    return lambda: hooks.remove(hook)
+    if leaf.node is not None or not leaf.requires_grad:
+        raise GradientError("only leaves that require a gradient accumulate one")
+    leaf.after = leaf.after or {}
+    return _added(leaf.after, hook)
+
+
+def _hooks_of(value: Value) -> Hooks:
+    if value.node is None:
+        value.hooks = value.hooks or {}
+        return value.hooks
+    value.node.hooks = value.node.hooks or {}
+    return value.node.hooks.setdefault(value.index, {})
+
+
+def _added(hooks: dict[object, Any], hook: object) -> Callable[[], None]:
+    key = object()
+    hooks[key] = hook
+
+    def remove() -> None:
+        hooks.pop(key, None)
+
+    return remove
 
 
 @contextmanager
@@ -210,7 +231,13 @@ def _seeded(
 ) -> tuple[list[Value], list[Value]]:
     """Return the roots and a cotangent for each."""
     roots = [outputs] if isinstance(outputs, Value) else list(outputs)
-    given = [gradients] if isinstance(outputs, Value) else list(gradients or [None] * len(roots))  # type: ignore[arg-type]
+    if not roots:
+        raise GradientError("there is no output to differentiate")
+    if gradients is None:
+        given: list[Any] = [None] * len(roots)
+    else:
+        one = isinstance(outputs, Value) or isinstance(gradients, Value | np.ndarray | int | float)
+        given = [gradients] if one else list(gradients)  # type: ignore[arg-type]
     if len(given) != len(roots):
         raise GradientError(f"{len(roots)} outputs need as many gradients, got {len(given)}")
     for number, root in enumerate(roots):
@@ -221,18 +248,39 @@ def _seeded(
             )
     if implicit == "ones":
         given = [np.ones(root.shape, root.dtype) if g is None else g for root, g in zip(roots, given, strict=True)]
-    return roots, [seed_of(root, gradient) for root, gradient in zip(roots, given, strict=True)]  # type: ignore[arg-type]
+    return roots, [seed_of(root, gradient) for root, gradient in zip(roots, given, strict=True)]
 
 
-def _leaves(roots: Sequence[Value], nodes: Sequence[Node]) -> list[Value]:
+def _tracked(inputs: Sequence[Value]) -> list[Value]:
+    for number, value in enumerate(inputs):
+        if not value.requires_grad:
+            raise GradientError(
+                f"input {number} ({value.name or 'without a name'}) does not require a gradient: there is none by it"
+            )
+    return list(inputs)
+
+
+def leaves_of(roots: Sequence[Value], nodes: Sequence[Node]) -> list[Value]:
+    """Return the leaves that require a gradient among `roots` and the inputs of `nodes`, each once."""
     leaves = {v.key: v for node in nodes for v in node.inputs if v.node is None and v.requires_grad}
     leaves.update({root.key: root for root in roots if root.node is None})
     return list(leaves.values())
+
+
+def _copied(found: Value, in_place: bool) -> Value:
+    """Return a first gradient as one that nobody else holds: the seed, or another leaf's, may be the same value."""
+    if found.data is None:
+        return found
+    return Value(found.shape, found.dtype, found.data.copy()) if in_place else copy(found)
+
+
+def _writable(gradient: Value) -> bool:
+    return gradient.data is not None and gradient.data.flags.writeable
 
 
 def _zeros(value: Value) -> Value:
     return Value(value.shape, value.dtype, np.zeros(value.shape, value.dtype))
 
 
-for _method in (backward, requires_grad_, retain_grad, register_hook, incr_grad):
+for _method in (backward, requires_grad_, retain_grad, register_hook, incr_grad, zero_grad, grad_or_zeros):
     setattr(Value, _method.__name__, _method)

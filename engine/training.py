@@ -8,7 +8,7 @@ from engine.dtypes import FLOAT64
 from engine.errors import DocumentError, Finding
 from engine.functional import clip_by_norm
 from engine.graph.definition import Definition
-from engine.graph.graph import Graph, build
+from engine.graph.trace import Trace, build
 from engine.model import Flat, Form
 from engine.ops.classification import accuracy
 from engine.ops.elementwise import clamp, square
@@ -87,7 +87,7 @@ def metric_operands(definition: Definition) -> tuple[str, str] | None:
     return None
 
 
-def _traced(model: Form, dims: Mapping[str, int], *, training: bool) -> tuple[dict[str, Value], Graph]:
+def _traced(model: Form, dims: Mapping[str, int], *, training: bool) -> tuple[dict[str, Value], Trace]:
     """Trace the model's graph over leaves that stand for its arrays."""
     empty = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=training)
     with empty.trace():
@@ -108,7 +108,7 @@ def _clipped(gradient: Value, squared_norm: Value, clip: Clip) -> Value:
     return gradient
 
 
-def _metrics(graph: Graph, definition: Definition, metrics: tuple[str, ...]) -> dict[str, Value]:
+def _metrics(graph: Trace, definition: Definition, metrics: tuple[str, ...]) -> dict[str, Value]:
     if not metrics:
         return {}
     operands = metric_operands(definition)

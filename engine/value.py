@@ -27,13 +27,20 @@ class Spec(NamedTuple):
 
 
 class Counter:
-    """How often the memory of a value was written in place; shared by all values on that memory."""
+    """How often the memory of a value was written in place; shared by all values on that memory.
 
-    __slots__ = ("version", "viewed")
+    Attributes:
+        version: the number of writes.
+        viewed: whether a view shares the memory, so that a write changes more than one value.
+        past: what values were that have taken another history: their id, the version it began with, a handle as before.
+    """
+
+    __slots__ = ("past", "version", "viewed")
 
     def __init__(self) -> None:
         self.version = 0
         self.viewed = False
+        self.past: list[tuple[int, int, Value]] | None = None
 
 
 class Node:
@@ -53,7 +60,7 @@ class Node:
         "attrs", "counters", "freed", "hooks", "inputs", "needs_grad", "op", "origin", "outputs", "results", "seq",
         "versions",
     )  # fmt: skip
-    _numbers = itertools.count()
+    numbers = itertools.count()
 
     def __init__(
         self,
@@ -72,25 +79,23 @@ class Node:
         self.results = results
         self.versions: tuple[int, ...] | None = None
         self.counters: dict[int, tuple[Counter, int]] | None = None
-        self.hooks: dict[int, list[Hook]] | None = None
+        self.hooks: dict[int, Hooks] | None = None
         self.origin: str | None = None
         self.freed = False
-        self.seq = next(Node._numbers)
+        self.seq = next(Node.numbers)
 
     def output(self, index: int) -> Value:
         """Return a handle on output `index`; handles of one output are the same value."""
         shape, dtype = self.outputs[index]
         data = None if self.results is None else self.results[index]
-        return Value(shape, dtype, data, node=self, index=index, requires_grad=self.needs_grad and is_float(dtype))
+        return Value(shape, dtype, data, self, index, self.needs_grad and is_float(dtype))
 
     def release(self) -> None:
         """Drop the arrays after a backward pass that does not keep the tape; the links between nodes stay."""
         self.freed = True
         self.results = None
         self.inputs = tuple(
-            v
-            if v.node is None and v.requires_grad
-            else Value(v.shape, v.dtype, None, node=v.node, index=v.index, requires_grad=v.requires_grad)
+            v if v.node is None and v.requires_grad else Value(v.shape, v.dtype, None, v.node, v.index, v.requires_grad)
             for v in self.inputs
         )
 
@@ -102,7 +107,7 @@ class Value:
     """
 
     __slots__ = (
-        "__weakref__", "after", "counter", "data", "dtype", "grad", "hooks", "index", "inference", "name", "node",
+        "__weakref__", "_grad", "after", "counter", "data", "dtype", "hooks", "index", "inference", "name", "node",
         "requires_grad", "shape", "weak",
     )  # fmt: skip
     __array_ufunc__ = None  # NumPy must not take over `array * value` inside a backward rule
@@ -113,10 +118,10 @@ class Value:
         shape: Shape,
         dtype: DType,
         data: Array | None,
-        *,
         node: Node | None = None,
         index: int = 0,
         requires_grad: bool = False,
+        *,
         name: str | None = None,
         weak: bool = False,
     ) -> None:
@@ -126,12 +131,12 @@ class Value:
         self.node = node
         self.index = index
         self.requires_grad = requires_grad
-        self.grad: Value | None = None
+        self._grad: Value | None = None
         self.name = name
         self.weak = weak
         self.counter: Counter | None = None
-        self.hooks: list[Hook] | None = None
-        self.after: list[Callable[[Value], object]] | None = None
+        self.hooks: Hooks | None = None
+        self.after: dict[object, Callable[[Value], object]] | None = None
         self.inference = False
 
     @property
@@ -161,6 +166,28 @@ class Value:
     def spec(self) -> Spec:
         """Shape and dtype."""
         return Spec(self.shape, self.dtype)
+
+    @property
+    def grad(self) -> Value | None:
+        """The gradient that backward passes have added up; None before the first. What is assigned must fit."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, gradient: Operand | None) -> None:
+        if gradient is None:
+            self._grad = None
+            return
+        value = as_value(gradient)
+        if value is self:
+            raise GradientError("a value cannot be its own gradient")
+        if value.weak:
+            value = Value((), self.dtype, value.numpy().astype(self.dtype))
+        if value.shape != self.shape or value.dtype != self.dtype:
+            raise (ShapeError if value.shape != self.shape else DTypeError)(
+                f"a gradient of {value.dtype.name}{list(value.shape)} does not fit a value of "
+                f"{self.dtype.name}{list(self.shape)}: shape and dtype must be equal"
+            )
+        self._grad = value
 
     def numpy(self) -> Array:
         """Return the data as a NumPy array (not a copy); an error when the value has not been computed."""
@@ -196,6 +223,8 @@ class Value:
 
     def detach(self) -> Value:
         """Return the same data without history: writing to it in place writes to this value too."""
+        if self.data is None:
+            return self.stop_gradient()  # type: ignore[no-any-return]
         detached = Value(self.shape, self.dtype, self.data, name=self.name)
         detached.counter = self.shared_counter()
         detached.inference = self.inference
@@ -242,11 +271,16 @@ class Value:
         def __eq__(self, other: object) -> Value: ...  # type: ignore[override]
         def __ne__(self, other: object) -> Value: ...  # type: ignore[override]
         def __getitem__(self, index: Any) -> Value: ...
-        def backward(self, gradient: Operand | None = None, **options: bool | None) -> None: ...
+        def __setitem__(self, index: Any, source: Operand) -> None: ...
+        def backward(self, gradient: Operand | None = None, **options: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
 
 Hook = Callable[[Value], Value | None]
+Hooks = dict[object, Hook]
+"""Hooks by a key that removes them, in the order in which they run."""
+RETAINED = "retain_grad"
+"""The key of the hook that keeps a cotangent in `.grad`; it runs last, whenever it was set."""
 Operand = Value | Array | float | int | bool | list[Any]
 
 
@@ -269,7 +303,7 @@ def tensor(data: Any, *, dtype: object = None, requires_grad: bool = False, name
     if isinstance(data, Value):
         data = data.numpy()
     try:
-        array = np.array(data)
+        array = np.array(data, order="C")
     except ValueError as error:
         raise ShapeError("the nested lists are ragged: every list of one level needs the same length") from error
     if dtype is None:

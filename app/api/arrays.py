@@ -37,7 +37,8 @@ def read_npy(body: bytes) -> NDArray[Any]:
 
 
 def npy_body(array: NDArray[Any]) -> bytes:
-    """Spell an array as `.npy`."""
+    """Spell an array as `.npy`; bfloat16, for which the format has no name, as float32."""
+    array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
     return buffer.getvalue()

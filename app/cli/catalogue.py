@@ -37,12 +37,15 @@ def _line(entry: dict[str, Any]) -> str:
 
 
 def _description(entry: dict[str, Any]) -> str:
+    if not entry["supported"]:
+        return f"{entry['name']} ({entry['family']})\n\n{entry['doc']}"
     lines = [_call(entry), "", entry["doc"], ""]
     lines += [f"  {attr['name']}: {attr['type']}{_default(attr)}" for attr in entry["attrs"]]
     facts = {
         "family": entry["family"],
         "also called": ", ".join(entry["aliases"]),
         "differentiable": "yes" if entry["differentiable"] else "no",
+        "in graphs": "no, since a shape depends on data" if entry["data_dependent"] else "",
     }
     return "\n".join(lines + [f"{name}: {fact}" for name, fact in facts.items() if fact])
 

@@ -23,7 +23,10 @@ CATALOGUES: Mapping[str, Callable[[], Entries]] = MappingProxyType(
 
 
 def op(name: str) -> dict[str, Any]:
-    """Return the entry of one op, by its name or an alias; NotFound, with the nearest name, if there is none."""
+    """Return the entry of one op, by its name or an alias; NotFound, with the nearest name, if there is none.
+
+    An operation of other engines that this one does not support has an entry too, which says so.
+    """
     try:
         return engine.op_entry(name)
     except engine.UnknownName as error:

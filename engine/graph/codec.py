@@ -13,12 +13,12 @@ from engine.documents import Reader, escape
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, nearest
 from engine.graph.definition import NAME, NAME_RULE, Definition, InputSpec, NodeSpec, StateSpec
-from engine.graph.graph import Graph, check_loss, output_index
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe
 from engine.graph.program import parse_program
 from engine.graph.stack import expand_layers
 from engine.graph.tensors import is_extent, read_dtype, read_shape, read_tensor
+from engine.graph.trace import Trace, check_loss, output_index
 from engine.initializers import default_kind, resolve
 from engine.value import Shape
 
@@ -56,6 +56,18 @@ def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
         reader.finish()
         draft = expand_layers(document["layers"], document.get("loss"), draft)
     return _complete(draft, document, limits)
+
+
+def read_leaves(document: Mapping[str, Any], limits: GraphLimits = LIMITS) -> Definition:
+    """Read name, inputs, parameters, buffers and constants of a graph document: a definition without nodes.
+
+    Raises:
+        DocumentError: every fault found, each with a JSON pointer.
+    """
+    reader = Reader()
+    draft = _read_leaves(document, reader, limits)
+    reader.finish()
+    return draft
 
 
 def _read_leaves(document: Mapping[str, Any], reader: Reader, limits: GraphLimits) -> Definition:
@@ -204,7 +216,7 @@ def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimit
     return replace(draft, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit)
 
 
-def _references(document: Mapping[str, Any], field: str, graph: Graph, reader: Reader) -> tuple[str, ...]:
+def _references(document: Mapping[str, Any], field: str, graph: Trace, reader: Reader) -> tuple[str, ...]:
     references = []
     for index, reference in enumerate(reader.sequence(document.get(field, []), f"/{field}")):
         pointer = f"/{field}/{index}"
@@ -217,11 +229,11 @@ def _references(document: Mapping[str, Any], field: str, graph: Graph, reader: R
     return tuple(references)
 
 
-def _nearest(reference: Any, graph: Graph) -> str:
+def _nearest(reference: Any, graph: Trace) -> str:
     return nearest(str(reference), [*graph.inputs, *graph.parameters, *graph.values])
 
 
-def _known(graph: Graph, reference: str) -> bool:
+def _known(graph: Trace, reference: str) -> bool:
     name, colon, index = reference.partition(":")
     if name in graph.values:
         return not colon or 0 <= output_index(index) < len(graph.values[name])

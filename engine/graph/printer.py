@@ -9,9 +9,9 @@ from typing import Any
 
 from engine.backward import reachable
 from engine.graph.definition import Definition
-from engine.graph.graph import Graph
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
+from engine.graph.trace import Trace
 from engine.value import Value
 
 COLOURS = {
@@ -102,7 +102,7 @@ def _lines(definition: Definition, *, backward: bool) -> list[Line]:
     ]
 
 
-def _traced_lines(graph: Graph, *, backward: bool) -> Iterator[Line]:
+def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[Line]:
     names = _Names(graph)
     for kind in ("input", "parameter", "buffer", "constant"):
         for name, value in getattr(graph, kind + "s").items():
@@ -133,7 +133,7 @@ def _computed(values: list[Value], kind: str, names: _Names, shown: set[object])
 class _Names:
     """Names for values: those of the definition, numbers as they read, and %0, %1, ... for the rest."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Trace) -> None:
         self.known: dict[object, str] = {graph.key.key: "%key"}
         self.keep: list[Value] = [graph.key]
         self.count = 0

@@ -9,8 +9,8 @@ from typing import Any
 from engine.documents import Reader
 from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
-from engine.graph.graph import Graph, apply_node, build
 from engine.graph.limits import GraphLimits
+from engine.graph.trace import Trace, apply_node, build
 
 TRIALS = ((24, 16), (72, 24), (2, 1), (96, 40), (7, 5), (384, 128))
 """Trial numbers: the first name gets the first of a pair, each further one the second of it more.
@@ -22,8 +22,8 @@ The pairs are no multiples of one another, so that a multiple of one name cannot
 class Probe:
     """A graph traced at trial extents, and again at others when that works too."""
 
-    graph: Graph
-    second: Graph | None
+    graph: Trace
+    second: Trace | None
 
     def shape(self, reference: str) -> list[int | str]:
         """Return the shape of a value, with names (or multiples and products of names) where it depends on them."""
@@ -47,7 +47,7 @@ def probe(definition: Definition, limits: GraphLimits) -> Probe:
         DocumentError: the faults at the first trial, when no trial succeeds.
     """
     fault: DocumentError | None = None
-    traced: list[Graph] = []
+    traced: list[Trace] = []
     for dims in trial_dims(definition):
         try:
             traced.append(build(definition, dims, training=True, limits=limits))

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from engine.backward import reachable
+from engine.dtypes import BFLOAT16
 from engine.errors import REFUSALS, EngineError
+from engine.narrow import narrow_kernel
 from engine.registry import Op
 from engine.value import Array, Node, Spec, Value
 
@@ -127,12 +129,14 @@ class _Lister:
             return None
         if sum(math.prod(spec.shape) for spec in node.outputs) > FOLD_ELEMENTS:
             return None
+        narrow = any(constants[number].dtype is BFLOAT16 for number in inputs) and not node.op.native
+        kernel = narrow_kernel(node.op.body, node.outputs) if narrow else node.op.body
         try:
             with np.errstate(all="ignore"):
-                made = node.op.body(*(constants[number] for number in inputs), **node.attrs)
+                made = kernel(*(constants[number] for number in inputs), **node.attrs)
         except (EngineError, *REFUSALS):
             return None  # the numbers do not suit the op: an error of the run, not of the plan
-        results = [np.asarray(result) for result in (made if node.op.several else (made,))]
+        results = [np.asarray(result) for result in (made if isinstance(made, tuple) else (made,))]
         if any(result.shape != spec.shape for result, spec in zip(results, node.outputs, strict=True)):
             return None
         return tuple(

@@ -11,9 +11,9 @@ from engine.documents import Reader
 from engine.dtypes import dtype_of
 from engine.errors import AttributeValueError, DocumentError, EngineError, Finding
 from engine.graph.definition import NAME, NAME_RULE, Definition, NodeSpec, StateSpec, plain
-from engine.graph.graph import Graph, apply_node, build
 from engine.graph.limits import LIMITS
 from engine.graph.probe import trial_dims
+from engine.graph.trace import Trace, apply_node, build
 from engine.initializers import resolve
 from engine.layers import find_layer
 from engine.layers.losses import LOSSES
@@ -28,7 +28,7 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
         DocumentError: with the pointer of the layer at fault.
     """
     reader = Reader()
-    entries = [_read_layer(entry, index, reader) for index, entry in enumerate(reader.sequence(layers, "/layers"))]
+    entries = [read_layer(entry, index, reader) for index, entry in enumerate(reader.sequence(layers, "/layers"))]
     if not entries:
         reader.fault("/layers", "empty", "give at least one layer")
     if not draft.inputs:
@@ -60,7 +60,8 @@ def _dependent(first: Definition, second: Definition) -> Finding:
     )
 
 
-def _read_layer(entry: Any, index: int, reader: Reader) -> tuple[str, str, dict[str, Any]]:
+def read_layer(entry: Any, index: int, reader: Reader) -> tuple[str, str, dict[str, Any]]:
+    """Return kind, name ("" when it has none) and checked attributes of a layer; faults go to the reader."""
     pointer = f"/layers/{index}"
     entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
     kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
@@ -81,7 +82,7 @@ def _read_layer(entry: Any, index: int, reader: Reader) -> tuple[str, str, dict[
 class _StackScope:
     """The Scope of one layer: collects nodes and states, and traces them at trial extents."""
 
-    def __init__(self, name: str, pointer: str, graph: Graph, draft: _Draft) -> None:
+    def __init__(self, name: str, pointer: str, graph: Trace, draft: _Draft) -> None:
         self.name = name
         self.pointer = pointer
         self.graph = graph
@@ -125,7 +126,7 @@ class _StackScope:
 class _Draft:
     """What the layers have declared so far."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Trace) -> None:
         self.parameters: dict[str, StateSpec] = dict(graph.definition.parameters)
         self.buffers: dict[str, StateSpec] = dict(graph.definition.buffers)
         self.nodes: list[NodeSpec] = []
@@ -178,7 +179,7 @@ def _expand(
     )
 
 
-def _add_loss(loss: Any, x: Value, graph: Graph, parts: _Draft) -> str:
+def _add_loss(loss: Any, x: Value, graph: Trace, parts: _Draft) -> str:
     reader = Reader()
     loss = {"kind": loss} if isinstance(loss, str) else reader.mapping(loss, "/loss")
     kind = reader.typed(loss.get("kind"), str, "/loss/kind", "kind", "")

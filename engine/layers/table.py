@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from engine.attributes import Window, attributes_of
-from engine.errors import ShapeError, UnknownName, nearest
+from engine.errors import AttributeValueError, ShapeError, UnknownName, nearest
 from engine.layers.scope import Scope
 from engine.value import Value
 
@@ -58,15 +58,32 @@ def _affine_init(fan_in: int) -> dict[str, Any]:
 
 
 @layer
-def linear(scope: Scope, x: Value, *, units: int, bias: bool = True, activation: Activation = "none") -> Value:
-    """x @ weight.T + bias on the last axis, with weight [units, in]; starts as torch.nn.Linear."""
+def linear(
+    scope: Scope,
+    x: Value,
+    *,
+    units: int,
+    bias: bool = True,
+    activation: Activation = "none",
+    start: Literal["torch", "glorot"] = "torch",
+) -> Value:
+    """x @ weight.T + bias on the last axis, with weight [units, in].
+
+    It starts as torch.nn.Linear, or with start "glorot" as ggmlR and Keras: the weight uniform within
+    sqrt(6 / (in + units)) (Glorot and Bengio 2010), the bias 0.
+    """
     if not x.ndim or units < 1:
         raise ShapeError(
             f"linear needs units >= 1 and an input with at least one axis, got {units} and {list(x.shape)}"
         )
     fan_in = x.shape[-1]
-    weight = scope.parameter("weight", (units, fan_in), kind="kaiming_uniform", a=math.sqrt(5))
-    inputs = [x, weight] + ([scope.parameter("bias", (units,), **_affine_init(fan_in))] if bias else [])
+    if start == "glorot":
+        weight_init: dict[str, Any] = {"kind": "xavier_uniform"}
+        bias_init: dict[str, Any] = {"kind": "zeros"}
+    else:
+        weight_init, bias_init = {"kind": "kaiming_uniform", "a": math.sqrt(5)}, _affine_init(fan_in)
+    weight = scope.parameter("weight", (units, fan_in), **weight_init)
+    inputs = [x, weight] + ([scope.parameter("bias", (units,), **bias_init)] if bias else [])
     return activate(scope, scope.apply("linear", *inputs), activation)
 
 
@@ -140,8 +157,36 @@ def layer_norm(scope: Scope, x: Value, *, axes: int = 1, eps: float = 1e-5) -> V
 
 
 @layer
+def multi_head_attention(
+    scope: Scope, x: Value, *, heads: int, causal: bool = False, bias: bool = True, dropout: float = 0.0
+) -> Value:
+    """Self-attention of `heads` heads over [rows, steps, width]; starts as torch.nn.MultiheadAttention.
+
+    `causal` lets a step see those up to it. In training a share `dropout` of the attention weights is dropped.
+    """
+    if x.ndim != 3:
+        raise ShapeError(f"multi_head_attention needs an input [rows, steps, width], got shape {list(x.shape)}")
+    width = x.shape[-1]
+    weights = (
+        scope.parameter("in_proj_weight", (3 * width, width), kind="xavier_uniform"),
+        scope.parameter("out_proj.weight", (width, width), kind="kaiming_uniform", a=math.sqrt(5)),
+    )
+    biases = (
+        (
+            scope.parameter("in_proj_bias", (3 * width,), kind="zeros"),
+            scope.parameter("out_proj.bias", (width,), kind="zeros"),
+        )
+        if bias
+        else ()
+    )
+    return scope.apply("multi_head_attention", x, x, x, *weights, *biases, heads=heads, causal=causal, dropout=dropout)
+
+
+@layer
 def dropout(scope: Scope, x: Value, *, p: float = 0.5) -> Value:
     """Zero each element with probability p in training and scale the rest by 1 / (1 - p); evaluation leaves x alone."""
+    if not 0 <= p < 1:
+        raise AttributeValueError(f"dropout: the share p {p} must be at least 0 and less than 1, or nothing is left")
     return scope.apply("dropout", x, p=p)
 
 

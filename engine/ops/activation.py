@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.dtypes import FLOAT16, FLOAT32, FLOAT64
 from engine.errors import AttributeValueError
 from engine.infer import broadcast, same
@@ -18,15 +19,16 @@ from engine.value import Array, Spec, Value
 
 SHAPES = [sample((2, 3)), sample(())]
 KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
+SMALL = 1024
+"""Elements up to which one simple call of NumPy costs less than several quick ones."""
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
 @primitive(infer=same, promotion="common", samples=KINKED)
 def relu(x: Array, *, out: Array | None = None) -> Array:
     """max(x, 0); the gradient at 0 is 0."""
-    if x.dtype not in (FLOAT32, FLOAT64):
-        zero: Array = np.zeros((), x.dtype)
-        return np.maximum(x, zero, out=out)
+    if x.size <= SMALL or x.dtype not in (FLOAT32, FLOAT64):
+        return np.maximum(x, x.dtype.type(0), out=out)  # type: ignore[no-any-return]
     zeros = np.zeros(min(x.size, BLOCK), x.dtype)
     return blockwise(partial(_rectify, zeros), (x,), out)
 
@@ -51,7 +53,15 @@ def _keep_where_positive(out: Array, g: Array, y: Array) -> None:
 @primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), away_from((0.0,), 2, 3))])
 def relu_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g where y > 0 (or is NaN), else 0: the gradient of relu, given its output y."""
+    if g.size <= SMALL and g.shape == y.shape:
+        kept: Array = np.where(y <= 0, np.zeros((), g.dtype), g)
+        return kept if out is None else _into(out, kept)
     return blockwise(_keep_where_positive, (g, y), out)
+
+
+def _into(out: Array, result: Array) -> Array:
+    np.copyto(out, result)
+    return out
 
 
 @relu_backward.vjp
@@ -74,7 +84,24 @@ def _logistic(y: Array, x: Array) -> None:
 
 @sigmoid.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (y * (1.0 - y))
+    return sigmoid_backward(g, y)
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (2, 3)), sample((), ())])
+def sigmoid_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
+    """g y (1 - y): the gradient of the logistic function, given its output y."""
+    return blockwise(_sigmoid_slope, (g, y), out, scratch=1)
+
+
+def _sigmoid_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
+    np.subtract(1, y, out=slope)
+    slope *= y
+    np.multiply(g, slope, out=out)
+
+
+@sigmoid_backward.vjp
+def _(u: Value, gx: Value, g: Value, y: Value) -> object:
+    return sigmoid_backward(u, y), lambda: u * g * (1.0 - 2.0 * y)
 
 
 @primitive(infer=same, promotion="float", samples=SHAPES)
@@ -102,6 +129,9 @@ def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array
     scaled = wide * wide.dtype.type(beta)
     smooth = np.log1p(np.exp(np.minimum(scaled, threshold))) / wide.dtype.type(beta)
     return _select(scaled > threshold, x, smooth.astype(x.dtype, copy=False), out)
+
+
+softplus.batch(by_itself)
 
 
 def _select(condition: Array, a: Array, b: Array, out: Array | None) -> Array:
@@ -159,6 +189,9 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
     """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
     return clipped(x, min, max, out)
+
+
+hardtanh.batch(by_itself)
 
 
 @hardtanh.vjp

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.attributes import Window
+from engine.batching import along
 from engine.dtypes import INT64
 from engine.errors import ShapeError
 from engine.infer import normalize_axis, require_float
@@ -58,6 +59,9 @@ def bin_mean(x: Array, *, axis: int, bins: int) -> Array:
     return total.astype(x.dtype, copy=False)
 
 
+bin_mean.batch(along("axis"))
+
+
 @bin_mean.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     place = normalize_axis(axis, x.ndim)
@@ -86,6 +90,9 @@ def bin_mean_back(x: Array, *, axis: int, extent: int) -> Array:
     return total.astype(x.dtype, copy=False)
 
 
+bin_mean_back.batch(along("axis"))
+
+
 @bin_mean_back.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     place = normalize_axis(axis, x.ndim)
@@ -110,6 +117,9 @@ def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
         best = np.where(better, found, best)
         index = np.where(better, _along(elements, place, x.ndim), index)
     return index
+
+
+bin_argmax.batch(along("axis"))
 
 
 def _adaptive_avg(rank: int, x: Value, output_size: Window) -> Value:

@@ -10,12 +10,15 @@ import math
 import numpy as np
 
 from engine.attributes import Ints
-from engine.dtypes import category
+from engine.batching import Call, Outputs
+from engine.dtypes import BOOL, category
 from engine.errors import AttributeValueError, DTypeError, GradientError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_integer
+from engine.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
+from engine.ops.arrangement import movedim
 from engine.ops.casting import cast
 from engine.ops.creation import zeros
 from engine.ops.index import add_rows, check_range
+from engine.ops.places import places_of
 from engine.ops.shape import broadcast_to
 from engine.registry import composite, primitive
 from engine.samples import Argument, integers, sample
@@ -23,6 +26,8 @@ from engine.value import Array, Shape, Spec, Value
 
 
 def _axes(op: str, axes: Ints, ndim: int, count: int) -> Ints:
+    if not ndim:
+        raise ShapeError(f"{op}: a value of shape [] has no axis to index")
     places = tuple(normalize_axis(axis, ndim) for axis in axes)
     if len(places) != count or not count or sorted(set(places)) != list(places):
         raise AttributeValueError(
@@ -75,6 +80,22 @@ def refuse_duplicates(op: str, flat: Array) -> None:
 PAIR: tuple[Argument, Argument] = (integers(-2, 2, 2, 1), integers(0, 4, 3))
 
 
+def _together(call: Call, first: int, rank: int) -> tuple[list[Value], Ints, Ints, Ints]:
+    """Batch indices (inputs from `first` on) into an array of `rank` axes, beside the number of the example.
+
+    Returns all indices, their axes, and the axes that the broadcast indices have in the batched result and should have:
+    with the example's number in front they come right after it, for one example they stand where theirs were.
+    """
+    places = tuple(axis % rank for axis in call.attrs["axes"])
+    numbers = range(first, len(call.inputs))
+    width = max(call.rank(number) for number in numbers)
+    indices = [call.numbers(width), *(call.aligned(number, width) for number in numbers)]
+    beside = places == tuple(range(places[0], places[0] + len(places)))
+    lead = places[0] if beside else 0
+    own = tuple(range(1 + lead, 1 + lead + width))
+    return indices, (0, *(place + 1 for place in places)), own, tuple(range(1, 1 + width))
+
+
 def _index_get(x: Value, *indices: Value, axes: Ints) -> Spec:
     return Spec(_picked("index_get", x.shape, indices, axes), x.dtype)
 
@@ -93,6 +114,12 @@ def index_get(x: Array, *indices: Array, axes: Ints) -> Array:
     The indices' axes stand in the place of theirs, or in front when those are not neighbours (NumPy's rule).
     """
     return x[_key("index_get", x.shape, indices, axes)]
+
+
+@index_get.batch
+def _(call: Call) -> Outputs:
+    indices, axes, own, front = _together(call, 1, call.rank(0))
+    return movedim(index_get(call.spread(0), *indices, axes=axes), source=front, destination=own)
 
 
 @index_get.vjp
@@ -131,12 +158,21 @@ def index_scatter(x: Array, *indices: Array, axes: Ints, shape: Ints) -> Array:
     return np.ascontiguousarray(apart.transpose(np.argsort((*places, *rest))))
 
 
+@index_scatter.batch
+def _(call: Call) -> Outputs:
+    shape = call.attrs["shape"]
+    indices, axes, own, front = _together(call, 1, len(shape))
+    values = movedim(call.spread(0), source=own, destination=front)
+    return index_scatter(values, *indices, axes=axes, shape=(call.size, *shape))
+
+
 @index_scatter.vjp
 def _(g: Value, y: Value, x: Value, *indices: Value, axes: Ints) -> object:
     return lambda: index_get(g, *indices, axes=axes), *(None,) * len(indices)
 
 
 def _distinct_places(*indices: Value, axes: Ints, shape: Ints) -> Spec:
+    require_extents("distinct_places", shape)
     _picked("distinct_places", shape, indices, axes)
     return indices[0].spec
 
@@ -184,6 +220,13 @@ def index_set(
     return out
 
 
+@index_set.batch
+def _(call: Call) -> Outputs:
+    indices, axes, own, front = _together(call, 2, call.rank(0))
+    values = movedim(call.spread(1), source=own, destination=front)
+    return index_set(call.spread(0), values, *indices, axes=axes, unsafe=call.attrs["unsafe"])
+
+
 @index_set.vjp
 def _(g: Value, y: Value, x: Value, values: Value, *indices: Value, axes: Ints, unsafe: bool) -> object:
     def kept() -> Value:
@@ -209,14 +252,30 @@ def index_put(
 ) -> Value:
     """x with `values`, broadcast, written at integer `indices` into `axes`, or added there with `accumulate`.
 
-    Without it the last of duplicate indices counts and the gradient of the values is refused when there are any,
-    unless `unsafe`: then each gets the whole of it, as in PyTorch.
+    A bool mask among the indices stands for the places of its true elements, in as many axes as it has from its axis
+    on; how many values it takes depends on it, so that graphs cannot hold one (there, where does). Without it the last
+    of duplicate indices counts and the gradient of the values is refused when there are any, unless `unsafe`: then each
+    gets the whole of it, as in PyTorch.
     """
+    indices, axes = _without_masks(x.ndim, indices, axes)
     shape = _picked("index_put", x.shape, indices, axes)
     values = broadcast_to(like("index_put", values, x), shape=shape)
     if accumulate:
         return x + index_scatter(values, *indices, axes=axes, shape=x.shape)
     return index_set(x, values, *indices, axes=axes, unsafe=unsafe)
+
+
+def _without_masks(ndim: int, indices: tuple[Value, ...], axes: Ints) -> tuple[tuple[Value, ...], Ints]:
+    """Put the places of its true elements in the place of each mask."""
+    if all(index.dtype != BOOL for index in indices) or len(axes) != len(indices):
+        return indices, axes
+    found: list[Value] = []
+    places: list[int] = []
+    for index, axis in zip(indices, axes, strict=True):
+        parts = places_of(index) if index.dtype == BOOL else (index,)
+        found += parts
+        places += range(normalize_axis(axis, ndim), normalize_axis(axis, ndim) + len(parts))
+    return tuple(found), tuple(places)
 
 
 def like(op: str, values: Value, x: Value) -> Value:

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from engine.dtypes import BOOL, FLOAT16, FLOAT32, INT64
+from engine.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float, require_integer
 from engine.ops.casting import cast, stop_gradient
@@ -17,7 +17,7 @@ from engine.ops.limits import isinf
 from engine.ops.loss import Reduction, reduced
 from engine.ops.reduce import logsumexp
 from engine.ops.shape import concat, reshape, slice, stack, unsqueeze
-from engine.ops.steps import at, still_on
+from engine.ops.steps import at, rows_joined, still_on
 from engine.registry import composite, primitive
 from engine.samples import Argument, Sample, integers, sample
 from engine.value import Array, Spec, Value
@@ -28,15 +28,19 @@ IMPOSSIBLE = -1e30
 
 def _check(op: str, log_probs: Value, targets: Value, input_lengths: Value, target_lengths: Value, blank: int) -> None:
     require_float(op, log_probs)
+    if log_probs.ndim != 3 or not log_probs.shape[0]:
+        raise ShapeError(f"{op}: log_probs {list(log_probs.shape)} must have the shape [steps, rows, classes]")
+    _check_lengths(op, targets, input_lengths, target_lengths, log_probs.shape[1])
+    _check_blank(op, blank, log_probs.shape[2])
+
+
+def _check_lengths(op: str, targets: Value, input_lengths: Value, target_lengths: Value, rows: int) -> None:
     for name, value in (
         ("targets", targets),
         ("input_lengths", input_lengths),
         ("target_lengths", target_lengths),
     ):
         require_integer(op, name, value)
-    if log_probs.ndim != 3 or not log_probs.shape[0]:
-        raise ShapeError(f"{op}: log_probs {list(log_probs.shape)} must have the shape [steps, rows, classes]")
-    rows, classes = log_probs.shape[1:]
     if not (targets.ndim == 1 or (targets.ndim == 2 and targets.shape[0] == rows)):
         raise ShapeError(
             f"{op}: targets {list(targets.shape)} must have the shape [{rows}, longest], or [total] one after another"
@@ -46,6 +50,9 @@ def _check(op: str, log_probs: Value, targets: Value, input_lengths: Value, targ
             f"{op}: input_lengths {list(input_lengths.shape)} and target_lengths {list(target_lengths.shape)} must "
             f"hold one number for each of {rows} rows"
         )
+
+
+def _check_blank(op: str, blank: int, classes: int) -> None:
     if not 0 <= blank < classes:
         raise AttributeValueError(f"{op}: blank {blank} must be one of the classes 0..{classes - 1}")
 
@@ -171,6 +178,9 @@ def ctc_losses(
     return np.negative(_forward(emissions, lattice, input_lengths)[1]).astype(log_probs.dtype, copy=False)
 
 
+ctc_losses.batch(rows_joined((0,), (1, 2, 3)))
+
+
 @ctc_losses.vjp
 def _(
     g: Value,
@@ -217,9 +227,17 @@ def ctc_losses_backward(
     return gx.astype(log_probs.dtype, copy=False)
 
 
+ctc_losses_backward.batch(rows_joined((1,), (0, 2, 3, 4)))
+
+
 def _ctc_lattice(
     targets: Value, input_lengths: Value, target_lengths: Value, *, steps: int, classes: int, blank: int
 ) -> tuple[Spec, ...]:
+    op = "ctc_lattice"
+    _check_lengths(op, targets, input_lengths, target_lengths, target_lengths.size)
+    _check_blank(op, blank, classes)
+    if steps < 0:
+        raise AttributeValueError(f"{op}: steps {steps} must be at least 0")
     width = 2 * targets.shape[-1] + 1
     shape = (target_lengths.shape[0], width)
     return (Spec(shape, INT64), *(Spec(shape, BOOL),) * 3)
@@ -270,7 +288,7 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
     states, skips, starts, ends = ctc_lattice(
         targets, input_lengths, target_lengths, steps=count, classes=classes, blank=blank
     )
-    wide = cast(log_probs, dtype=FLOAT32) if log_probs.dtype == FLOAT16 else log_probs
+    wide = cast(log_probs, dtype=computing_dtype(log_probs.dtype))
     emissions = [maximum(gather(at(wide, t), states, axis=1), IMPOSSIBLE) for t in range(count)]
     alpha = [where(starts, emissions[0], IMPOSSIBLE)]
     for t in range(1, count):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from engine.dtypes import is_float
 from engine.errors import ShapeError
 from engine.infer import same
 from engine.ops.elementwise import square
@@ -33,6 +36,13 @@ def add1(x: Value, number: Value) -> Value:
     return x + reshape(number, shape=())
 
 
+@composite(samples=[sample((2, 3), (3,)), sample((2, 3), (2, 1), alpha=-2.5)])
+def add_scaled(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
+    """a + alpha * b, with broadcasting: PyTorch's add with its factor alpha, and its sub with -alpha."""
+    whole = float(alpha).is_integer() and not is_float(b.dtype)
+    return a + (b if alpha == 1 else b * (int(alpha) if whole else alpha))
+
+
 @primitive(infer=same, promotion="float", samples=[sample(away_from((0.0,), 2, 3)), sample(positive())])
 def cbrt(x: Array, *, out: Array | None = None) -> Array:
     """Cube root, negative for negative x; the gradient at 0 is inf."""
@@ -56,3 +66,15 @@ def addcdiv(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
     """x + value * a / b, elementwise with broadcasting."""
     quotient = a / b
     return x + (quotient if value == 1 else quotient * value)
+
+
+@composite(samples=[sample((2, 3))])
+def deg2rad(x: Value) -> Value:
+    """Degrees as radians: x times pi / 180."""
+    return scale(x, factor=math.pi / 180)
+
+
+@composite(samples=[sample((2, 3))])
+def rad2deg(x: Value) -> Value:
+    """Radians as degrees: x times 180 / pi."""
+    return scale(x, factor=180 / math.pi)

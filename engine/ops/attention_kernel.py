@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.batching import Call, Outputs
 from engine.dtypes import FLOAT16, FLOAT32, is_float
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes, require_float
@@ -102,6 +103,7 @@ def _attention(
 
 
 @primitive(
+    outputs=("y", "logs"),
     infer=_attention,
     several=True,
     samples=[
@@ -147,6 +149,12 @@ def attention(
         return y.astype(q.dtype, copy=False), logs
     out[0][...], out[1][...] = y, logs
     return out
+
+
+@attention.batch
+def _(call: Call) -> Outputs:
+    rank = max(call.rank(index) for index in range(len(call.inputs)))
+    return call.again(call.spread(0, rank), *(call.aligned(index, rank) for index in range(1, len(call.inputs))))
 
 
 @attention.vjp
@@ -249,6 +257,13 @@ def attention_backward(
     for target, result in zip(out, results, strict=True):
         target[...] = result
     return out
+
+
+@attention_backward.batch
+def _(call: Call) -> Outputs:
+    rank = call.rank(0)
+    made = call.made(*(call.spread(i, rank - 1 if i in (1, 3) else rank) for i in range(len(call.inputs))))
+    return call.reshaped(*made)
 
 
 def _score_gradients(

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import AttributeValueError
 from engine.ops.elementwise import sign
 from engine.ops.results import in_float64
@@ -73,6 +74,9 @@ def _order(x: Value, *, order: int, scaled: bool) -> Spec:
 def bessel_i(x: Array, *, order: int, scaled: bool = False, out: Array | None = None) -> Array:
     """Modified Bessel function of the first kind of a whole order; `scaled` multiplies by exp(-|x|)."""
     return in_float64(partial(_bessel, order=order, scaled=scaled), x, out)
+
+
+bessel_i.batch(by_itself)
 
 
 @bessel_i.vjp

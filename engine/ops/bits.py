@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import DTypeError
 from engine.infer import broadcast, broadcast_bool, same
 from engine.registry import primitive
@@ -43,16 +44,25 @@ def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.bitwise_and(a, b, out=out)
 
 
+bitwise_and.batch(by_itself)
+
+
 @primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
 def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in a, in b or in both, elementwise with broadcasting."""
     return np.bitwise_or(a, b, out=out)
 
 
+bitwise_or.batch(by_itself)
+
+
 @primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
 def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in exactly one of a and b, elementwise with broadcasting."""
     return np.bitwise_xor(a, b, out=out)
+
+
+bitwise_xor.batch(by_itself)
 
 
 @primitive(
@@ -66,13 +76,22 @@ def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
     return np.bitwise_not(x, out=out)
 
 
+bitwise_not.batch(by_itself)
+
+
 @primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS, aliases=("left_shift",))
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
     return np.left_shift(a, b, out=out)
 
 
+bitwise_left_shift.batch(by_itself)
+
+
 @primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS, aliases=("right_shift",))
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
     return np.right_shift(a, b, out=out)
+
+
+bitwise_right_shift.batch(by_itself)

@@ -20,16 +20,18 @@ def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array
     float16 is computed in float32.
     """
     first, shape = inputs[0], inputs[0].shape
-    if any(x.shape != shape for x in inputs):
-        shape = np.broadcast_shapes(*(x.shape for x in inputs))
-        inputs = tuple(np.broadcast_to(x, shape) for x in inputs)
+    for x in inputs:
+        if x.shape != shape:
+            shape = np.broadcast_shapes(*(x.shape for x in inputs))
+            inputs = tuple(np.broadcast_to(x, shape) for x in inputs)
+            break
     if first.dtype == FLOAT16:
         wide = blockwise(kernel, tuple(x.astype(FLOAT32) for x in inputs), None, scratch=scratch)
         return _copied(wide.astype(FLOAT16), out)
     direct = out is not None and out.flags.c_contiguous
     result = out if out is not None and direct else np.empty(shape, first.dtype)
     if shape and result.size <= BLOCK:  # NumPy's overhead counts: no slicing
-        kernel(result, *inputs, *(np.empty(shape, first.dtype) for _ in range(scratch)))
+        kernel(result, *inputs, *[np.empty(shape, first.dtype) for _ in range(scratch)])
     else:
         _by_pieces(kernel, result.reshape(-1), [np.ascontiguousarray(x).reshape(-1) for x in inputs], scratch)
     return result if direct else _copied(result, out)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import DType, is_float
+from engine.batching import by_itself
+from engine.dtypes import BOOL, DType, is_float
+from engine.errors import DTypeError
 from engine.infer import same
-from engine.registry import primitive
-from engine.samples import sample
+from engine.registry import composite, primitive
+from engine.samples import integers, sample
 from engine.value import Array, Spec, Value
 
 
@@ -24,12 +26,58 @@ def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
     return out
 
 
+cast.batch(by_itself)
+
+
 @cast.vjp
 def _(g: Value, y: Value, x: Value) -> Value | None:
     return cast(g, dtype=x.dtype) if is_float(x.dtype) else None
 
 
-@primitive(infer=same, samples=[sample((2, 3))], view=True, differentiable=False, aliases=("detach",))
+@composite(samples=[sample((2, 3), (4,)), sample((2, 3), integers(0, 9, 1))])
+def type_as(x: Value, like: Value) -> Value:
+    """x in the dtype of `like`, whose shape and numbers do not matter."""
+    return cast(x, dtype=like.dtype)
+
+
+def _bitcast(x: Value, *, dtype: DType) -> Spec:
+    if dtype.itemsize != x.dtype.itemsize:
+        raise DTypeError(
+            f"bitcast: elements of {x.dtype.name} have {x.dtype.itemsize} bytes, those of {dtype.name} "
+            f"{dtype.itemsize}; choose a dtype of the same size"
+        )
+    if BOOL in (dtype, x.dtype) and dtype != x.dtype:
+        raise DTypeError("bitcast: bool is 0 or 1, not any byte; use cast or a comparison")
+    return Spec(x.shape, dtype)
+
+
+@primitive(
+    infer=_bitcast,
+    samples=[sample(integers(-9, 9, 2, 3), dtype="float64"), sample(integers(-9, 9, 4), dtype="int64")],
+    differentiable=False,
+    no_gradient="its result does not vary smoothly with x",
+    native=True,
+)
+def bitcast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
+    """The bits of x read as another dtype of the same size; no gradient flows."""
+    result = np.asarray(x, order="C").view(dtype)
+    if out is None:
+        return result.copy()
+    np.copyto(out, result)
+    return out
+
+
+bitcast.batch(by_itself)
+
+
+@primitive(
+    infer=same,
+    samples=[sample((2, 3))],
+    view=True,
+    differentiable=False,
+    no_gradient="by definition",
+    aliases=("detach",),
+)
 def stop_gradient(x: Array) -> Array:
     """x itself, through which no gradient flows."""
     return x

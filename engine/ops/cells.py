@@ -63,6 +63,7 @@ def rnn_cell(
 
 
 @composite(
+    outputs=("h", "c"),
     wide=True,
     samples=[
         sample((2, 3), (2, 2), (2, 2), (8, 3), (8, 2), (8,), (8,)),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import Call, Outputs, join_channels, part_channels
 from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_rank
+from engine.ops.creation import ones, zeros
 from engine.ops.elementwise import rsqrt
-from engine.ops.normalization import standardize, standardize_backward, statistics_dtype
+from engine.ops.normalization import check_eps, standardize, standardize_backward, statistics_dtype
 from engine.ops.reduce import count, sum
 from engine.ops.shape import broadcast_to, reshape
 from engine.ops.sums import dot_over, sum_over
-from engine.registry import primitive
+from engine.registry import composite, primitive
 from engine.samples import normal, positive, sample
 from engine.value import Array, Spec, Value
 
@@ -38,6 +40,7 @@ def _batch_norm(
     training: bool,
 ) -> tuple[Spec, Spec, Spec]:
     require_rank("batch_norm", "an input", x, 2, 3, 4, 5)
+    check_eps("batch_norm", eps)
     channels = x.shape[1]
     given = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
     for name, value in given.items():
@@ -59,6 +62,7 @@ BATCH = (normal(3), normal(3), normal(3), positive(3))
 
 
 @primitive(
+    outputs=("y", "running_mean", "running_var"),
     infer=_batch_norm,
     several=True,
     updates={3: 1, 4: 2},
@@ -112,6 +116,13 @@ def batch_norm(
     if target is not y:
         y[...] = target
     return y, new_mean, new_var
+
+
+@batch_norm.batch
+def _(call: Call) -> Outputs:
+    channels = (call.join(index) for index in range(1, len(call.inputs)))
+    y, *statistics = call.made(join_channels(call.spread(0)), *channels)
+    return part_channels(call.size, y), *(call.split(value) for value in statistics)
 
 
 @batch_norm.vjp
@@ -187,3 +198,41 @@ def _added(parts: list[Value | None]) -> Value | None:
         if part is not None:
             total = part if total is None else total + part
     return total
+
+
+@composite(
+    wide=True,
+    samples=[
+        sample((4, 3), training=True),
+        sample((2, 3, 2), normal(3), normal(3), training=True),
+        sample((4, 3), *BATCH, training=False, eps=1e-2),
+    ],
+)
+def batch_normalize(
+    x: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    running_mean: Value | None = None,
+    running_var: Value | None = None,
+    *,
+    eps: float = 1e-5,
+    training: bool | None = None,
+) -> Value:
+    """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (axis 1 of x), without new statistics.
+
+    Weight, bias and running statistics may be left out, as in PyTorch's functional batch_norm: 1, 0, and out of
+    training the statistics of the batch. See batch_norm, which moves the running ones.
+    """
+    require_rank("batch_normalize", "an input", x, 2, 3, 4, 5)
+    if not training and (running_mean is None) != (running_var is None):
+        raise ShapeError("batch_normalize: running mean and variance go together; give both or neither")
+    none, all_ = zeros(shape=(x.shape[1],), dtype=x.dtype), ones(shape=(x.shape[1],), dtype=x.dtype)
+    return batch_norm(
+        x,
+        all_ if weight is None else weight,
+        none if bias is None else bias,
+        none if running_mean is None else running_mean,
+        all_ if running_var is None else running_var,
+        eps=eps,
+        training=training or running_mean is None,
+    )[0]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself, folded
 from engine.dtypes import FLOAT16, FLOAT32, INT64
-from engine.errors import ShapeError
+from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float, require_integer, require_rank
 from engine.ops.compare import ne, where
 from engine.ops.index import gather
@@ -70,6 +71,9 @@ def softmax_cross_entropy(
     return losses, probabilities
 
 
+softmax_cross_entropy.batch(folded(0, 1))
+
+
 def _fill_rows(losses: Array, probabilities: Array, logits: Array, target: Array) -> None:
     x = logits.astype(FLOAT32) if logits.dtype == FLOAT16 else logits
     columns = logits.shape[1] <= SHORT  # NumPy reduces many short rows slowly: turn them into columns
@@ -111,6 +115,9 @@ def _(g: tuple[Value | None, ...], y: tuple[Value, ...], logits: Value, target: 
 def _row_gradients(g: Value, probabilities: Value, target: Value, *, ignore_index: int) -> Spec:
     require_integer("softmax_cross_entropy_backward", "classes", target)
     require_rank("softmax_cross_entropy_backward", "probabilities", probabilities, 2)
+    require_float("softmax_cross_entropy_backward", g, probabilities)
+    if not probabilities.shape[1]:
+        raise ShapeError(f"softmax_cross_entropy_backward needs at least one class, got {list(probabilities.shape)}")
     if not g.shape == target.shape == probabilities.shape[:1]:
         raise ShapeError(
             f"softmax_cross_entropy_backward: g {list(g.shape)} and target {list(target.shape)} need one entry for "
@@ -141,6 +148,9 @@ def softmax_cross_entropy_backward(
     return gx
 
 
+softmax_cross_entropy_backward.batch(folded(0, 1, 2))
+
+
 @softmax_cross_entropy_backward.vjp
 def _(u: Value, gx: Value, g: Value, probabilities: Value, target: Value, *, ignore_index: int) -> object:
     def losses() -> Value:
@@ -158,6 +168,8 @@ def _(u: Value, gx: Value, g: Value, probabilities: Value, target: Value, *, ign
 
 def _class_index(target: Value, *, classes: int, ignore_index: int) -> Spec:
     require_integer("cross_entropy", "classes", target)
+    if classes < 0:
+        raise AttributeValueError(f"class_index: classes {classes} must be at least 0")
     return Spec(target.shape, INT64)
 
 
@@ -168,3 +180,6 @@ def class_index(target: Array, *, classes: int, ignore_index: int = IGNORE, out:
     result = np.empty(target.shape, INT64) if out is None else out
     result[...] = target if ignored is None else np.where(ignored, 0, target)
     return result
+
+
+class_index.batch(by_itself)

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, is_float
+from engine.dtypes import FLOAT64, computing_dtype, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float, require_integer
 from engine.ops.casting import cast
 from engine.ops.class_rows import IGNORE, class_index, softmax_cross_entropy
 from engine.ops.compare import ne, where
 from engine.ops.index import embedding, gather
-from engine.ops.loss import Reduction, reduced
+from engine.ops.loss import Reduction, reduced, warn_if_empty
 from engine.ops.probability import log_softmax
 from engine.ops.reduce import sum
 from engine.ops.shape import permute, reshape
@@ -132,7 +132,7 @@ def _class_weights(flat: Value, weight: Value | None, classes: int, ignore_index
     """Return the weight of each row: that of its class, 0 when it is ignored."""
     valid = ne(flat, ignore_index)
     if weight is None:
-        return cast(valid, dtype=FLOAT32 if like.dtype == FLOAT16 else like.dtype)
+        return cast(valid, dtype=computing_dtype(like.dtype))
     picked = embedding(weight, class_index(flat, classes=classes, ignore_index=ignore_index))
     return where(valid, picked, 0.0)
 
@@ -153,7 +153,10 @@ def _reduced_by_weight(losses: Value, counted: Value, target: Value, reduction: 
     if reduction == "none":
         return reshape(losses, shape=target.shape)
     total = sum(losses)
-    return total if reduction == "sum" else cast(total / sum(counted), dtype=losses.dtype)
+    if reduction == "sum":
+        return total
+    warn_if_empty(losses)
+    return cast(total / sum(counted), dtype=losses.dtype)
 
 
 def _soft_cross_entropy(
@@ -180,7 +183,7 @@ def _accuracy(logits: Value, target: Value, *, ignore_index: int) -> Spec:
     if logits.shape != target.shape:
         _check_rows("accuracy", logits, None)
         _check_class_targets("accuracy", logits, target)
-    elif logits.dtype.kind != "f":
+    elif not is_float(logits.dtype):
         raise DTypeError(f"accuracy needs floating logits, got {logits.dtype.name}")
     return Spec((), FLOAT64)
 
@@ -188,6 +191,7 @@ def _accuracy(logits: Value, target: Value, *, ignore_index: int) -> Spec:
 @primitive(
     infer=_accuracy,
     differentiable=False,
+    no_gradient="it counts, and is flat between jumps",
     samples=[sample((4, 3), integers(0, 3, 4)), sample((2, 3, 2), integers(0, 3, 2, 2)), sample((4,), normal(4))],
 )
 def accuracy(logits: Array, target: Array, *, ignore_index: int = IGNORE) -> Array:

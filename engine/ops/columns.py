@@ -69,7 +69,7 @@ def scatter_columns(g: Array, weight: Array, shape: Shape, stride: Ints, dilatio
     kernel, extents = weight.shape[2:], g.shape[2:]
     x = np.zeros(shape, g.dtype)
     rows = weight.reshape(groups, weight.shape[0] // groups, -1).transpose(0, 2, 1)
-    cotangents = g.reshape(g.shape[0], groups, weight.shape[0] // groups, -1)
+    cotangents = g.reshape(g.shape[0], groups, weight.shape[0] // groups, math.prod(extents))
     line = math.prod(extents[1:])
     for images, lines in _blocks(g.shape[0], extents[0], weight[0].size * groups * line * g.itemsize, COLUMN_BYTES):
         columns = _product(rows, cotangents[images, :, :, lines.start * line : lines.stop * line])
@@ -107,4 +107,4 @@ def mirrored(weight: Array, groups: int) -> Array:
     """The weight of the convolution that `convolution_input` is when every stride is 1."""
     grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
     flipped = np.flip(grouped.swapaxes(1, 2), axis=tuple(range(3, grouped.ndim)))
-    return flipped.reshape(-1, weight.shape[0] // groups, *weight.shape[2:])
+    return flipped.reshape(groups * weight.shape[1], weight.shape[0] // groups, *weight.shape[2:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import DTypeError
 from engine.infer import broadcast_bool, broadcast_shapes, same_bool
 from engine.registry import primitive
@@ -99,6 +100,9 @@ def where(condition: Array, a: Array, b: Array, *, out: Array | None = None) -> 
     np.copyto(out, b)
     np.copyto(out, a, where=condition)
     return out
+
+
+where.batch(by_itself)
 
 
 @where.vjp

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import Call, Outputs, folded, join_channels, part_channels
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float
 from engine.ops.columns import correlate, mirrored, scatter_columns, store, weight_products, widen
@@ -85,6 +86,14 @@ def convolution(
     return correlate(pad_spatial(x, padding), weight, stride, dilation, groups, out)
 
 
+@convolution.batch
+def _(call: Call) -> Outputs:
+    if not call.batched[1]:
+        return folded(0)(call)
+    x, weight = join_channels(call.spread(0)), call.join(1)
+    return part_channels(call.size, *call.made(x, weight, groups=call.size * call.attrs["groups"]))
+
+
 @convolution.vjp
 def _(
     g: Value, y: Value, x: Value, weight: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int
@@ -139,6 +148,16 @@ def convolution_input(
     return store(result, g.dtype, out)
 
 
+@convolution_input.batch
+def _(call: Call) -> Outputs:
+    if not call.batched[1]:
+        return folded(0, shape="shape")(call)
+    rows, channels, *spatial = call.attrs["shape"]
+    shape, groups = (rows, call.size * channels, *spatial), call.size * call.attrs["groups"]
+    made = call.made(join_channels(call.spread(0)), call.join(1), shape=shape, groups=groups)
+    return part_channels(call.size, *made)
+
+
 @convolution_input.vjp
 def _(
     c: Value, y: Value, g: Value, weight: Value, *, stride: Ints, padding: Pairs, dilation: Ints, groups: int
@@ -184,6 +203,12 @@ def convolution_weight(
     padded = pad_spatial(widen(x), padding)
     result = weight_products(padded, widen(g), kernel, stride, dilation, groups)
     return store(result, x.dtype, out)
+
+
+@convolution_weight.batch
+def _(call: Call) -> Outputs:
+    x, g = join_channels(call.spread(0)), join_channels(call.spread(1))
+    return call.reshaped(*call.made(x, g, groups=call.size * call.attrs["groups"]))
 
 
 @convolution_weight.vjp

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself, spread
 from engine.errors import ShapeError
+from engine.ops.compare import lt, where
 from engine.ops.diagonals import trace
 from engine.ops.equations import inv
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, as_factor, regular, require_square, widened
 from engine.ops.reduce import product_of_others
-from engine.registry import primitive
+from engine.registry import composite, primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
 
@@ -27,6 +29,9 @@ def _det(x: Value) -> Spec:
 def det(x: Array) -> Array:
     """The determinant of square matrices [..., n, n]; its gradient is exact for singular ones too."""
     return np.asarray(np.linalg.det(widened(x)), x.dtype)
+
+
+det.batch(by_itself)
 
 
 @det.vjp
@@ -55,6 +60,9 @@ def cofactors(x: Array) -> Array:
     return np.asarray(sign[..., None, None] * ((u * others[..., None, :]) @ vt), x.dtype)
 
 
+cofactors.batch(by_itself)
+
+
 @cofactors.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
     # The Hessian of det is symmetric, so the derivative of the cofactors is its own transpose.
@@ -81,6 +89,9 @@ def cofactors_along(x: Array, direction: Array) -> Array:
     return np.asarray(sign[..., None, None] * (u @ changes @ vt), x.dtype)
 
 
+cofactors_along.batch(spread)
+
+
 @cofactors_along.vjp
 def _(c: Value, y: Value, x: Value, direction: Value) -> object:
     def matrix() -> Value:
@@ -101,13 +112,23 @@ def _slogdet(x: Value) -> tuple[Spec, Spec]:
     return spec, spec
 
 
-@primitive(infer=_slogdet, several=True, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(outputs=("sign", "logabsdet"), infer=_slogdet, several=True, samples=[sample((3, 3)), sample((2, 2, 2))])
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices."""
     sign, logarithm = np.linalg.slogdet(widened(x))
     return np.asarray(sign, x.dtype), np.asarray(logarithm, x.dtype)
 
 
+slogdet.batch(by_itself)
+
+
 @slogdet.vjp
 def _(g: tuple[Value | None, Value | None], y: tuple[Value, Value], x: Value) -> object:
     return None if g[1] is None else as_factor(g[1], x) * adjoint(inv(x, check=False))
+
+
+@composite(samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
+def logdet(x: Value) -> Value:
+    """The logarithm of the determinant of matrices [..., n, n]: -inf when that is 0, NaN when it is below."""
+    sign, logarithm = slogdet(x)
+    return where(lt(sign, 0.0), float("nan"), logarithm)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.attributes import Ints
+from engine.batching import Call, Outputs, along, shifted
 from engine.errors import ShapeError
 from engine.infer import normalize_axis
 from engine.ops.reduce import sum
@@ -45,6 +46,9 @@ def diagonal(x: Array, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Ar
     return x.diagonal(max(min(offset, columns), -rows), axis0, axis1)
 
 
+diagonal.batch(along("axis0", "axis1"))
+
+
 @diagonal.vjp
 def _(g: Value, y: Value, x: Value, *, offset: int, axis0: int, axis1: int) -> Value:
     return diagonal_scatter(g, shape=x.shape, offset=offset, axis0=axis0, axis1=axis1)
@@ -74,6 +78,13 @@ def diagonal_scatter(
     steps = np.arange(x.shape[-1])
     matrices[..., steps + max(-offset, 0), steps + max(offset, 0)] = x
     return out
+
+
+@diagonal_scatter.batch
+def _(call: Call) -> Outputs:
+    shape = call.attrs["shape"]
+    axes = {name: shifted(call.attrs[name], len(shape)) for name in ("axis0", "axis1")}
+    return call.again(call.inputs[0], shape=(call.size, *shape), **axes)
 
 
 @diagonal_scatter.vjp

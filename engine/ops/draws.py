@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.attributes import Ints
-from engine.dtypes import FLOAT16, FLOAT32, INT64, DType, is_float
+from engine.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import normalize_axis, require_float
 from engine.ops.casting import cast, stop_gradient
@@ -41,10 +41,11 @@ def exponential(
     key: Array, *, shape: Ints, rate: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
     """Numbers greater than 0 drawn from the exponential distribution with mean 1 / rate."""
-    drawn = dtype if dtype != FLOAT16 else FLOAT32
+    drawn = computing_dtype(dtype)
     x = stream(key).standard_exponential(shape, dtype=drawn.type)
     x = np.asarray(x if rate == 1 else x / drawn.type(rate)).astype(dtype, copy=False)
-    return stored(np.maximum(x, np.finfo(dtype).tiny), out)
+    tiny = np.finfo(dtype if dtype.kind == "f" else drawn).tiny  # bfloat16 has the exponents of float32
+    return stored(np.maximum(x, dtype.type(tiny)), out)
 
 
 def _truncated_normal(
@@ -192,6 +193,7 @@ def multinomial(
 @composite(
     wide=True,
     random=True,
+    gradient_notes={"hard": "it steps, and passes on the gradient of the soft result"},
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],
 )
 def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Value:
@@ -203,7 +205,7 @@ def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = 
     place = normalize_axis(axis, logits.ndim)
     if not tau > 0:
         raise AttributeValueError(f"gumbel_softmax: tau {tau} must be greater than 0")
-    dtype = FLOAT32 if logits.dtype == FLOAT16 else logits.dtype
+    dtype = computing_dtype(logits.dtype)
     noise = -log(exponential(key, shape=logits.shape, dtype=dtype))
     soft = cast(softmax((logits + noise) / tau, axis=axis), dtype=logits.dtype)
     if not hard:

@@ -8,7 +8,7 @@ from engine.errors import ShapeError
 from engine.infer import require_float
 from engine.ops.activation import SELU_ALPHA, SELU_SCALE
 from engine.ops.compare import where
-from engine.ops.random import bernoulli, check_dropout, dropout_mask
+from engine.ops.random import bernoulli, check_dropout, check_key, dropout_mask
 from engine.registry import composite
 from engine.samples import key, sample
 from engine.value import Value
@@ -20,6 +20,7 @@ SELU_FLOOR = SELU_SCALE * SELU_ALPHA
 def _dropped(op: str, x: Value, key: Value, shared: int, first: int, p: float, training: bool | None) -> Value:
     """Drop whole slices of x: the first `first` axes are decided on one by one, the `shared` ones after together."""
     check_dropout(op, p)
+    check_key(op, key)
     require_float(op, x)
     if not training or p == 0:
         return x
@@ -78,12 +79,15 @@ def dropout3d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = N
 def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
     """x with a share p of its elements set to the limit of selu, scaled and moved to keep mean 0 and variance 1.
 
-    Klambauer et al. 2017; out of training x itself.
+    Klambauer et al. 2017; out of training x itself, and zeros when p is 1.
     """
     check_dropout("alpha_dropout", p)
+    check_key("alpha_dropout", key)
     require_float("alpha_dropout", x)
     if not training or p == 0:
         return x
+    if p == 1:
+        return x * 0.0
     factor = 1 / math.sqrt((1 - p) * (1 + p * SELU_FLOOR**2))
     kept = where(bernoulli(key, shape=x.shape, p=1 - p), x, -SELU_FLOOR)
     return kept * factor + factor * p * SELU_FLOOR

@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast, same
+from engine.infer import broadcast, same, same_number
+from engine.ops.blocks import blockwise
 from engine.ops.compare import eq, where
 from engine.registry import composite, primitive
 from engine.samples import away_from, distinct, integers, normal, positive, sample, uniform
@@ -63,7 +65,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: g / b, lambda: -(g * (y / b))
 
 
-@primitive(infer=same, samples=SHAPES)
+@primitive(infer=same_number, samples=SHAPES)
 def neg(x: Array, *, out: Array | None = None) -> Array:
     """Negation -x."""
     return np.negative(x, out=out)
@@ -79,6 +81,8 @@ def power(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a to the power b, elementwise with broadcasting; the gradients at a zero base are PyTorch's."""
     if b.dtype.kind in "iu" and b.size and b.min() < 0:
         raise ShapeError("pow: integers to a negative integer power are not integers; cast the base to float32")
+    if a.dtype == np.bool_:
+        return np.logical_or(a, np.logical_not(b), out=out)
     return np.power(a, b, out=out)
 
 
@@ -298,7 +302,24 @@ def tanh(x: Array, *, out: Array | None = None) -> Array:
 
 @tanh.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (1.0 - square(y))
+    return tanh_backward(g, y)
+
+
+@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (2, 3)), sample((), ())])
+def tanh_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
+    """g (1 - y ** 2): the gradient of tanh, given its output y."""
+    return blockwise(_tanh_slope, (g, y), out, scratch=1)
+
+
+def _tanh_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
+    np.multiply(y, y, out=slope)
+    np.subtract(1, slope, out=slope)
+    np.multiply(g, slope, out=out)
+
+
+@tanh_backward.vjp
+def _(u: Value, gx: Value, g: Value, y: Value) -> object:
+    return tanh_backward(u, y), lambda: u * g * (y * -2.0)
 
 
 @primitive(infer=same, samples=[sample(away_from((0.0,), 2, 3))])
@@ -312,7 +333,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * sign(x)
 
 
-@primitive(infer=same, samples=[sample(away_from((0.0,), 2, 3))], aliases=("sgn",))
+@primitive(infer=same_number, samples=[sample(away_from((0.0,), 2, 3))], aliases=("sgn",))
 def sign(x: Array, *, out: Array | None = None) -> Array:
     """-1, 0 or 1 by the sign of x; its gradient is 0."""
     return np.sign(x, out=out)
@@ -358,7 +379,7 @@ def _share(mine: Value, other: Value, chosen: Value) -> Value:
     return where(eq(mine, other), 0.5, where(eq(other, chosen), 0.0, 1.0))
 
 
-def _bounded(x: Value, *, min: float | None, max: float | None) -> Spec:
+def _bounded(x: Value, *, min: float | None, max: float | None, strict: bool) -> Spec:
     if min is None and max is None:
         raise AttributeValueError("clamp needs min, max or both")
     return x.spec
@@ -385,21 +406,36 @@ def _whole(bound: float | None, rounded: Callable[[float], int], x: Array) -> in
         sample(away_from((0.0,), 3), min=0.0),
         sample((3,), max=9.0),
         sample(integers(-9, 9, 4), min=-2.5, max=3.0),
+        sample(away_from((-0.5, 0.5), 4), min=-0.5, max=0.5, strict=True),
     ],
 )
-def clamp(x: Array, *, min: float | None = None, max: float | None = None, out: Array | None = None) -> Array:
-    """x limited to the range min..max (either may be left out); the gradient at a bound is 1, as in PyTorch."""
+def clamp(
+    x: Array, *, min: float | None = None, max: float | None = None, strict: bool = False, out: Array | None = None
+) -> Array:
+    """x limited to the range min..max (either may be left out).
+
+    The gradient at a bound is 1, as in PyTorch; with `strict` it is 0, as in ggmlR, Lamp++ and HIPS autograd.
+    """
     return clipped(x, min, max, out)
 
 
+clamp.batch(by_itself)
+
+
 @clamp.vjp
-def _(g: Value, y: Value, x: Value, *, min: float | None, max: float | None) -> Value:
-    inside = [x >= min] if min is not None else []
-    inside += [x <= max] if max is not None else []
+def _(g: Value, y: Value, x: Value, *, min: float | None, max: float | None, strict: bool) -> Value:
+    inside = [x > min if strict else x >= min] if min is not None else []
+    inside += [x < max if strict else x <= max] if max is not None else []
     return where(inside[0] if len(inside) == 1 else inside[0] & inside[1], g, 0.0)
 
 
-@composite(samples=[sample(normal(3), positive(3), weight=0.3)])
+@composite(wide=True, samples=[sample(normal(3), positive(3), weight=0.3)])
 def lerp(a: Value, b: Value, *, weight: float) -> Value:
     """a + weight * (b - a)."""
+    return a + (b - a) * weight
+
+
+@composite(wide=True, samples=[sample(normal(2, 3), positive(3), uniform(0.0, 1.0, 2, 1))])
+def lerp_tensor(a: Value, b: Value, weight: Value) -> Value:
+    """a + weight * (b - a), the weight being an input; the three broadcast."""
     return a + (b - a) * weight

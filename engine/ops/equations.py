@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself, spread
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes, require_float
 from engine.ops.creation import eye
@@ -37,6 +38,9 @@ def inv(x: Array, *, check: bool = True) -> Array:
     except np.linalg.LinAlgError:
         matrices = [_inverse_or_inf(matrix) for matrix in wide.reshape(-1, *x.shape[-2:])]
         return np.stack(matrices).reshape(x.shape).astype(x.dtype, copy=False)
+
+
+inv.batch(by_itself)
 
 
 def _inverse_or_inf(matrix: Array) -> Array:
@@ -70,6 +74,9 @@ def _solve_matrix(a: Value, b: Value) -> Spec:
 def solve_matrix(a: Array, b: Array) -> Array:
     """x with a @ x = b, for matrices a [..., n, n] and b [..., n, k]; batches broadcast. A singular a is an error."""
     return each("solve", "is singular", np.linalg.solve, widened(a), widened(b)).astype(a.dtype, copy=False)  # type: ignore[no-any-return]
+
+
+solve_matrix.batch(spread)
 
 
 @solve_matrix.vjp
@@ -133,6 +140,9 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
 def solve_triangular_left(a: Array, b: Array, *, upper: bool, unitriangular: bool = False) -> Array:
     """x with a @ x = b, where only the upper or lower triangle of a counts: see solve_triangular."""
     return _substituted(widened(a), widened(b), upper, unitriangular).astype(a.dtype, copy=False)
+
+
+solve_triangular_left.batch(spread)
 
 
 @solve_triangular_left.vjp

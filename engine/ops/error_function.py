@@ -15,7 +15,7 @@ from engine.dtypes import FLOAT64
 from engine.infer import same
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.elementwise import exp, square
-from engine.registry import primitive
+from engine.registry import composite, primitive
 from engine.samples import normal, sample, uniform
 from engine.value import Array, Value
 
@@ -115,3 +115,9 @@ def erfc(x: Array, *, out: Array | None = None) -> Array:
 @erfc.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
     return g * (exp(-square(x)) * -TWO_OVER_ROOT_PI)
+
+
+@composite(samples=[sample((2, 3))])
+def ndtr(x: Value) -> Value:
+    """The probability that a standard normal number is at most x: erfc(-x / sqrt(2)) / 2."""
+    return erfc(x * -math.sqrt(0.5)) * 0.5

@@ -6,15 +6,19 @@ decomposition matrix backpropagation algorithms for square, wide, and deep matri
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from engine.ops.creation import zeros
-from engine.ops.equations import solve_triangular_left
+from engine.batching import by_itself
+from engine.errors import ShapeError
+from engine.ops.creation import eye, zeros
+from engine.ops.equations import solve_triangular, solve_triangular_left
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, require_matrices, require_square, widened
-from engine.ops.shape import concat, slice
-from engine.ops.triangle import tril
-from engine.registry import primitive
+from engine.ops.shape import broadcast_to, concat, slice
+from engine.ops.triangle import tril, triu
+from engine.registry import composite, primitive
 from engine.samples import Argument, sample
 from engine.value import Array, Shape, Spec, Value
 
@@ -25,6 +29,16 @@ def positive_definite(*shape: int) -> Argument:
     def draw(generator: np.random.Generator, shape: Shape) -> Array:
         root = generator.uniform(-1, 1, shape)
         return np.asarray(root @ root.swapaxes(-2, -1) + np.eye(shape[-1]))
+
+    return Argument(shape, draw)
+
+
+def _factor(*shape: int, upper: bool = False) -> Argument:
+    """Draw triangular matrices with a diagonal well above 0."""
+
+    def draw(generator: np.random.Generator, shape: Shape) -> Array:
+        full = generator.uniform(-1, 1, shape) * 0.5 + 2 * np.eye(shape[-1])
+        return np.triu(full) if upper else np.tril(full)
 
     return Argument(shape, draw)
 
@@ -47,6 +61,9 @@ def cholesky(x: Array, *, upper: bool = False) -> Array:
     """
     lower = each("cholesky", "is not positive definite", _checked_cholesky, symmetric_part(x))
     return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
+
+
+cholesky.batch(by_itself)
 
 
 def _checked_cholesky(x: Array) -> Array:
@@ -73,8 +90,8 @@ def _qr(x: Value) -> tuple[Spec, Spec]:
     return Spec((*batch, rows, inner), dtype), Spec((*batch, inner, columns), dtype)
 
 
-@primitive(infer=_qr, several=True, samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4))])
-def qr(x: Array) -> tuple[Array, Array]:
+@primitive(outputs=("q", "r"), infer=_qr, several=True, samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4))])
+def reduced_qr(x: Array) -> tuple[Array, Array]:
     """Q with orthonormal columns [..., m, k] and upper triangular R [..., k, n] with Q R = x and k = min(m, n).
 
     The signs are LAPACK's. The gradient needs the first k columns of x to be independent; else it is inf or NaN.
@@ -83,7 +100,10 @@ def qr(x: Array) -> tuple[Array, Array]:
     return q.astype(x.dtype, copy=False), r.astype(x.dtype, copy=False)
 
 
-@qr.vjp
+reduced_qr.batch(by_itself)
+
+
+@reduced_qr.vjp
 def _(g: tuple[Value | None, Value | None], y: tuple[Value, Value], x: Value) -> Value:
     q, r = y
     gq = zeros(shape=q.shape, dtype=q.dtype) if g[0] is None else g[0]
@@ -104,3 +124,83 @@ def _pull_deep(gq: Value, gr: Value, q: Value, r: Value) -> Value:
     symmetric = tril(mixed) + adjoint(tril(mixed, diagonal=-1))
     right = gq + matrix_product(q, symmetric)
     return adjoint(solve_triangular_left(r, adjoint(right), upper=True))
+
+
+def _orthonormal(*shape: int) -> Argument:
+    """Draw matrices with orthonormal columns."""
+    return Argument(shape, lambda generator, shape: np.linalg.qr(generator.standard_normal(shape))[0])
+
+
+def _complement(q: Value) -> Spec:
+    dtype = require_matrices("orthogonal_complement", q)
+    *batch, rows, columns = q.shape
+    if columns > rows:
+        raise ShapeError(
+            f"orthogonal_complement needs matrices with at most as many columns as rows, got {list(q.shape)}"
+        )
+    return Spec((*batch, rows, rows - columns), dtype)
+
+
+@primitive(infer=_complement, samples=[sample(_orthonormal(3, 2)), sample(_orthonormal(2, 2, 1))])
+def orthogonal_complement(q: Array) -> Array:
+    """Orthonormal columns [..., m, m - k] that complete those of q [..., m, k] to a basis; q's are orthonormal.
+
+    Which basis of the complement it is, is LAPACK's choice; the gradient is that of the space, right for whatever does
+    not depend on the choice.
+    """
+    whole = np.linalg.qr(widened(q), mode="complete")[0]
+    return np.ascontiguousarray(whole[..., q.shape[-1] :], q.dtype)
+
+
+orthogonal_complement.batch(by_itself)
+
+
+@orthogonal_complement.vjp
+def _(g: Value, y: Value, q: Value) -> Value:
+    # The complement turns against q: dy = -q dqᵀ y.
+    return -matrix_product(y, matrix_product(adjoint(g), q))
+
+
+def completed(q: Value) -> Value:
+    """Return orthonormal columns [..., m, k] completed to square matrices."""
+    return q if q.shape[-1] == q.shape[-2] else concat(q, orthogonal_complement(q), axis=-1)
+
+
+@composite(
+    outputs=("q", "r"), samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4)), sample((3, 2), mode="complete")]
+)
+def qr(x: Value, *, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Value, Value]:
+    """Q with orthonormal columns [..., m, k] and upper triangular R [..., k, n] with Q R = x and k = min(m, n).
+
+    With mode "complete" Q is [..., m, m] and R [..., m, n]; the gradient of the added columns is that of the space they
+    span. The signs are LAPACK's. The gradient needs the first k columns of x to be independent; else it is inf or NaN.
+    """
+    q, r = reduced_qr(x)
+    if mode == "reduced" or q.shape[-1] == q.shape[-2]:
+        return q, r
+    below = zeros(shape=(*r.shape[:-2], q.shape[-2] - q.shape[-1], r.shape[-1]), dtype=r.dtype)
+    return completed(q), concat(r, below, axis=-2)
+
+
+@composite(
+    samples=[
+        sample((3, 2), _factor(3, 3)),
+        sample((2, 2, 1), _factor(2, 2, 2)),
+        sample((3, 2), _factor(3, 3, upper=True), upper=True),
+    ]
+)
+def cholesky_solve(b: Value, factor: Value, *, upper: bool = False) -> Value:
+    """The x with L Lᵀ x = b for right-hand sides b [..., n, k] and a Cholesky factor L, or its transpose if `upper`."""
+    if b.ndim < 2 or factor.ndim < 2:
+        raise ShapeError(f"cholesky_solve needs matrices, got {list(b.shape)} and {list(factor.shape)}")
+    lower = adjoint(triu(factor)) if upper else tril(factor)
+    half = solve_triangular(lower, b, upper=False)
+    return solve_triangular(adjoint(lower), half, upper=True)
+
+
+@composite(samples=[sample(_factor(3, 3)), sample(_factor(2, 2, upper=True), upper=True)])
+def cholesky_inverse(factor: Value, *, upper: bool = False) -> Value:
+    """The inverse of L Lᵀ for a Cholesky factor L [..., n, n], or its transpose if `upper`."""
+    require_square("cholesky_inverse", factor)
+    one = broadcast_to(eye(rows=factor.shape[-1], dtype=factor.dtype), shape=factor.shape)
+    return cholesky_solve(one, factor, upper=upper)

@@ -12,11 +12,12 @@ from functools import partial
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import AttributeValueError
 from engine.infer import same
 from engine.ops.blocks import polynomial
 from engine.ops.results import in_float64
-from engine.registry import primitive
+from engine.registry import composite, primitive
 from engine.samples import away_from, positive, sample, uniform
 from engine.value import Array, Spec, Value
 
@@ -192,6 +193,23 @@ def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:
     return in_float64(kernel, x, out)
 
 
+polygamma.batch(by_itself)
+
+
 @polygamma.vjp
 def _(g: Value, y: Value, x: Value, *, order: int) -> Value:
     return g * polygamma(x, order=order + 1)
+
+
+@composite(
+    aliases=("multigammaln",),
+    samples=[sample(uniform(2.0, 4.0, 2, 3), order=3), sample(uniform(1.0, 2.0, 2), order=1)],
+)
+def mvlgamma(x: Value, *, order: int) -> Value:
+    """The logarithm of the multivariate gamma function: the sum of lgamma(x - j / 2) for j < order, and a constant."""
+    if order < 1:
+        raise AttributeValueError(f"mvlgamma: order {order} must be at least 1")
+    total = lgamma(x)
+    for j in range(1, order):
+        total = total + lgamma(x - 0.5 * j)
+    return total + order * (order - 1) / 4 * math.log(math.pi)

@@ -10,7 +10,7 @@ from engine.dtypes import BOOL, INT64
 from engine.errors import DTypeError, ShapeError
 from engine.ops.advanced_index import index_get
 from engine.ops.arrangement import movedim
-from engine.ops.selection import places_of
+from engine.ops.places import places_of
 from engine.ops.shape import slice, squeeze, unsqueeze
 from engine.value import Value, as_value
 

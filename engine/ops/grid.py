@@ -15,6 +15,7 @@ from engine.ops.compare import where
 from engine.ops.creation import arange, linspace, ones, zeros
 from engine.ops.elementwise import clamp, mul
 from engine.ops.linalg import matrix_product
+from engine.ops.resampling import CUBIC
 from engine.ops.rounding import floor, round
 from engine.ops.shape import broadcast_to, permute, reshape, slice, squeeze, stack, transpose
 from engine.registry import composite
@@ -22,6 +23,7 @@ from engine.samples import sample, uniform
 from engine.value import Value
 
 Border = Literal["zeros", "border", "reflection"]
+Mode = Literal["bilinear", "nearest", "bicubic"]
 
 
 class _Corner(NamedTuple):
@@ -38,6 +40,8 @@ class _Corner(NamedTuple):
         sample((1, 1, 3, 3), uniform(-2.0, 2.0, 1, 2, 3, 2), padding_mode="border", align_corners=True),
         sample((1, 1, 3, 2), uniform(-2.0, 2.0, 1, 2, 2, 2), padding_mode="reflection"),
         sample((2, 1, 3, 3), uniform(-1.0, 1.0, 2, 2, 2, 2), mode="nearest"),
+        sample((1, 2, 3, 4), uniform(-1.2, 1.2, 1, 2, 2, 2), mode="bicubic"),
+        sample((1, 1, 3, 3), uniform(-1.5, 1.5, 1, 2, 2, 2), mode="bicubic", padding_mode="reflection"),
         sample((1, 1, 2, 3, 2), uniform(-1.0, 1.0, 1, 1, 2, 2, 3), align_corners=True),
     ],
 )
@@ -45,7 +49,7 @@ def grid_sample(
     x: Value,
     grid: Value,
     *,
-    mode: Literal["bilinear", "nearest"] = "bilinear",
+    mode: Mode = "bilinear",
     padding_mode: Border = "zeros",
     align_corners: bool = False,
 ) -> Value:
@@ -53,10 +57,12 @@ def grid_sample(
 
     Volumes [N, C, D, H, W] take grids [N, d, h, w, 3] of (x, y, z). The borders are the outer edges of the outermost
     elements, or with `align_corners` their middles. Places outside read 0, the nearest element of the border, or what
-    lies there by reflection.
+    lies there by reflection. "bicubic", for images only, weighs 16 elements by Keys' kernel (1981).
     """
     rank = x.ndim - 2
     _check_grid(x, grid, rank)
+    if mode == "bicubic" and rank != 2:
+        raise ShapeError(f"grid_sample: bicubic needs an image [N, C, H, W], got {list(x.shape)}; use bilinear")
     # The last axis of the grid counts from the last spatial axis of x.
     places = [
         _place(
@@ -66,9 +72,12 @@ def grid_sample(
         )
         for axis in range(rank)
     ]
-    if padding_mode != "zeros":
+    if padding_mode != "zeros" and mode != "bicubic":
         places = [_inside(place, x.shape[2 + axis], padding_mode, align_corners) for axis, place in enumerate(places)]
-    corners = [_corners(place, mode) for place in places]
+    corners = [
+        _taps(place, x.shape[2 + axis], padding_mode, align_corners) if mode == "bicubic" else _corners(place, mode)
+        for axis, place in enumerate(places)
+    ]
     rows = permute(x, axes=(0, *range(2, x.ndim), 1))
     total: Value | None = None
     for chosen in product(*corners):
@@ -117,12 +126,33 @@ def _reflected(place: Value, extent: int, align_corners: bool) -> Value:
     return where(odd, span - rest, rest) + low
 
 
-def _corners(place: Value, mode: Literal["bilinear", "nearest"]) -> list[_Corner]:
+def _corners(place: Value, mode: Mode) -> list[_Corner]:
     if mode == "nearest":
         return [_Corner(stop_gradient(round(place)), None)]
     lower = stop_gradient(floor(place))
     upper = lower + 1.0
     return [_Corner(lower, upper - place), _Corner(upper, place - lower)]
+
+
+def _taps(place: Value, extent: int, padding_mode: Border, align_corners: bool) -> list[_Corner]:
+    """Return the four neighbours that a cubic goes through; each is moved inside by itself, as in PyTorch."""
+    lower = stop_gradient(floor(place))
+    t = place - lower
+    elements = [lower + float(k) for k in range(-1, 3)]
+    if padding_mode != "zeros":
+        elements = [stop_gradient(_inside(e, extent, padding_mode, align_corners)) for e in elements]
+    weights = (_far(t + 1.0), _near(t), _near(1.0 - t), _far(2.0 - t))
+    return [_Corner(element, weight) for element, weight in zip(elements, weights, strict=True)]
+
+
+def _near(d: Value) -> Value:
+    """Keys' kernel at distances up to 1."""
+    return (d * (CUBIC + 2) - (CUBIC + 3)) * d * d + 1.0
+
+
+def _far(d: Value) -> Value:
+    """Keys' kernel at distances from 1 to 2."""
+    return ((d * CUBIC - 5 * CUBIC) * d + 8 * CUBIC) * d - 4 * CUBIC
 
 
 def _read(rows: Value, corners: tuple[_Corner, ...]) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.batching import folded
 from engine.errors import ShapeError
 from engine.infer import require_float, require_integer, require_rank
 from engine.ops.index import check_range
@@ -53,6 +54,9 @@ def grouped_product(x: Array, weight: Array, index: Array, *, out: Array | None 
     for group, places in _groups(index, weight.shape[0]):
         out[places] = rows[places] @ _wide(weight[group])
     return out
+
+
+grouped_product.batch(folded(0, 2))
 
 
 @grouped_product.vjp

@@ -5,12 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from engine.errors import ShapeError
+from engine.infer import require_float
 from engine.ops.compare import where
 from engine.ops.elementwise import square
 from engine.ops.linalg import matrix_product
 from engine.ops.reduce import sum
 from engine.ops.shape import concat, slice, split, stack
-from engine.ops.steps import at, before, check_lengths, check_steps, or_zeros, run, steps, still_on, weight_gradient
+from engine.ops.steps import (
+    at,
+    before,
+    check_lengths,
+    check_steps,
+    or_zeros,
+    rows_joined,
+    run,
+    steps,
+    still_on,
+    weight_gradient,
+)
 from engine.registry import primitive
 from engine.samples import integers, sample, uniform
 from engine.value import Array, Spec, Value
@@ -82,6 +94,9 @@ def gru_steps(
     return run(kernel, (x, w_hh, b_n, h0, lengths), (states, Spec(x.shape, x.dtype), states), out)
 
 
+gru_steps.batch(rows_joined((0,), (3, 4)))
+
+
 @gru_steps.vjp
 def _(
     g: tuple[Value | None, ...],
@@ -122,6 +137,7 @@ def _gru_steps_backward(
 ) -> tuple[Spec, Spec, Spec]:
     op = "gru_steps_backward"
     states = check_steps(op, 3, gates, w_hh, (h0,), lengths)
+    require_float(op, gates, g, h, q)
     if not g.shape == h.shape == q.shape == states:
         raise ShapeError(f"{op}: g, h and q must have the shape {list(states)}")
     if ggates is not None and (gq is None or ggates.shape != gates.shape or gq.shape != states):
@@ -209,6 +225,9 @@ def gru_steps_backward(
     more = () if ggates is None or gq is None else (ggates, gq)
     specs = tuple(Spec(array.shape, array.dtype) for array in (gates, h, h0))
     return run(kernel, (g, h, gates, q, w_hh, h0, lengths, *more), specs, out)
+
+
+gru_steps_backward.batch(rows_joined((0, 1, 2, 3, 7, 8), (5, 6)))
 
 
 @gru_steps_backward.vjp_through

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.dtypes import FLOAT16, FLOAT32
 from engine.errors import AttributeValueError
 from engine.infer import broadcast, same
@@ -130,6 +131,9 @@ def sinc_derivative(x: Array, *, order: int, out: Array | None = None) -> Array:
         y[...] = result
 
     return blockwise(kernel, (x,), out)
+
+
+sinc_derivative.batch(by_itself)
 
 
 def _sinc_series(u: Array, order: int) -> Array:

@@ -6,6 +6,7 @@ import math
 
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float
+from engine.ops.channel_norm import batch_normalize
 from engine.ops.elementwise import power, square
 from engine.ops.normalization import standardize
 from engine.ops.pooling import avg_pool
@@ -56,15 +57,36 @@ def group_norm(
     return _scaled("group_norm", reshape(y, shape=x.shape), weight, bias)
 
 
-@composite(wide=True, samples=[sample((2, 3, 4), positive(3), (3,)), sample((1, 2, 2, 2))])
-def instance_norm(x: Value, weight: Value | None = None, bias: Value | None = None, *, eps: float = 1e-5) -> Value:
+@composite(
+    wide=True,
+    samples=[
+        sample((2, 3, 4), positive(3), (3,)),
+        sample((1, 2, 2, 2)),
+        sample((2, 3, 4), positive(3), (3,), (3,), positive(3), use_input_stats=False),
+    ],
+)
+def instance_norm(
+    x: Value,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    running_mean: Value | None = None,
+    running_var: Value | None = None,
+    *,
+    use_input_stats: bool = True,
+    eps: float = 1e-5,
+) -> Value:
     """x [N, C, *spatial] standardized over the spatial axes of each channel of each image, times weight plus bias.
 
-    Ulyanov et al. 2016. The variance is the biased one; weight and bias hold one number a channel.
+    Ulyanov et al. 2016. The variance is the biased one; weight and bias hold one number a channel. Without
+    `use_input_stats` the running statistics, one number a channel, take the place of mean and variance.
     """
     require_float("instance_norm", x)
     if x.ndim < 3 or math.prod(x.shape[2:]) <= 1:
         raise ShapeError(f"instance_norm: expected more than 1 spatial element, got input size {list(x.shape)}")
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise ShapeError("instance_norm: without use_input_stats it needs a running mean and variance")
+        return batch_normalize(x, weight, bias, running_mean, running_var, eps=eps, training=False)
     return _scaled("instance_norm", standardize(x, axis=tuple(range(2, x.ndim)), eps=eps)[0], weight, bias)
 
 

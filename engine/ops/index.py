@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import Call, Outputs, along, by_itself, each, shifted
 from engine.dtypes import FLOAT16, FLOAT32, DType
-from engine.errors import ShapeError
-from engine.infer import normalize_axis, require_integer
+from engine.errors import AttributeValueError, ShapeError
+from engine.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
+from engine.modes import MODES
 from engine.ops.compare import eq, where
-from engine.ops.shape import permute, reshape
-from engine.registry import composite, primitive
+from engine.ops.shape import broadcast_to, permute, reshape
+from engine.registry import OPS, composite, primitive
 from engine.samples import integers, sample
 from engine.value import Array, Shape, Spec, Value
 
@@ -40,7 +42,6 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 
 @primitive(
     infer=_gather,
-    aliases=("take_along_axis",),
     samples=[
         sample((3, 4), integers(0, 4, 3, 2), axis=1),
         sample((3, 4), integers(0, 3, 5, 4), axis=0),
@@ -56,6 +57,9 @@ def gather(x: Array, index: Array, *, axis: int) -> Array:
     return np.take_along_axis(_crop(x, index, axis % x.ndim), index, axis)
 
 
+gather.batch(along("axis"))
+
+
 @gather.vjp
 def _(g: Value, y: Value, x: Value, index: Value, *, axis: int) -> object:
     return scatter_add(g, index, axis=axis, shape=x.shape), None
@@ -67,6 +71,8 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
         raise ShapeError(f"scatter_add: values {list(x.shape)} and indices {list(index.shape)} must have one shape")
     if len(shape) != x.ndim:
         raise ShapeError(f"scatter_add: the result {list(shape)} must have as many axes as the values {list(x.shape)}")
+    normalize_axis(axis, x.ndim)
+    require_extents("scatter_add", shape)
     return Spec(shape, x.dtype)
 
 
@@ -85,6 +91,14 @@ def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) ->
     return out.astype(x.dtype, copy=False)
 
 
+@scatter_add.batch
+def _(call: Call) -> Outputs:
+    if not call.rank(0):
+        return each(call)
+    axis, shape = shifted(call.attrs["axis"], call.rank(0)), (call.size, *call.attrs["shape"])
+    return call.again(call.spread(0), call.spread(1), axis=axis, shape=shape)
+
+
 @scatter_add.vjp
 def _(g: Value, y: Value, x: Value, index: Value, *, axis: int) -> object:
     return gather(g, index, axis=axis), None
@@ -94,11 +108,15 @@ def _embedding(weight: Value, index: Value, *, padding_idx: int | None) -> Spec:
     require_integer("embedding", "indices", index)
     if not weight.ndim:
         raise ShapeError("embedding needs a table with at least one axis")
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise AttributeValueError(f"embedding: padding_idx {padding_idx} is out of range; use {-rows}..{rows - 1}")
     return Spec((*index.shape, *weight.shape[1:]), weight.dtype)
 
 
 @primitive(
     infer=_embedding,
+    gradient_notes={"padding_idx": "the padding row is made to get no gradient"},
     aliases=("get_rows",),
     samples=[
         sample((5, 3), integers(0, 5, 4)),
@@ -112,12 +130,29 @@ def embedding(weight: Array, index: Array, *, padding_idx: int | None = None, ou
     return np.take(weight, index, axis=0, out=out, mode="wrap")
 
 
+@embedding.batch
+def _(call: Call) -> Outputs:
+    if not call.batched[0]:
+        return call.again(*call.inputs)
+    if call.attrs["padding_idx"] is not None:
+        return each(call)
+    example = call.numbers(call.rank(1))
+    return OPS["index_get"](call.inputs[0], example, call.spread(1), axes=(0, 1))  # type: ignore[no-any-return]
+
+
 @embedding.vjp
 def _(g: Value, y: Value, weight: Value, index: Value, *, padding_idx: int | None) -> object:
     return add_rows(g, index, rows=weight.shape[0], padding_idx=padding_idx), None
 
 
 def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> Spec:
+    require_integer("add_rows", "indices", index)
+    if x.shape[: index.ndim] != index.shape:
+        raise ShapeError(f"add_rows: x {list(x.shape)} must start with the axes of index {list(index.shape)}")
+    if rows < 0 or not (padding_idx is None or -rows <= padding_idx < rows):
+        raise AttributeValueError(
+            f"add_rows: rows {rows} must be at least 0, and padding_idx {padding_idx} one of them"
+        )
     return Spec((rows, *x.shape[index.ndim :]), x.dtype)
 
 
@@ -134,16 +169,27 @@ def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = Non
     if out is None:
         out = np.empty((rows, *width), x.dtype)
     out.fill(0)
-    flat = index.reshape(-1) % rows
+    if not rows:
+        check_range("add_rows", index, rows)
+    flat = index.reshape(-1) % max(rows, 1)
     order = np.argsort(flat, kind="stable")
     if order.size:
         ordered = flat[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         dtype = FLOAT32 if x.dtype == FLOAT16 else x.dtype
-        out[ordered[starts]] = np.add.reduceat(x.reshape(-1, *width)[order], starts, axis=0, dtype=dtype)
+        out[ordered[starts]] = np.add.reduceat(x.reshape(index.size, *width)[order], starts, axis=0, dtype=dtype)
     if padding_idx is not None:
         out[padding_idx] = 0
     return out
+
+
+@add_rows.batch
+def _(call: Call) -> Outputs:
+    if call.attrs["padding_idx"] is not None:
+        return each(call)
+    shape = (call.size, *call.outputs[0].shape)
+    example = call.numbers(call.rank(1))
+    return OPS["index_scatter"](call.spread(0), example, call.spread(1), axes=(0, 1), shape=shape)  # type: ignore[no-any-return]
 
 
 @add_rows.vjp
@@ -168,19 +214,68 @@ def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
     return permute(embedding(permute(x, axes=to_front), index), axes=back)
 
 
-def _one_hot(index: Value, *, classes: int, dtype: DType) -> Spec:
+@composite(
+    aliases=("take_along_axis",),
+    samples=[
+        sample((3, 4), integers(0, 4, 3, 2), axis=1),
+        sample((1, 4), integers(0, 4, 3, 2), axis=-1),
+        sample((2, 3), integers(0, 6, 4)),
+    ],
+)
+def take_along_dim(x: Value, index: Value, *, axis: int | None = None) -> Value:
+    """The elements of x at `index` along `axis`, the other axes broadcast; of the flattened x without an axis.
+
+    NumPy's take_along_axis and PyTorch's take_along_dim. See gather, whose indices may have fewer places instead.
+    """
+    if axis is None:
+        return gather(reshape(x, shape=(x.size,)), reshape(index, shape=(index.size,)), axis=0)
+    require_integer("take_along_dim", "indices", index)
+    if index.ndim != x.ndim or not x.ndim:
+        raise ShapeError(
+            f"take_along_dim: indices {list(index.shape)} must have as many axes as {list(x.shape)}, at least one"
+        )
+    place = normalize_axis(axis, x.ndim)
+    others = [tuple(e for a, e in enumerate(v.shape) if a != place) for v in (x, index)]
+    spread = broadcast_shapes(*others)
+    wide, wanted = ((*spread[:place], v.shape[place], *spread[place:]) for v in (x, index))
+    return gather(broadcast_to(x, shape=wide), broadcast_to(index, shape=wanted), axis=place)
+
+
+def _one_hot(index: Value, *, classes: int | None, dtype: DType) -> Spec:
     require_integer("one_hot", "indices", index)
+    if classes is None:
+        if index.data is None or MODES.tracing:
+            raise ShapeError("one_hot: a graph cannot know how many classes the indices will name; set `classes`")
+        classes = _classes_in(index.data)
     if classes < 1:
         raise ShapeError(f"one_hot needs at least one class, got {classes}")
     return Spec((*index.shape, classes), dtype)
 
 
-@primitive(infer=_one_hot, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3)])
-def one_hot(index: Array, *, classes: int, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
-    """1 at the place of the index and 0 elsewhere, along a new last axis of extent `classes`."""
+def _classes_in(index: Array) -> int:
+    """Return one more than the largest index, 0 when there is none."""
+    return int(index.max()) + 1 if index.size else 0
+
+
+@primitive(
+    infer=_one_hot,
+    differentiable=False,
+    no_gradient="it is made of indices, which have no gradient",
+    samples=[sample(integers(0, 3, 4), classes=3)],
+)
+def one_hot(index: Array, *, classes: int | None = None, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
+    """1 at the place of the index and 0 elsewhere, along a new last axis of extent `classes`.
+
+    Without `classes`, which graphs need, there are as many as the largest index tells.
+    """
+    if classes is None:
+        classes = _classes_in(index)
     check_range("one_hot", index, classes)
     if out is None:
         out = np.empty((*index.shape, classes), dtype)
     out.fill(0)
     np.put_along_axis(out, index[..., None] % classes, 1, axis=-1)
     return out
+
+
+one_hot.batch(by_itself)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.attributes import Axes
-from engine.dtypes import FLOAT16, FLOAT32
+from engine.dtypes import computing_dtype
 from engine.errors import AttributeValueError
 from engine.infer import broadcast_shapes, require_float
 from engine.ops.casting import cast
@@ -48,9 +48,9 @@ def norm(x: Value, *, p: Power = 2.0, axis: Axes = None, keepdims: bool = False)
     p = float(p)
     if math.isnan(p):
         raise AttributeValueError("norm: p must be a number, not NaN")
-    wide = cast(x, dtype=FLOAT32) if x.dtype == FLOAT16 else x
-    length = _norm(wide, p, axis, keepdims)
-    return cast(length, dtype=FLOAT16) if x.dtype == FLOAT16 else length
+    wide = computing_dtype(x.dtype)
+    length = _norm(x if wide == x.dtype else cast(x, dtype=wide), p, axis, keepdims)
+    return length if wide == x.dtype else cast(length, dtype=x.dtype)
 
 
 def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
@@ -77,6 +77,8 @@ def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
 )
 def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Value:
     """x divided by its p-norm over `axis`, or by eps where that is larger (as in PyTorch)."""
+    if not eps >= 0:
+        raise AttributeValueError(f"normalize: eps {eps} must be at least 0")
     return x / clamp(norm(x, p=p, axis=axis, keepdims=True), min=eps)
 
 

@@ -11,9 +11,9 @@ from engine.ops.activation import sigmoid
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import clamp, exp, log, power, square
-from engine.ops.loss import Reduction, bce_with_logits_loss, reduced
+from engine.ops.loss import Reduction, bce_with_logits_loss, fit_together, reduced
 from engine.ops.probability import log_softmax
-from engine.ops.reduce import mean, sum
+from engine.ops.reduce import sum
 from engine.ops.shape import unsqueeze
 from engine.registry import composite, primitive
 from engine.samples import booleans, positive, sample, uniform
@@ -36,6 +36,7 @@ def _require_equal(op: str, x: Value, target: Value) -> None:
         sample((2, 3), (2, 3), positive(2, 3)),
         sample((2, 3), (2, 3), positive(2), full=True, reduction="sum"),
         sample((2, 3), (2, 3), positive(2, 1), reduction="none"),
+        sample((2, 3), (4, 1, 3), positive(2)),
     ],
 )
 def gaussian_nll_loss(
@@ -43,10 +44,10 @@ def gaussian_nll_loss(
 ) -> Value:
     """(log var + (x - target)² / var) / 2, x and var being mean and variance of a normal distribution.
 
-    var has the shape of x, or lacks the last axis, or has one axis of extent 1. Variances below eps count as eps, with
-    the gradient they would have there (so also negative ones). `full` adds log(2 pi) / 2.
+    Target and x broadcast. var has the shape of x, or lacks the last axis, or has one axis of extent 1. Variances below
+    eps count as eps, with the gradient they would have there (so also negative ones). `full` adds log(2 pi) / 2.
     """
-    _require_equal("gaussian_nll_loss", x, target)
+    fit_together("gaussian_nll_loss", x, target)
     if eps <= 0:
         raise AttributeValueError(f"gaussian_nll_loss: eps {eps} must be greater than 0")
     if var.shape != x.shape:
@@ -82,9 +83,9 @@ def poisson_nll_loss(
 ) -> Value:
     """exp(x) - target x, or x - target log(x + eps) without `log_input`: the likelihood of counts (Poisson).
 
-    `full` adds Stirling's approximation of log(target!) where the target is above 1.
+    Target and x broadcast. `full` adds Stirling's approximation of log(target!) where the target is above 1.
     """
-    _require_equal("poisson_nll_loss", x, target)
+    fit_together("poisson_nll_loss", x, target)
     losses = exp(x) - target * x if log_input else x - target * log(x + eps)
     if full:
         large = gt(target, 1)
@@ -178,4 +179,4 @@ def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
     labels = fixed_labels(labels)
     if not is_float(labels.dtype):
         labels = cast(labels, dtype=logits.dtype)
-    return mean(-sum(labels * log_softmax(logits), axis=-1))
+    return reduced(-sum(labels * log_softmax(logits), axis=-1), "mean")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.dtypes import is_float
 from engine.infer import broadcast, same, same_bool
 from engine.ops.compare import eq, ge, gt, isfinite, isnan, le, lt, where
@@ -106,7 +107,7 @@ def _replaced(x: Value, **_: float | None) -> Spec:
     return x.spec
 
 
-@primitive(infer=_replaced, samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)])
+@primitive(infer=_replaced, native=True, samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)])
 def nan_to_num(
     x: Array, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, out: Array | None = None
 ) -> Array:
@@ -116,7 +117,14 @@ def nan_to_num(
     """
     if not is_float(x.dtype):
         return stored(x.copy(), out)
+    if x.dtype.kind == "V":  # the largest bfloat16 is not the largest float32, rounded
+        largest = float(np.nextafter(x.dtype.type(np.inf), x.dtype.type(0)))
+        posinf, neginf = largest if posinf is None else posinf, -largest if neginf is None else neginf
+        return stored(np.nan_to_num(x.astype(np.float32), nan=nan, posinf=posinf, neginf=neginf).astype(x.dtype), out)
     return stored(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), out)
+
+
+nan_to_num.batch(by_itself)
 
 
 @nan_to_num.vjp

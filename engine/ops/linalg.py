@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes
 from engine.ops.reduce import sum
-from engine.ops.shape import reshape, transpose, unsqueeze
+from engine.ops.shape import permute, reshape, transpose, unsqueeze
 from engine.registry import composite, primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
@@ -18,6 +19,8 @@ from engine.value import Array, Spec, Value
 def _matmul(a: Value, b: Value) -> Spec:
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         raise ShapeError(f"matmul: inner extents of {list(a.shape)} and {list(b.shape)} must agree")
+    if a.ndim == b.ndim == 2:
+        return Spec((a.shape[0], b.shape[1]), a.dtype)
     return Spec((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)
 
 
@@ -39,22 +42,29 @@ def matrix_product(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.matmul(a, b, out=out)
 
 
+matrix_product.batch(by_itself)
+
+
 def _into(out: Array, result: Array) -> Array:
     np.copyto(out, result)
     return out
 
 
+def _turned(x: Value) -> Value:
+    return permute(x, axes=(1, 0)) if x.ndim == 2 else transpose(x)
+
+
 @matrix_product.vjp
 def _(g: Value, y: Value, a: Value, b: Value) -> object:
     def left() -> Value:
-        return matrix_product(g, transpose(b))
+        return matrix_product(g, _turned(b))
 
     def right() -> Value:
         if b.ndim == 2 and a.ndim > 2:
             count = math.prod(a.shape[:-1])
             rows = reshape(a, shape=(count, a.shape[-1]))
             return matrix_product(transpose(rows), reshape(g, shape=(count, g.shape[-1])))
-        return matrix_product(transpose(a), g)
+        return matrix_product(_turned(a), g)
 
     return left, right
 

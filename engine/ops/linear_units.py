@@ -19,8 +19,8 @@ SAMPLES = [sample((2, 4)), sample((4, 3), axis=0), sample((2, 3), (2, 3))]
 
 
 def _halves(op: str, x: Value, other: Value | None, axis: int, swapped: bool = False) -> tuple[Value, Value]:
+    place = normalize_axis(axis, x.ndim)
     if other is None:
-        place = normalize_axis(axis, x.ndim)
         extent = x.shape[place] if x.ndim else 1
         if extent % 2:
             raise ShapeError(f"{op}: axis {axis} of shape {list(x.shape)} must have an even extent to be cut in halves")

@@ -9,7 +9,8 @@ import numpy as np
 from engine.infer import broadcast, same
 from engine.ops.activation import sigmoid
 from engine.ops.compare import eq, le, where
-from engine.ops.elementwise import log, log1p
+from engine.ops.elementwise import exp, log, log1p
+from engine.ops.reduce import finite_floor
 from engine.ops.results import stored
 from engine.registry import primitive
 from engine.samples import normal, positive, sample, uniform
@@ -17,6 +18,7 @@ from engine.value import Array, Value
 
 LN_2, LN_10 = math.log(2), math.log(10)
 POSITIVES = [sample(positive(2, 3)), sample(positive())]
+SUMS = [sample((2, 3), (3,)), sample((), (4,)), sample((3,), (3,), zero_grad_at_neg_inf=True)]
 
 
 @primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(())])
@@ -52,25 +54,35 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (x * LN_10)
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (3,)), sample((), (4,))])
-def logaddexp(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """log(exp(a) + exp(b)) without overflow; the gradients are NaN where both are -inf, as in PyTorch."""
+@primitive(infer=broadcast, promotion="float", samples=SUMS)
+def logaddexp(a: Array, b: Array, *, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
+    """log(exp(a) + exp(b)) without overflow.
+
+    The gradients where both are -inf are NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
+    """
     return np.logaddexp(a, b, out=out)
 
 
 @logaddexp.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
+def _(g: Value, y: Value, a: Value, b: Value, *, zero_grad_at_neg_inf: bool) -> object:
+    if zero_grad_at_neg_inf:
+        return lambda: g * exp(a - finite_floor(y)), lambda: g * exp(b - finite_floor(y))
     return lambda: g * sigmoid(a - b), lambda: g * sigmoid(b - a)
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (3,)), sample((), (4,))])
-def logaddexp2(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """log2(2**a + 2**b) without overflow; the gradients are NaN where both are -inf, as in PyTorch."""
+@primitive(infer=broadcast, promotion="float", samples=SUMS)
+def logaddexp2(a: Array, b: Array, *, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
+    """log2(2**a + 2**b) without overflow.
+
+    The gradients where both are -inf are NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
+    """
     return np.logaddexp2(a, b, out=out)
 
 
 @logaddexp2.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
+def _(g: Value, y: Value, a: Value, b: Value, *, zero_grad_at_neg_inf: bool) -> object:
+    if zero_grad_at_neg_inf:
+        return lambda: g * exp2(a - finite_floor(y)), lambda: g * exp2(b - finite_floor(y))
     return lambda: g * sigmoid((a - b) * LN_2), lambda: g * sigmoid((b - a) * LN_2)
 
 

@@ -1,17 +1,23 @@
-"""Losses of numbers against numbers: regression, binary classification, divergence. Shapes must be equal."""
+"""Losses of numbers against numbers: regression, binary classification, divergence.
+
+Shapes should be equal. Where PyTorch broadcasts unequal ones so do we, with a warning where it warns.
+"""
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
 import numpy as np
 
+from engine.batching import spread
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import broadcast_shapes, require_float
 from engine.ops.activation import logsigmoid
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import abs, clamp, exp, log, log1p, maximum, square
 from engine.ops.reduce import mean, sum
+from engine.ops.shape import broadcast_to
 from engine.registry import composite, primitive
 from engine.samples import Sample, booleans, normal, positive, sample, uniform
 from engine.value import Array, Spec, Value
@@ -26,7 +32,20 @@ def reduced(losses: Value, reduction: str) -> Value:
     """Return the mean, the sum or the losses themselves."""
     if reduction == "none":
         return losses
-    return mean(losses) if reduction == "mean" else sum(losses)
+    if reduction == "mean":
+        warn_if_empty(losses)
+        return mean(losses)
+    return sum(losses)
+
+
+def warn_if_empty(losses: Value) -> None:
+    """Warn, on the tape, that the mean over an empty batch is NaN: it is seldom meant."""
+    if losses.data is not None and not losses.size:
+        warnings.warn(
+            "the mean loss of an empty batch is nan; leave the batch out, or use reduction='sum'",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _require_equal(op: str, x: Value, target: Value) -> None:
@@ -34,6 +53,20 @@ def _require_equal(op: str, x: Value, target: Value) -> None:
         raise ShapeError(
             f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: they must be equal; "
             "reshape one of them"
+        )
+
+
+def fit_together(op: str, x: Value, target: Value, *, warn: bool = False) -> None:
+    """Refuse an input and a target that do not broadcast, and warn when asked to if their shapes differ."""
+    if x.shape == target.shape:
+        return
+    shape = broadcast_shapes(x.shape, target.shape)
+    if warn:
+        warnings.warn(
+            f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: every pair of the broadcast "
+            f"shape {list(shape)} counts, which is seldom meant; reshape one of them",
+            UserWarning,
+            stacklevel=2,
         )
 
 
@@ -47,24 +80,44 @@ def _pairs(*extra: dict[str, object]) -> list[Sample]:
     ]
 
 
-@composite(wide=True, aliases=("mse",), samples=_pairs())
-def mse_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
-    """Squared error (x - target)²."""
-    _require_equal("mse_loss", x, target)
-    return reduced(square(x - target), reduction)
+@composite(
+    wide=True,
+    aliases=("mse",),
+    samples=[
+        *_pairs(),
+        sample((2, 3), (2, 3), positive(2, 3)),
+        sample((2, 3), (2, 3), positive(2, 1), reduction="sum"),
+        sample((4,), (4,), positive(4), reduction="none"),
+    ],
+)
+def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean") -> Value:
+    """Squared error (x - target)², times the `weight` of each element where given (it broadcasts to x).
+
+    The weighted mean divides by the sum of the weights, as in PyTorch.
+    """
+    fit_together("mse_loss", x, target, warn=True)
+    losses = square(x - target)
+    if weight is None:
+        return reduced(losses, reduction)
+    if broadcast_shapes(losses.shape, weight.shape) != losses.shape:
+        raise ShapeError(f"mse_loss: weight {list(weight.shape)} does not broadcast to {list(losses.shape)}")
+    if reduction != "mean":
+        return reduced(losses * weight, reduction)
+    warn_if_empty(losses)
+    return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
 
 
 @composite(wide=True, aliases=("l1", "mae"), samples=_pairs())
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
-    _require_equal("l1_loss", x, target)
+    fit_together("l1_loss", x, target, warn=True)
     return reduced(abs(x - target), reduction)
 
 
 @composite(wide=True, aliases=("huber",), samples=_pairs({"delta": 0.5}, {"delta": 5.0}))
 def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
     """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
-    _require_equal("huber_loss", x, target)
+    fit_together("huber_loss", x, target, warn=True)
     if not delta > 0:
         raise AttributeValueError(f"huber_loss: delta {delta} must be greater than 0")
     return reduced(_huber(x - target, delta), reduction)
@@ -79,7 +132,7 @@ def _huber(error: Value, delta: float) -> Value:
 @composite(wide=True, samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}))
 def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
     """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
-    _require_equal("smooth_l1_loss", x, target)
+    fit_together("smooth_l1_loss", x, target, warn=True)
     if beta < 0:
         raise AttributeValueError(f"smooth_l1_loss: beta {beta} must be at least 0")
     error = x - target
@@ -103,6 +156,9 @@ def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
     return np.negative(yes, out=out)
 
 
+bce_terms.batch(spread)
+
+
 @bce_terms.vjp
 def _(g: Value, y: Value, p: Value, target: Value) -> object:
     def probability() -> Value:
@@ -120,14 +176,24 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
     samples=[
         sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
         sample(uniform(0.1, 0.9, 4), booleans(4), reduction="none"),
+        sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3), positive(2, 1)),
     ],
 )
-def bce_loss(p: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
+def bce_loss(p: Value, target: Value, weight: Value | None = None, *, reduction: Reduction = "mean") -> Value:
     """Binary cross entropy of probabilities p against targets 0..1; the logarithms are cut off at -100.
 
-    A p outside 0..1 gives NaN. From logits, bce_with_logits_loss is exact where this one is cut off.
+    A p outside 0..1 gives NaN. From logits, bce_with_logits_loss is exact where this one is cut off. `weight`
+    multiplies the loss of each element, before the reduction; it broadcasts to p.
     """
-    return reduced(bce_terms(p, target), reduction)
+    return reduced(_weighted("bce_loss", bce_terms(p, target), weight), reduction)
+
+
+def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
+    if weight is None:
+        return losses
+    if broadcast_shapes(losses.shape, weight.shape) != losses.shape:
+        raise ShapeError(f"{op}: weight {list(weight.shape)} does not broadcast to {list(losses.shape)}")
+    return losses * weight
 
 
 @composite(
@@ -137,25 +203,33 @@ def bce_loss(p: Value, target: Value, *, reduction: Reduction = "mean") -> Value
         sample((2, 3), uniform(0.0, 1.0, 2, 3)),
         sample((4,), booleans(4), reduction="sum"),
         sample((2, 3), uniform(0.0, 1.0, 2, 3), positive(3), reduction="none"),
+        sample((2, 3), uniform(0.0, 1.0, 2, 3), positive(3), positive(2, 1)),
     ],
 )
 def bce_with_logits_loss(
-    logits: Value, target: Value, pos_weight: Value | None = None, *, reduction: Reduction = "mean"
+    logits: Value,
+    target: Value,
+    pos_weight: Value | None = None,
+    weight: Value | None = None,
+    *,
+    reduction: Reduction = "mean",
 ) -> Value:
     """Binary cross entropy of sigmoid(logits) against targets 0..1, finite for any finite logits.
 
-    `pos_weight` multiplies the share of the positive targets; it broadcasts to the logits.
+    `pos_weight` multiplies the share of the positive targets and `weight` the loss of each element, before the
+    reduction; both broadcast to the logits.
     """
     _require_equal("bce_with_logits_loss", logits, target)
     rest = (1.0 - target) * logits
     log_yes = logsigmoid(logits)
     if pos_weight is None:
-        return reduced(rest - log_yes, reduction)
+        return reduced(_weighted("bce_with_logits_loss", rest - log_yes, weight), reduction)
     if broadcast_shapes(logits.shape, pos_weight.shape) != logits.shape:
         raise ShapeError(
             f"bce_with_logits_loss: pos_weight {list(pos_weight.shape)} does not broadcast to {list(logits.shape)}"
         )
-    return reduced(rest - (1.0 + (pos_weight - 1.0) * target) * log_yes, reduction)
+    losses = rest - (1.0 + (pos_weight - 1.0) * target) * log_yes
+    return reduced(_weighted("bce_with_logits_loss", losses, weight), reduction)
 
 
 @composite(
@@ -177,7 +251,7 @@ def kl_div(
 
     `log_target` says that the target holds log-probabilities too; "batchmean" divides the sum by the first extent.
     """
-    _require_equal("kl_div", x, target)
+    fit_together("kl_div", x, target)
     if log_target:
         losses = exp(target) * (target - x)
     else:

@@ -9,7 +9,18 @@ from engine.ops.compare import where
 from engine.ops.elementwise import square, tanh
 from engine.ops.linalg import matrix_product
 from engine.ops.shape import concat, split, stack
-from engine.ops.steps import at, before, check_lengths, check_steps, or_zeros, run, steps, still_on, weight_gradient
+from engine.ops.steps import (
+    at,
+    before,
+    check_lengths,
+    check_steps,
+    or_zeros,
+    rows_joined,
+    run,
+    steps,
+    still_on,
+    weight_gradient,
+)
 from engine.registry import primitive
 from engine.samples import integers, sample, uniform
 from engine.value import Array, Spec, Value
@@ -76,6 +87,9 @@ def lstm_steps(
 
     states = Spec((*x.shape[:2], w_hh.shape[1]), x.dtype)
     return run(kernel, (x, w_hh, h0, c0, lengths), (states, states, Spec(x.shape, x.dtype)), out)
+
+
+lstm_steps.batch(rows_joined((0,), (2, 3, 4)))
 
 
 @lstm_steps.vjp
@@ -190,6 +204,9 @@ def lstm_steps_backward(
     start = Spec(c0.shape, c0.dtype)
     inputs = (gh, gc, c, gates, w_hh, c0, lengths) if ggates is None else (gh, gc, c, gates, w_hh, c0, lengths, ggates)
     return run(kernel, inputs, (Spec(gates.shape, gates.dtype), start, start), out)
+
+
+lstm_steps_backward.batch(rows_joined((0, 1, 2, 3, 7), (5, 6)))
 
 
 @lstm_steps_backward.vjp_through

@@ -14,7 +14,7 @@ from engine.ops.elementwise import square
 from engine.ops.index import embedding, gather
 from engine.ops.loss import Reduction, reduced
 from engine.ops.reduce import mean, sum
-from engine.ops.shape import unsqueeze
+from engine.ops.shape import reshape, unsqueeze
 from engine.registry import composite, primitive
 from engine.samples import Argument, booleans, integers, positive, sample
 from engine.value import Array, Spec, Value
@@ -50,9 +50,13 @@ def multi_margin_loss(
 ) -> Value:
     """Mean over the classes j other than the target y of weight[y] max(0, margin - x[y] + x[j])^p.
 
-    The sum is divided by the number of all classes, as in PyTorch; p is 1 or 2.
+    The sum is divided by the number of all classes, as in PyTorch; p is 1 or 2. A number as score is that of the only
+    class.
     """
     op = "multi_margin_loss"
+    x = x if x.ndim else reshape(x, shape=(1,))
+    if x.ndim == 1 and target.shape == (1,):
+        x = unsqueeze(x, axis=0)
     classes = _check_scores(op, x)
     require_integer(op, "classes", target)
     if target.shape != x.shape[:-1]:
@@ -83,6 +87,8 @@ def _lists(*shape: int) -> Argument:
 
 def _listed(target: Value) -> tuple[Spec, Spec, Spec]:
     require_integer("listed_labels", "labels", target)
+    if not target.ndim or not target.shape[-1]:
+        raise ShapeError(f"listed_labels needs at least one place in a list, got shape {list(target.shape)}")
     return Spec(target.shape, INT64), Spec(target.shape, BOOL), Spec(target.shape, BOOL)
 
 
@@ -108,8 +114,11 @@ def listed_labels(target: Array) -> tuple[Array, Array, Array]:
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
 
-    The target holds in each row a list of classes, ended by -1; it has the shape of x.
+    The target holds in each row a list of classes, ended by -1; it has the shape of x, or one axis of extent 1 where
+    the other is a number.
     """
+    if x.ndim + target.ndim < 2 and x.size == target.size == 1:
+        x, target = reshape(x, shape=(1,)), reshape(target, shape=(1,))
     classes = _check_scores("multilabel_margin_loss", x)
     if target.shape != x.shape:
         raise ShapeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import Call, Outputs
 from engine.dtypes import BOOL, FLOAT16, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import broadcast_shapes, require_float
@@ -51,7 +52,7 @@ def exponentials(scores: Array, masked_row_zero: bool) -> tuple[Array, Array]:
 
 def alibi_slopes(heads: int, max_bias: float) -> list[float]:
     """Return the factor of the mask for each head (Press et al. 2022; for other numbers than powers of 2 as ggml)."""
-    power = 1 << (heads.bit_length() - 1)
+    power = 1 << max(heads.bit_length() - 1, 0)
     first, second = 2.0 ** (-max_bias / power), 2.0 ** (-max_bias / 2 / power)
     return [first ** (h + 1) if h < power else second ** (2 * (h - power) + 1) for h in range(heads)]
 
@@ -102,6 +103,11 @@ def soft_max(
     if out is None:
         out = scores if scores.dtype == x.dtype else np.empty(x.shape, x.dtype)
     return np.divide(scores, total, out=out, casting="same_kind")
+
+
+@soft_max.batch
+def _(call: Call) -> Outputs:
+    return call.again(call.spread(0), *(call.aligned(i, call.rank(0)) for i in range(1, len(call.inputs))))
 
 
 @soft_max.vjp

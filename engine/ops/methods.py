@@ -43,6 +43,8 @@ def bind_methods() -> None:
     Value.__invert__ = _unary(OPS["logical_not"])  # type: ignore[method-assign]
     Value.__getitem__ = getitem  # type: ignore[method-assign]
     for op in OPS.values():
+        if op.random and len(op.inputs) == 1:
+            continue  # it takes a key and nothing else
         for name in (op.name, *op.aliases):
             if name not in NOT_METHODS and not hasattr(Value, name):
                 setattr(Value, name, _method(op))

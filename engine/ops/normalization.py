@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from engine.attributes import Axes
-from engine.dtypes import FLOAT16, FLOAT32, DType
-from engine.errors import ShapeError
+from engine.batching import along
+from engine.dtypes import DType, computing_dtype
+from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axes, reduced_shape, require_float
 from engine.ops.reduce import count, mean, sum
 from engine.ops.sums import dot_over, sum_over
@@ -19,12 +20,19 @@ AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), a
 
 def statistics_dtype(dtype: DType) -> DType:
     """The dtype statistics are computed in."""
-    return FLOAT32 if dtype == FLOAT16 else dtype
+    return computing_dtype(dtype)
+
+
+def check_eps(op: str, eps: float) -> None:
+    """Refuse what would make a length or a variance negative."""
+    if not eps >= 0:
+        raise AttributeValueError(f"{op}: eps {eps} must be at least 0")
 
 
 def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spec, Spec]:
     axes = normalize_axes(axis, x.ndim)
     require_float("standardize", x)
+    check_eps("standardize", eps)
     return x.spec, Spec(reduced_shape(x.shape, axes, True), statistics_dtype(x.dtype))
 
 
@@ -51,6 +59,9 @@ def standardize(
     return out
 
 
+standardize.batch(along("axis"))
+
+
 @standardize.vjp
 def _(
     g: tuple[Value | None, ...], y: tuple[Value, ...], x: Value, *, axis: Axes, eps: float, centre: bool
@@ -64,6 +75,8 @@ def _(
 
 
 def _standardize_backward(g: Value, y: Value, factor: Value, *, axis: Axes, centre: bool) -> Spec:
+    require_float("standardize_backward", g, y)
+    require_float("standardize_backward", factor)
     kept = reduced_shape(g.shape, normalize_axes(axis, g.ndim), True)
     if y.shape != g.shape or factor.shape != kept:
         raise ShapeError(
@@ -101,6 +114,9 @@ def standardize_backward(
     return out
 
 
+standardize_backward.batch(along("axis"))
+
+
 @standardize_backward.vjp
 def _(u: Value, gx: Value, g: Value, y: Value, factor: Value, *, axis: Axes, centre: bool) -> object:
     def outputs() -> Value:
@@ -115,6 +131,8 @@ def _(u: Value, gx: Value, g: Value, y: Value, factor: Value, *, axis: Axes, cen
 
 
 def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, axes: int) -> tuple[int, ...]:
+    if axes < 1:
+        raise AttributeValueError(f"{op}: axes {axes} must be at least 1")
     if weight is not None:
         axes = weight.ndim
     if not 1 <= axes <= x.ndim:
@@ -158,5 +176,7 @@ def rms_norm(x: Value, weight: Value | None = None, *, axes: int = 1, eps: float
     """
     over = _trailing_axes("rms_norm", x, weight, None, axes)
     require_float("rms_norm", x)
-    y = standardize(x, axis=over, eps=float(np.finfo(x.dtype).eps) if eps is None else eps, centre=False)[0]
+    y = standardize(
+        x, axis=over, eps=float(np.finfo(computing_dtype(x.dtype)).eps) if eps is None else eps, centre=False
+    )[0]
     return y if weight is None else y * weight

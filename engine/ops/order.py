@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import along
 from engine.dtypes import INT64
 from engine.errors import AttributeValueError
 from engine.infer import nonempty_reduction, normalize_axis
@@ -38,6 +39,9 @@ def argsort(x: Array, *, axis: int = -1, descending: bool = False) -> Array:
     return np.asarray(x.shape[axis] - 1 - backwards)
 
 
+argsort.batch(along("axis"))
+
+
 def _pick(x: Value, places: Value, axis: int) -> Value:
     """The elements of x at `places`, of equal rank, along `axis`."""
     if x.ndim:
@@ -45,7 +49,7 @@ def _pick(x: Value, places: Value, axis: int) -> Value:
     return reshape(gather(reshape(x, shape=(1,)), reshape(places, shape=(1,)), axis=0), shape=())
 
 
-@composite(samples=[*SAMPLES, sample(distinct(5), descending=True)])
+@composite(outputs=("values", "indices"), samples=[*SAMPLES, sample(distinct(5), descending=True)])
 def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, Value]:
     """x sorted along `axis`, and the indices that sort it; equal elements keep their order."""
     places = argsort(x, axis=axis, descending=descending)
@@ -53,11 +57,13 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, 
 
 
 @composite(
+    outputs=("values", "indices"),
+    aliases=("top_k",),
     samples=[
         sample(distinct(2, 4), k=2),
         sample(distinct(3, 2), k=1, axis=0),
         sample(distinct(5), k=3, largest=False),
-    ]
+    ],
 )
 def topk(x: Value, *, k: int, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
     """The k largest (or smallest) elements along `axis`, best first, and their indices; of equals the first ones."""
@@ -77,7 +83,10 @@ def _chosen(x: Value, place: Value, axis: int, keepdims: bool) -> tuple[Value, V
     return squeeze(value, axis=normalize_axis(axis, x.ndim)), squeeze(place, axis=normalize_axis(axis, x.ndim))
 
 
-@composite(samples=[sample(distinct(2, 4), k=2), sample(distinct(3, 2), k=1, axis=0, keepdims=True)])
+@composite(
+    outputs=("value", "index"),
+    samples=[sample(distinct(2, 4), k=2), sample(distinct(3, 2), k=1, axis=0, keepdims=True)],
+)
 def kthvalue(x: Value, *, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """The k-th smallest element along `axis`, counted from 1, and its index."""
     extent = x.shape[normalize_axis(axis, x.ndim)] if x.ndim else 1
@@ -87,13 +96,13 @@ def kthvalue(x: Value, *, k: int, axis: int = -1, keepdims: bool = False) -> tup
     return _chosen(x, slice(order, axis=axis, start=k - 1, stop=k) if x.ndim else order, axis, keepdims)
 
 
-@composite(samples=PICKS)
+@composite(outputs=("values", "indices"), samples=PICKS)
 def max_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Largest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
     return _chosen(x, argmax(x, axis=axis, keepdims=True), axis, keepdims)
 
 
-@composite(samples=PICKS)
+@composite(outputs=("values", "indices"), samples=PICKS)
 def min_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Smallest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
     return _chosen(x, argmin(x, axis=axis, keepdims=True), axis, keepdims)
@@ -114,6 +123,9 @@ def argmedian(x: Array, *, axis: int = -1, ignore_nan: bool = False) -> Array:
     With `ignore_nan` NaN does not count, and is chosen only where there is nothing else.
     """
     return _median_places(x, axis, ignore_nan) if x.ndim else np.zeros((), INT64)
+
+
+argmedian.batch(along("axis"))
 
 
 def _median_places(x: Array, axis: int, ignore_nan: bool) -> Array:
@@ -180,7 +192,10 @@ def argmode(x: Array, *, axis: int = -1) -> Array:
     return np.moveaxis(found, -1, axis)
 
 
-@composite(samples=PICKS)
+argmode.batch(along("axis"))
+
+
+@composite(outputs=("values", "indices"), samples=PICKS)
 def mode(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Most frequent element along `axis`, the smallest of several, and the index of its last occurrence."""
     return _chosen(x, argmode(x, axis=axis), axis, keepdims)

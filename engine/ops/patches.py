@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from engine.attributes import Ints, Window
+from engine.batching import folded
 from engine.errors import ShapeError
 from engine.infer import require_float
 from engine.ops.windows import Pairs, pad_spatial, per_axis, positions, sliding, tap
@@ -73,6 +74,9 @@ def im2col(
     return out
 
 
+im2col.batch(folded(0))
+
+
 @im2col.vjp
 def _(g: Value, y: Value, x: Value, *, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Value:
     return col2im(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation)
@@ -128,6 +132,9 @@ def col2im(
         return np.ascontiguousarray(result, x.dtype)
     np.copyto(out, result, casting="same_kind")
     return out
+
+
+col2im.batch(folded(0))
 
 
 @col2im.vjp

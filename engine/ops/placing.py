@@ -6,7 +6,7 @@ import math
 
 from engine.dtypes import BOOL
 from engine.errors import DTypeError, ShapeError
-from engine.infer import normalize_axis, require_rank
+from engine.infer import normalize_axis, require_integer, require_rank
 from engine.ops.advanced_index import index_put, like
 from engine.ops.compare import where
 from engine.ops.creation import zeros
@@ -55,6 +55,7 @@ def index_copy(x: Value, index: Value, source: Value, *, axis: int = 0, unsafe: 
 def index_fill(x: Value, index: Value, value: Value, *, axis: int = 0) -> Value:
     """x with the number `value` written over the slices at the positions `index` of `axis`."""
     require_rank("index_fill", "indices", index, 1)
+    require_integer("index_fill", "indices", index)
     require_rank("index_fill", "a value", value, 0)
     if not x.ndim:
         raise ShapeError("index_fill needs an input with at least one axis")

@@ -97,6 +97,7 @@ def _avg(
     padding: Window,
     ceil_mode: bool,
     count_include_pad: bool,
+    divisor: int | None = None,
 ) -> Value:
     op = f"avg_pool{rank}d"
     x, alone = batched(op, rank, x)
@@ -107,6 +108,7 @@ def _avg(
         padding=per_axis(f"{op}.padding", padding, rank, 0),
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
+        divisor=divisor,
     )
     return squeeze(y, axis=0) if alone else y
 
@@ -134,12 +136,16 @@ def avg_pool2d(
     padding: Window = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor: int | None = None,
 ) -> Value:
-    """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given."""
-    return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad)
+    """Mean of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    With `divisor` the sum of each window over that number instead.
+    """
+    return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
 
 
-@composite(samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True)])
+@composite(samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)])
 def avg_pool3d(
     x: Value,
     *,
@@ -148,9 +154,13 @@ def avg_pool3d(
     padding: Window = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor: int | None = None,
 ) -> Value:
-    """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given."""
-    return _avg(3, x, kernel, stride, padding, ceil_mode, count_include_pad)
+    """Mean of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    With `divisor` the sum of each window over that number instead.
+    """
+    return _avg(3, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
 
 
 @composite(samples=[sample((2, 3, 4)), sample((1, 2, 2, 3), keepdims=True)])

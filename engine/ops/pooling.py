@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.batching import folded
 from engine.dtypes import FLOAT16, FLOAT32, INT64
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float, require_integer
@@ -108,6 +109,9 @@ def max_pool(
     return best, _flat_index(code, x.shape[2:], kernel, stride, padding, dilation, index)
 
 
+max_pool.batch(folded(0))
+
+
 def _fold_windows(
     fold: np.ufunc, x: Array, extents: Shape, kernel: Ints, stride: Ints, dilation: Ints, out: Array | None = None
 ) -> Array:
@@ -206,6 +210,9 @@ def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None)
     return out
 
 
+max_unpool.batch(folded(0, 1, shape="shape"))
+
+
 @max_unpool.vjp
 def _(g: Value, y: Value, x: Value, index: Value) -> object:
     rows = (*x.shape[:2], -1) if x.size else (*x.shape[:2], 0)
@@ -213,7 +220,22 @@ def _(g: Value, y: Value, x: Value, index: Value) -> object:
     return reshape(gather(planes, reshape(index, shape=rows), axis=2), shape=x.shape), None
 
 
-def _avg_pool(x: Value, *, kernel: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool) -> Spec:
+def _check_divisor(op: str, divisor: int | None) -> None:
+    if divisor == 0:
+        raise AttributeValueError(f"{op}: divisor 0 must be another number, or null for the size of the window")
+
+
+def _avg_pool(
+    x: Value,
+    *,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Spec:
+    _check_divisor("avg_pool", divisor)
     shape = _pooled("avg_pool", x.shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     return Spec(shape, require_float("avg_pool", x))
 
@@ -224,6 +246,7 @@ def _avg_pool(x: Value, *, kernel: Ints, stride: Ints, padding: Ints, ceil_mode:
         sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
         sample((2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), count_include_pad=False),
         sample((1, 1, 4, 3), kernel=(2, 2), stride=(3, 1), padding=(1, 1), ceil_mode=True),
+        sample((1, 1, 4, 3), kernel=(2, 2), stride=(2, 1), padding=(1, 0), divisor=3),
     ],
 )
 def avg_pool(
@@ -234,22 +257,39 @@ def avg_pool(
     padding: Ints,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor: int | None = None,
     out: Array | None = None,
 ) -> Array:
-    """The mean of each window of x [N, C, *spatial]; padding counts as zeros or not at all."""
+    """The mean of each window of x [N, C, *spatial]; padding counts as zeros or not at all.
+
+    With `divisor` the sum of each window over that number instead.
+    """
     ones = (1,) * len(kernel)
     pads = _pads(x.shape[2:], kernel, stride, padding, ones, ceil_mode)
     extents = positions("avg_pool", x.shape[2:], kernel, stride, pads, ones)
     total = pad_spatial(x.astype(np.float32) if x.dtype == np.float16 else x, pads)
     total = _fold_windows(np.add, total, extents, kernel, stride, ones)
-    counts = _counts(x.shape[2:], extents, kernel, stride, padding, count_include_pad)
+    counts = _counts(x.shape[2:], extents, kernel, stride, padding, count_include_pad, divisor)
     if out is None:
         out = np.empty(total.shape, x.dtype)
     return np.divide(total, counts, out=out, dtype=total.dtype, casting="same_kind")
 
 
-def _counts(extents: Shape, result: Shape, kernel: Ints, stride: Ints, padding: Ints, with_padding: bool) -> Array:
+avg_pool.batch(folded(0))
+
+
+def _counts(
+    extents: Shape,
+    result: Shape,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    with_padding: bool,
+    divisor: int | None,
+) -> Array:
     """Return how many elements each window's mean is over; what ceil mode adds at the end never counts."""
+    if divisor is not None:
+        return np.full((1,) * len(result), divisor, np.float32)
     total = np.ones((), np.float32)
     for extent, count, k, s, p in zip(extents, result, kernel, stride, padding, strict=True):
         inside = _in_reach(extent + 2 * p, count, k, s, 0, 1) if with_padding else _in_reach(extent, count, k, s, p, 1)
@@ -268,6 +308,7 @@ def _(
     padding: Ints,
     ceil_mode: bool,
     count_include_pad: bool,
+    divisor: int | None,
 ) -> Value:
     return avg_pool_input(
         g,
@@ -277,12 +318,22 @@ def _(
         padding=padding,
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
+        divisor=divisor,
     )
 
 
 def _avg_pool_input(
-    g: Value, *, shape: Ints, kernel: Ints, stride: Ints, padding: Ints, ceil_mode: bool, count_include_pad: bool
+    g: Value,
+    *,
+    shape: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
 ) -> Spec:
+    _check_divisor("avg_pool_input", divisor)
     wanted = _pooled("avg_pool_input", shape, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     if g.shape != wanted:
         raise ShapeError(f"avg_pool_input: g has shape {list(g.shape)}, pooling {list(shape)} gives {list(wanted)}")
@@ -294,6 +345,7 @@ def _avg_pool_input(
     samples=[
         sample((1, 2, 2, 2), shape=(1, 2, 4, 5), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
         sample((2, 1, 3), shape=(2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), count_include_pad=False),
+        sample((2, 1, 3), shape=(2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), divisor=-2),
     ],
 )
 def avg_pool_input(
@@ -305,11 +357,12 @@ def avg_pool_input(
     padding: Ints,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor: int | None = None,
     out: Array | None = None,
 ) -> Array:
     """The cotangent of an average pooling's input of `shape`: the transpose of `avg_pool`."""
     pads = _pads(shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-    counts = _counts(shape[2:], g.shape[2:], kernel, stride, padding, count_include_pad)
+    counts = _counts(shape[2:], g.shape[2:], kernel, stride, padding, count_include_pad, divisor)
     spread = np.divide(g, counts, dtype=np.float32 if g.dtype == np.float16 else g.dtype)
     for axis, (extent, (low, high)) in enumerate(zip(shape[2:], pads, strict=True)):
         spread = _unfold_axis(spread, axis + 2, extent + low + high, kernel[axis], stride[axis])
@@ -318,6 +371,9 @@ def avg_pool_input(
         return result.astype(g.dtype, copy=False)
     np.copyto(out, result, casting="same_kind")
     return out
+
+
+avg_pool_input.batch(folded(0, shape="shape"))
 
 
 def _unfold_axis(g: Array, axis: int, extent: int, kernel: int, stride: int) -> Array:
@@ -341,6 +397,7 @@ def _(
     padding: Ints,
     ceil_mode: bool,
     count_include_pad: bool,
+    divisor: int | None,
 ) -> Value:
     return avg_pool(
         c,
@@ -349,4 +406,5 @@ def _(
         padding=padding,
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
+        divisor=divisor,
     )

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.batching import along
 from engine.dtypes import FLOAT16, FLOAT32
 from engine.errors import ShapeError
-from engine.infer import normalize_axis
+from engine.infer import normalize_axis, require_float
 from engine.ops.elementwise import exp
 from engine.ops.reduce import sum
 from engine.ops.sums import dot_over, max_over, sum_over
-from engine.registry import primitive
+from engine.registry import composite, primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
 
@@ -30,6 +31,11 @@ def _along(x: Value, *others: Value, axis: int) -> Spec:
         if other.shape != x.shape:
             raise ShapeError(f"g {list(x.shape)} and y {list(other.shape)} must have one shape")
     return x.spec
+
+
+def _gradient_along(g: Value, y: Value, *, axis: int) -> Spec:
+    require_float("a gradient of softmax", g, y)
+    return _along(g, y, axis=axis)
 
 
 def along_axis(kernel: Kernel, inputs: tuple[Array, ...], axis: int, out: Array | None) -> Array:
@@ -72,6 +78,9 @@ def softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     return along_axis(_softmax, (x,), axis, out)
 
 
+softmax.batch(along("axis"))
+
+
 @softmax.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     return softmax_backward(g, y, axis=axis)
@@ -83,10 +92,13 @@ def _softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
     gx *= y
 
 
-@primitive(infer=_along, promotion="common", samples=PAIRS)
+@primitive(infer=_gradient_along, promotion="common", samples=PAIRS)
 def softmax_backward(g: Array, y: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """y (g - sum(g y)) along `axis`: the gradient of softmax, given its output y."""
     return along_axis(_softmax_backward, (g, y), axis, out)
+
+
+softmax_backward.batch(along("axis"))
 
 
 @softmax_backward.vjp
@@ -108,6 +120,9 @@ def log_softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     return along_axis(_log_softmax, (x,), axis, out)
 
 
+log_softmax.batch(along("axis"))
+
+
 @log_softmax.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     return log_softmax_backward(g, y, axis=axis)
@@ -120,10 +135,13 @@ def _log_softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
     np.subtract(g, share, out=gx)
 
 
-@primitive(infer=_along, promotion="common", samples=PAIRS)
+@primitive(infer=_gradient_along, promotion="common", samples=PAIRS)
 def log_softmax_backward(g: Array, y: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """g - exp(y) sum(g) along `axis`: the gradient of log_softmax, given its output y."""
     return along_axis(_log_softmax_backward, (g, y), axis, out)
+
+
+log_softmax_backward.batch(along("axis"))
 
 
 @log_softmax_backward.vjp
@@ -132,3 +150,9 @@ def _(u: Value, gx: Value, g: Value, y: Value, *, axis: int) -> object:
         return -(u * exp(y) * sum(g, axis=axis, keepdims=True))
 
     return lambda: u - sum(u * exp(y), axis=axis, keepdims=True), exponents
+
+
+@composite(samples=SAMPLES)
+def softmin(x: Value, *, axis: int = -1) -> Value:
+    """softmax of -x along `axis`."""
+    return softmax(-x, axis=axis)

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import AttributeValueError
 from engine.infer import same
 from engine.ops.blocks import blockwise, polynomial
@@ -100,6 +101,9 @@ def logit(x: Array, *, eps: float | None = None, out: Array | None = None) -> Ar
     if eps is not None:
         x = np.clip(x, eps, 1 - eps)
     return blockwise(_logit, (x,), out)
+
+
+logit.batch(by_itself)
 
 
 @logit.vjp

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 
 from engine.attributes import Ints
-from engine.dtypes import BOOL, FLOAT16, FLOAT32, INT64, DType, is_float
+from engine.dtypes import BOOL, FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import require_float
 from engine.keys import fold, mix
@@ -103,7 +103,13 @@ def _uniform(key: Value, *, shape: Ints, low: float, high: float, dtype: DType) 
     return Spec(shape, dtype)
 
 
-@primitive(infer=_uniform, differentiable=False, random=True, samples=[sample(key(), shape=(2, 3), low=-1.0, high=1.0)])
+@primitive(
+    infer=_uniform,
+    differentiable=False,
+    random=True,
+    aliases=("uniform",),
+    samples=[sample(key(), shape=(2, 3), low=-1.0, high=1.0)],
+)
 def random_uniform(
     key: Array,
     *,
@@ -114,7 +120,7 @@ def random_uniform(
     out: Array | None = None,
 ) -> Array:
     """Numbers drawn evenly from low <= u < high."""
-    drawn = dtype if dtype != FLOAT16 else FLOAT32
+    drawn = computing_dtype(dtype)
     u = stream(key).random(shape, dtype=drawn.type)
     if (low, high) != (0.0, 1.0) or drawn != dtype:
         u = np.asarray(u * drawn.type(high - low) + drawn.type(low)).astype(dtype)
@@ -132,7 +138,13 @@ def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -
     return Spec(shape, dtype)
 
 
-@primitive(infer=_normal, differentiable=False, random=True, samples=[sample(key(), shape=(2, 3), mean=1.0, std=0.5)])
+@primitive(
+    infer=_normal,
+    differentiable=False,
+    random=True,
+    aliases=("normal",),
+    samples=[sample(key(), shape=(2, 3), mean=1.0, std=0.5)],
+)
 def random_normal(
     key: Array,
     *,
@@ -143,11 +155,11 @@ def random_normal(
     out: Array | None = None,
 ) -> Array:
     """Numbers drawn from the normal distribution of this mean and standard deviation."""
-    drawn = dtype if dtype != FLOAT16 else FLOAT32
+    drawn = computing_dtype(dtype)
     z = stream(key).standard_normal(shape, dtype=drawn.type)
     if (mean, std) != (0.0, 1.0):
         z = z * drawn.type(std) + drawn.type(mean)
-    return stored(np.asarray(z, dtype=dtype), out)
+    return stored(np.asarray(z).astype(dtype, copy=False), out)
 
 
 def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
@@ -178,9 +190,9 @@ def bernoulli(key: Array, *, shape: Ints, p: float = 0.5, out: Array | None = No
 
 
 def check_dropout(op: str, p: float) -> None:
-    """Refuse a share of dropped elements outside 0 <= p < 1."""
-    if not 0 <= p < 1:
-        raise AttributeValueError(f"{op}: the share p {p} of dropped elements must be at least 0 and less than 1")
+    """Refuse a share of dropped elements outside 0..1."""
+    if not 0 <= p <= 1:
+        raise AttributeValueError(f"{op}: the share p {p} of dropped elements must be at least 0 and at most 1")
 
 
 def _dropout_mask(key: Value, *, shape: Ints, p: float, dtype: DType) -> Spec:
@@ -200,9 +212,9 @@ def dropout_mask(
     dtype: np.dtype = FLOAT32,
     out: Array | None = None,
 ) -> Array:
-    """0 with probability p, else 1 / (1 - p)."""
+    """0 with probability p, else 1 / (1 - p); nothing but 0 when p is 1."""
     chances, threshold = _chances(key, shape, p)
-    mask: Array = np.multiply(chances >= threshold, dtype.type(1 / (1 - p)), out=out, dtype=dtype)
+    mask: Array = np.multiply(chances >= threshold, dtype.type(1 / (1 - p) if p < 1 else 0), out=out, dtype=dtype)
     return mask
 
 
@@ -213,6 +225,7 @@ def dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = Non
     Srivastava et al. 2014, in the inverted form.
     """
     check_dropout("dropout", p)
+    check_key("dropout", key)
     require_float("dropout", x)
     if not training or p == 0:
         return x

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float
+from engine.infer import broadcast_shapes, require_float
 from engine.ops.activation import logsigmoid
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import clamp, minimum, sqrt, square
 from engine.ops.lengths import norm
-from engine.ops.loss import Reduction, reduced
+from engine.ops.loss import Reduction, fit_together, reduced
 from engine.ops.reduce import sum
 from engine.registry import composite
 from engine.samples import Argument, sample, uniform
-from engine.value import Value
+from engine.value import Shape, Value
 
 EPSILON = 1e-12
 """Added to squared lengths in cosine_embedding_loss, as in PyTorch."""
@@ -23,11 +23,12 @@ def signs(*shape: int) -> Argument:
     return Argument(shape, lambda generator, shape: generator.integers(0, 2, shape) * 2 - 1)
 
 
-def _require_equal(op: str, **values: Value) -> None:
-    shapes = {name: value.shape for name, value in values.items()}
-    if len(set(shapes.values())) > 1:
-        shown = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-        raise ShapeError(f"{op}: {shown} must have one shape; reshape them")
+def _require_ranks(op: str, **values: Value) -> Shape:
+    """Refuse values that differ in their number of axes or do not broadcast; return the shape they broadcast to."""
+    if len({value.ndim for value in values.values()}) > 1:
+        shown = ", ".join(f"{name} {list(value.shape)}" for name, value in values.items())
+        raise ShapeError(f"{op}: {shown} must have the same number of axes; reshape them")
+    return broadcast_shapes(*(value.shape for value in values.values()))
 
 
 @composite(
@@ -40,8 +41,11 @@ def _require_equal(op: str, **values: Value) -> None:
 def margin_ranking_loss(
     a: Value, b: Value, target: Value, *, margin: float = 0.0, reduction: Reduction = "mean"
 ) -> Value:
-    """max(0, margin - target (a - b)): a should be larger than b where the target is 1, smaller where it is -1."""
-    _require_equal("margin_ranking_loss", a=a, b=b, target=target)
+    """max(0, margin - target (a - b)): a should be larger than b where the target is 1, smaller where it is -1.
+
+    The three broadcast, with as many axes each.
+    """
+    _require_ranks("margin_ranking_loss", a=a, b=b, target=target)
     return reduced(clamp(margin - target * (a - b), min=0.0), reduction)
 
 
@@ -53,16 +57,17 @@ def margin_ranking_loss(
     ],
 )
 def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduction: Reduction = "mean") -> Value:
-    """x where the target is 1 and max(0, margin - x) where it is -1, x being a distance."""
-    _require_equal("hinge_embedding_loss", x=x, target=target)
+    """x where the target is 1 and max(0, margin - x) where it is -1, x being a distance; the two broadcast."""
+    fit_together("hinge_embedding_loss", x, target)
     far = where(eq(target, 1), 0.0, clamp(margin - x, min=0.0))
     return reduced(far + where(eq(target, -1), 0.0, x), reduction)
 
 
 @composite(wide=True, samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")])
 def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
-    """log(1 + exp(-target x)), finite for any finite x."""
-    _require_equal("soft_margin_loss", x=x, target=target)
+    """log(1 + exp(-target x)), finite for any finite x; the target broadcasts to x."""
+    if broadcast_shapes(x.shape, target.shape) != x.shape:
+        raise ShapeError(f"soft_margin_loss: target {list(target.shape)} does not broadcast to {list(x.shape)}")
     return reduced(-logsigmoid(target * x), reduction)
 
 
@@ -77,12 +82,15 @@ def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") 
 def cosine_embedding_loss(
     a: Value, b: Value, target: Value, *, margin: float = 0.0, reduction: Reduction = "mean"
 ) -> Value:
-    """1 - cos(a, b) where the target is 1 and max(0, cos(a, b) - margin) where it is -1; the vectors are rows."""
-    _require_equal("cosine_embedding_loss", a=a, b=b)
-    if a.ndim not in (1, 2) or target.shape != a.shape[:-1]:
+    """1 - cos(a, b) where the target is 1 and max(0, cos(a, b) - margin) where it is -1; the vectors are rows.
+
+    The vectors broadcast, with as many axes each.
+    """
+    shape = _require_ranks("cosine_embedding_loss", a=a, b=b)
+    if len(shape) not in (1, 2) or target.shape != shape[:-1]:
         raise ShapeError(
-            f"cosine_embedding_loss: vectors {list(a.shape)} must have the shape [rows, width] or [width], and the "
-            f"target {list(target.shape)} the shape {list(a.shape[:-1])}"
+            f"cosine_embedding_loss: vectors {list(shape)} must have the shape [rows, width] or [width], and the "
+            f"target {list(target.shape)} the shape {list(shape[:-1])}"
         )
     squares = [sum(square(x), axis=-1) + EPSILON for x in (a, b)]
     cosine = sum(a * b, axis=-1) / sqrt(squares[0] * squares[1])
@@ -111,10 +119,11 @@ def triplet_margin_loss(
 ) -> Value:
     """max(0, margin + d(anchor, positive) - d(anchor, negative)), d the p-norm of the difference + eps by rows.
 
-    With `swap` the negative's distance to the positive counts where it is the smaller one (Balntas et al. 2016).
+    The three broadcast, with as many axes each. With `swap` the negative's distance to the positive counts where it is
+    the smaller one (Balntas et al. 2016).
     """
     require_float("triplet_margin_loss", anchor, positive, negative)
-    _require_equal("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
+    _require_ranks("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     if not margin > 0:
         raise AttributeValueError(f"triplet_margin_loss: margin {margin} must be greater than 0")
     if not anchor.ndim:

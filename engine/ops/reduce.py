@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from engine.attributes import Axes
+from engine.batching import Call, Outputs, along
 from engine.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.errors import DTypeError, ShapeError
 from engine.infer import (
@@ -18,7 +19,6 @@ from engine.infer import (
     reduction,
     reduction_bool,
     reduction_sum,
-    same,
 )
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import exp, sqrt, square
@@ -78,8 +78,10 @@ def _store(result: Array, out: Array | None) -> Array:
 
 def spread(g: Value, like: Value, axis: Axes, keepdims: bool) -> Value:
     """Broadcast the cotangent of a reduction back over the axes it removed."""
+    if keepdims or not g.shape:
+        return broadcast_to(g, shape=like.shape)
     kept = reduced_shape(like.shape, normalize_axes(axis, like.ndim), True)
-    return broadcast_to(g if keepdims else reshape(g, shape=kept), shape=like.shape)
+    return broadcast_to(reshape(g, shape=kept), shape=like.shape)
 
 
 @primitive(infer=reduction_sum, samples=REDUCTIONS)
@@ -88,13 +90,19 @@ def sum(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
     return sum_array(x, normalize_axes(axis, x.ndim), keepdims, out)
 
 
+sum.batch(along("axis"))
+
+
 @sum.vjp
 def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
     return spread(g, x, axis, keepdims)
 
 
 def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
-    return Spec(shape, x.dtype)
+    extra = x.ndim - len(shape)
+    if extra < 0 or builtins.any(extent not in (1, x.shape[extra + axis]) for axis, extent in enumerate(shape)):
+        raise ShapeError(f"sum_to: shape {list(shape)} does not broadcast to that of x, {list(x.shape)}")
+    return Spec(shape, x.dtype if is_float(x.dtype) else INT64)
 
 
 @primitive(infer=_sum_to, samples=[sample((2, 3), shape=(3,)), sample((2, 3), shape=(2, 1)), sample((3,), shape=())])
@@ -105,6 +113,13 @@ def sum_to(x: Array, *, shape: tuple[int, ...], out: Array | None = None) -> Arr
         extra + axis for axis, extent in enumerate(shape) if extent == 1 and x.shape[extra + axis] != 1
     )
     return _store(sum_array(x, axes, True).reshape(shape), out)
+
+
+@sum_to.batch
+def _(call: Call) -> Outputs:
+    shape = call.attrs["shape"]
+    kept = (*(1,) * (call.rank(0) - len(shape)), *shape)
+    return call.reshaped(*call.made(call.inputs[0], shape=(call.size, *kept)))
 
 
 @sum_to.vjp
@@ -132,6 +147,9 @@ def mean(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
     return _store(np.asarray(total, dtype=x.dtype), out)
 
 
+mean.batch(along("axis"))
+
+
 @mean.vjp
 def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
     return spread(g / max_int(count(x.shape, axis)), x, axis, keepdims)
@@ -151,12 +169,20 @@ def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
     return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype if is_float(x.dtype) else INT64, out=out)
 
 
+prod.batch(along("axis"))
+
+
 @prod.vjp
 def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
     return spread(g, x, axis, keepdims) * product_of_others(x, axis=axis)
 
 
-@primitive(infer=same, samples=[sample((2, 3), axis=1), sample((4,))])
+def _product_of_others(x: Value, *, axis: Axes) -> Spec:
+    normalize_axes(axis, x.ndim)
+    return x.spec
+
+
+@primitive(infer=_product_of_others, samples=[sample((2, 3), axis=1), sample((4,))])
 def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     """At each place, the product of the other elements over `axis`: exact when some are zero."""
     axes = normalize_axes(axis, x.ndim)
@@ -170,6 +196,9 @@ def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     after[..., :-1] = np.cumprod(rows[..., :0:-1], axis=-1)[..., ::-1]
     others = (before * after).reshape(kept + gone)
     return others.astype(x.dtype, copy=False).transpose(np.argsort((*rest, *axes)))
+
+
+product_of_others.batch(along("axis"))
 
 
 @product_of_others.vjp
@@ -219,6 +248,9 @@ def amax(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | No
     return np.max(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
+amax.batch(along("axis"))
+
+
 @amax.vjp
 def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
     return _share_ties(g, y, x, axis, keepdims)
@@ -231,6 +263,9 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
 def amin(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Smallest element over `axis`; tied elements share the gradient equally."""
     return np.min(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
+
+
+amin.batch(along("axis"))
 
 
 @amin.vjp
@@ -249,16 +284,30 @@ def _index_of(x: Value, *, axis: int | None, keepdims: bool) -> Spec:
     return Spec(nonempty_reduction(x, axis=axes, keepdims=keepdims).shape, INT64)
 
 
+def _place_along(call: Call) -> Outputs:
+    """Batch an op that with axis None counts places in the flattened input."""
+    if call.attrs["axis"] is not None or not call.rank(0):
+        return along("axis")(call)
+    flat = reshape(call.inputs[0], shape=(call.size, -1)) if call.inputs[0].size else call.inputs[0]
+    return call.reshaped(*call.made(flat, axis=1, keepdims=False))
+
+
 @primitive(infer=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
 def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first largest element (NaN wins) along `axis`, or in the flattened input."""
     return np.asarray(np.argmax(x, axis=axis, keepdims=keepdims))
 
 
+argmax.batch(_place_along)
+
+
 @primitive(infer=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
 def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first smallest element (NaN wins) along `axis`, or in the flattened input."""
     return np.asarray(np.argmin(x, axis=axis, keepdims=keepdims))
+
+
+argmin.batch(_place_along)
 
 
 AXIS_SAMPLES: list[Sample] = [sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)]
@@ -291,15 +340,31 @@ def all(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
     return np.all(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
+all.batch(along("axis"))
+
+
 @primitive(infer=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)])
 def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Whether some element over `axis` is true (not 0)."""
     return np.any(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
 
 
-@primitive(infer=reduction, samples=REDUCTIONS)
-def logsumexp(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
-    """log(sum(exp(x))) over `axis`, stable; -inf when every element is (the gradient there is NaN, as in PyTorch)."""
+any.batch(along("axis"))
+
+
+@primitive(infer=reduction, samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)])
+def logsumexp(
+    x: Array,
+    *,
+    axis: Axes = None,
+    keepdims: bool = False,
+    zero_grad_at_neg_inf: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """log(sum(exp(x))) over `axis`, stable; -inf when every element is.
+
+    The gradient where the result is -inf is NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
+    """
     axes = normalize_axes(axis, x.ndim)
     if not count(x.shape, axis):
         return _store(np.full(reduced_shape(x.shape, axes, keepdims), -np.inf, x.dtype), out)
@@ -309,9 +374,18 @@ def logsumexp(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array
     return _store(total.reshape(reduced_shape(x.shape, axes, keepdims)).astype(x.dtype, copy=False), out)
 
 
+logsumexp.batch(along("axis"))
+
+
 @logsumexp.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
-    return spread(g, x, axis, keepdims) * exp(x - spread(y, x, axis, keepdims))
+def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool, zero_grad_at_neg_inf: bool) -> Value:
+    top = finite_floor(y) if zero_grad_at_neg_inf else y
+    return spread(g, x, axis, keepdims) * exp(x - spread(top, x, axis, keepdims))
+
+
+def finite_floor(y: Value) -> Value:
+    """Return a logarithm of a sum with 0 for -inf, so that the shares exp(x - y) of its terms become 0, not NaN."""
+    return where(eq(y, -math.inf), 0.0, y)
 
 
 def check_nonempty(op: str, x: Value) -> None:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from engine.batching import along
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis, require_float
 from engine.registry import primitive
@@ -110,6 +111,9 @@ def resample(
     return np.asarray(total, x.dtype)
 
 
+resample.batch(along("axis"))
+
+
 def _along(weights: Array, place: int, like: Array) -> Array:
     """Shape a vector to lie along one axis."""
     return weights.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 1 - place))
@@ -154,6 +158,9 @@ def resample_back(
         weighted = wide * _along(weights, place, wide)
         total[(*lead, elements[starts])] += np.add.reduceat(weighted, starts, axis=place)
     return total.astype(x.dtype, copy=False)
+
+
+resample_back.batch(along("axis"))
 
 
 @resample_back.vjp

@@ -11,7 +11,7 @@ from engine.ops.compare import gt, where
 from engine.ops.elementwise import square
 from engine.ops.linalg import matrix_product
 from engine.ops.shape import stack
-from engine.ops.steps import at, before, check_lengths, check_steps, run, steps, still_on, weight_gradient
+from engine.ops.steps import at, before, check_lengths, check_steps, rows_joined, run, steps, still_on, weight_gradient
 from engine.registry import primitive
 from engine.samples import integers, sample
 from engine.value import Array, Spec, Value
@@ -60,6 +60,9 @@ def rnn_steps(
             h = state
 
     return run(kernel, (x, w_hh, h0, lengths), (Spec(x.shape, x.dtype),), None if out is None else (out,))[0]
+
+
+rnn_steps.batch(rows_joined((0,), (2, 3)))
 
 
 @rnn_steps.vjp
@@ -129,6 +132,9 @@ def rnn_steps_backward(
 
     specs = (Spec(g.shape, g.dtype), Spec(g.shape[1:], g.dtype))
     return run(kernel, (g, h, w_hh, lengths), specs, out)
+
+
+rnn_steps_backward.batch(rows_joined((0, 1), (3,)))
 
 
 @rnn_steps_backward.vjp_through

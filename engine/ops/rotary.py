@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, is_float
+from engine.batching import spread
+from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import broadcast_shapes, normalize_axis, require_float, require_integer
 from engine.ops.casting import cast
@@ -28,7 +29,8 @@ def _pairs(dims: int, mode: Mode) -> tuple[tuple[int, int, int], tuple[int, int,
 
 
 def _rotate_pairs(x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse: bool) -> Spec:
-    require_float("rotate_pairs", x, cosines, sines) if x.dtype != FLOAT16 else require_float("rotate_pairs", x)
+    tables = () if computing_dtype(x.dtype) != x.dtype else (cosines, sines)  # those of half types may be wider
+    require_float("rotate_pairs", x, *tables)
     pairs = cosines.shape[-1] if cosines.ndim else 0
     if cosines.shape != sines.shape or not pairs or not x.ndim or 2 * pairs > x.shape[-1]:
         raise ShapeError(
@@ -80,6 +82,9 @@ def rotate_pairs(
     return out
 
 
+rotate_pairs.batch(spread)
+
+
 @rotate_pairs.vjp
 def _(
     g: Value, y: Value, x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse: bool
@@ -117,6 +122,8 @@ def _frequencies(
 ) -> Spec:
     if dims < 2 or dims % 2:
         raise AttributeValueError(f"rope: dims {dims} must be even and at least 2")
+    if context < 0:
+        raise AttributeValueError(f"rope: context {context} must be at least 0")
     if not freq_base > 0 or not freq_scale > 0:
         raise AttributeValueError(f"rope: freq_base {freq_base} and freq_scale {freq_scale} must be greater than 0")
     if ext_factor and (context < 1 or beta_fast <= 0 or beta_slow <= 0 or freq_base == 1):
@@ -233,7 +240,7 @@ def rope(
     placed = reshape(positions, shape=_angles_shape(positions, x, axis))
     angles = unsqueeze(cast(placed + offset if offset else placed, dtype=FLOAT64), axis=-1) * frequencies
     factor = attn_factor * (1 + 0.1 * math.log(1 / freq_scale) if ext_factor else 1)
-    table = FLOAT32 if x.dtype == FLOAT16 else x.dtype
+    table = computing_dtype(x.dtype)
     cosines, sines = (cast(wave if factor == 1 else wave * factor, dtype=table) for wave in (cos(angles), sin(angles)))
     return rotate_pairs(x, cosines, sines, mode=mode)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError
 from engine.infer import broadcast, same
 from engine.ops.compare import where
+from engine.ops.elementwise import abs, sign
 from engine.registry import composite, primitive
-from engine.samples import away_from, sample, uniform
+from engine.samples import away_from, integers, sample, uniform
 from engine.value import Array, Spec, Value
 
 WHOLE = tuple(float(number) for number in range(-9, 10))
@@ -83,6 +85,9 @@ def round(x: Array, *, decimals: int = 0, out: Array | None = None) -> Array:
     return np.round(x, decimals, out=out)
 
 
+round.batch(by_itself)
+
+
 @round.vjp
 def _(g: Value, y: Value, x: Value) -> object:
     return lambda: zero_slope(g)
@@ -122,6 +127,9 @@ def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.floor_divide(a, b, out=out)
 
 
+floor_divide.batch(by_itself)
+
+
 @floor_divide.vjp
 def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: zero_slope(g), lambda: zero_slope(g)
@@ -132,6 +140,9 @@ def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b floor(a / b), which has the sign of b (as Python's %), elementwise with broadcasting."""
     _refuse_zero("remainder", a, b)
     return np.remainder(a, b, out=out)
+
+
+remainder.batch(by_itself)
 
 
 @remainder.vjp
@@ -146,6 +157,19 @@ def fmod(a: Array, b: Array, *, out: Array | None = None) -> Array:
     return np.fmod(a, b, out=out)
 
 
+fmod.batch(by_itself)
+
+
 @fmod.vjp
 def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return g, lambda: -(g * trunc(a / b))
+
+
+@composite(
+    samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3)), sample(integers(-9, 9, 4), integers(1, 4, 4))]
+)
+def trunc_divide(a: Value, b: Value) -> Value:
+    """a / b without its fraction, whose gradient is 0: PyTorch's div with rounding_mode "trunc"."""
+    if is_float(a.dtype) or is_float(b.dtype):
+        return trunc(a / b)
+    return floor_divide(abs(a), abs(b)) * sign(a) * sign(b)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from engine.batching import along
 from engine.dtypes import FLOAT64, INT64, is_float
 from engine.errors import ShapeError
 from engine.infer import normalize_axis, require_float
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.index import gather
+from engine.ops.reduce import finite_floor
 from engine.ops.results import stored
 from engine.ops.shape import concat, flip, reshape, slice
 from engine.registry import composite, primitive
@@ -25,7 +28,7 @@ from engine.value import Array, Spec, Value
 SAMPLES = [sample((2, 3)), sample((3, 2), axis=0), sample((4,)), sample(())]
 
 
-def _along(x: Value, *_: Value, axis: int) -> Spec:
+def _along(x: Value, *_: Value, axis: int, **__: Any) -> Spec:
     normalize_axis(axis, x.ndim)
     return x.spec
 
@@ -67,6 +70,9 @@ def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     return _accumulated(np.add, x, axis, out)
 
 
+cumsum.batch(along("axis"))
+
+
 @cumsum.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     return _reversed(cumsum, g, axis=axis)
@@ -102,6 +108,9 @@ def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
     return np.moveaxis(total, 0, axis).astype(b.dtype, copy=False)
 
 
+linear_recurrence.batch(along("axis"))
+
+
 @linear_recurrence.vjp
 def _(g: Value, y: Value, a: Value, b: Value, *, axis: int) -> object:
     terms = _decayed(g, a, axis)
@@ -122,22 +131,36 @@ def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     return _accumulated(np.multiply, x, axis, out)
 
 
+cumprod.batch(along("axis"))
+
+
 @cumprod.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
     # The factor x[t] is in every product from t on: those before it times what the later ones multiply on.
     return _shifted(y, axis, 1.0) * _decayed(g, x, axis)
 
 
-@primitive(infer=_along, promotion="float", samples=[*SAMPLES, sample(uniform(-9.0, 9.0, 2, 4))])
-def logcumsumexp(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
-    """log(cumsum(exp(x))) along `axis`, stable; the gradient where the result is -inf is NaN, as in PyTorch."""
+@primitive(
+    infer=_along,
+    promotion="float",
+    samples=[*SAMPLES, sample(uniform(-9.0, 9.0, 2, 4)), sample((2, 4), zero_grad_at_neg_inf=True)],
+)
+def logcumsumexp(x: Array, *, axis: int = -1, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
+    """log(cumsum(exp(x))) along `axis`, stable.
+
+    The gradient where the result is -inf is NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
+    """
     return _accumulated(np.logaddexp, x, axis, out)
 
 
+logcumsumexp.batch(along("axis"))
+
+
 @logcumsumexp.vjp
-def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
+def _(g: Value, y: Value, x: Value, *, axis: int, zero_grad_at_neg_inf: bool) -> Value:
     # Sum over k >= t of g[k] exp(x[t] - y[k]), by factors exp(y[t] - y[t + 1]) <= 1.
-    return exp(x - y) * _decayed(g, exp(_shifted(y, axis, -math.inf) - y), axis)
+    top = finite_floor(y) if zero_grad_at_neg_inf else y
+    return exp(x - top) * _decayed(g, exp(_shifted(y, axis, -math.inf) - top), axis)
 
 
 def _places(x: Value, *, axis: int) -> Spec:
@@ -153,10 +176,16 @@ def argcummax(x: Array, *, axis: int = -1) -> Array:
     return _latest(x, np.maximum, axis)
 
 
+argcummax.batch(along("axis"))
+
+
 @primitive(infer=_places, differentiable=False, samples=EXTREMES)
 def argcummin(x: Array, *, axis: int = -1) -> Array:
     """Index of the smallest element so far along `axis`: the last of equals, and of NaN once there is one."""
     return _latest(x, np.minimum, axis)
+
+
+argcummin.batch(along("axis"))
 
 
 def _latest(x: Array, ufunc: np.ufunc, axis: int) -> Array:
@@ -171,13 +200,13 @@ def _latest(x: Array, ufunc: np.ufunc, axis: int) -> Array:
     return np.asarray(np.maximum.accumulate(places, axis=axis))
 
 
-@composite(samples=EXTREMES)
+@composite(outputs=("values", "indices"), samples=EXTREMES)
 def cummax(x: Value, *, axis: int = -1) -> tuple[Value, Value]:
     """Running maximum along `axis` and its index: the last of equals, and of NaN once there is one."""
     return _picked(x, argcummax(x, axis=axis), axis)
 
 
-@composite(samples=EXTREMES)
+@composite(outputs=("values", "indices"), samples=EXTREMES)
 def cummin(x: Value, *, axis: int = -1) -> tuple[Value, Value]:
     """Running minimum along `axis` and its index: the last of equals, and of NaN once there is one."""
     return _picked(x, argcummin(x, axis=axis), axis)

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.batching import along
 from engine.dtypes import is_float
-from engine.errors import DTypeError, ShapeError
+from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import normalize_axis, require_float, require_integer
 from engine.ops.advanced_index import like, refuse_duplicates
 from engine.ops.compare import eq, where
@@ -67,7 +68,10 @@ def _order(high: int, *shape: int) -> Argument:
 
 
 def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
+    require_integer("distinct_index", "indices", index)
     normalize_axis(axis, index.ndim)
+    if extent < 0:
+        raise AttributeValueError(f"distinct_index: extent {extent} must be at least 0")
     return index.spec
 
 
@@ -75,10 +79,13 @@ def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
 def distinct_index(index: Array, *, axis: int, extent: int) -> Array:
     """The indices themselves; an error when some are equal along `axis`, whose extent they count in."""
     if index.ndim and index.size:
-        ordered = np.sort(index % extent, axis=axis)
+        ordered = np.sort(index % max(extent, 1), axis=axis)
         if (np.diff(ordered, axis=axis) == 0).any():
             refuse_duplicates("scatter", np.zeros(2, np.int64))
     return index
+
+
+distinct_index.batch(along("axis"))
 
 
 def _scatter_set(x: Value, index: Value, src: Value, *, axis: int, unsafe: bool) -> Spec:
@@ -96,6 +103,9 @@ def scatter_set(
     out = _copied(x, out)
     out[_grid("scatter", index, x, axis)] = src
     return out
+
+
+scatter_set.batch(along("axis"))
 
 
 @scatter_set.vjp
@@ -161,6 +171,9 @@ def scatter_prod(x: Array, index: Array, src: Array, *, axis: int, out: Array | 
     return out
 
 
+scatter_prod.batch(along("axis"))
+
+
 @scatter_prod.vjp
 def _(g: Value, y: Value, x: Value, index: Value, src: Value, *, axis: int) -> object:
     return lambda: g * y / x, None, lambda: gather(g * y, index, axis=axis) / src
@@ -183,6 +196,9 @@ def scatter_extreme(x: Array, index: Array, src: Array, *, axis: int, largest: b
     fold = np.maximum if largest else np.minimum
     fold.at(out, _grid("scatter_reduce", index, x, axis), src)
     return out
+
+
+scatter_extreme.batch(along("axis"))
 
 
 @scatter_extreme.vjp

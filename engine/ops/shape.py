@@ -10,8 +10,10 @@ from typing import TypeVar
 import numpy as np
 
 from engine.attributes import Axes
-from engine.errors import ShapeError
-from engine.infer import broadcast_shapes, normalize_axes, normalize_axis
+from engine.batching import Call, Outputs, along
+from engine.dtypes import BFLOAT16
+from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.ops.borders import Border, Pairs, check_border, surround
 from engine.registry import OPS, composite, primitive
 from engine.samples import sample
@@ -47,6 +49,11 @@ def reshape(x: Array, *, shape: Ints) -> Array:
     return x.reshape(shape)
 
 
+@reshape.batch
+def _(call: Call) -> Outputs:
+    return call.again(call.inputs[0], shape=(call.size, *call.outputs[0].shape))
+
+
 @reshape.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
     return reshape(g, shape=x.shape)
@@ -65,7 +72,9 @@ def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
 
 
 def _permute(x: Value, *, axes: Ints) -> Spec:
-    order = [normalize_axis(axis, x.ndim) for axis in axes]
+    order = axes
+    if sorted(order) != list(range(x.ndim)):
+        order = tuple(normalize_axis(axis, x.ndim) for axis in axes)
     if sorted(order) != list(range(x.ndim)):
         raise ShapeError(f"axes {list(axes)} must name each of the {x.ndim} axes once")
     return Spec(tuple(x.shape[axis] for axis in order), x.dtype)
@@ -75,6 +84,12 @@ def _permute(x: Value, *, axes: Ints) -> Spec:
 def permute(x: Array, *, axes: Ints) -> Array:
     """x with its axes in another order."""
     return x.transpose(axes)
+
+
+@permute.batch
+def _(call: Call) -> Outputs:
+    rank = call.rank(0)
+    return call.again(call.inputs[0], axes=(0, *(axis % rank + 1 for axis in call.attrs["axes"])))
 
 
 @permute.vjp
@@ -94,15 +109,36 @@ def transpose(x: Value, *, axis0: int = -2, axis1: int = -1) -> Value:
     return permute(x, axes=tuple(order))
 
 
-@composite(samples=[sample((1, 3, 1)), sample((1, 3, 1), axis=0), sample((1, 3, 1), axis=(0, 2))])
-def squeeze(x: Value, *, axis: Axes = None) -> Value:
-    """x without its axes of extent 1, or without the given ones; naming an axis of another extent is an error."""
+@composite(samples=[sample((2, 3)), sample((3,)), sample(())])
+def t(x: Value) -> Value:
+    """The matrix x with rows and columns exchanged; a vector or a number as it is (PyTorch's t)."""
+    if x.ndim > 2:
+        raise ShapeError(f"t needs at most two axes, got shape {list(x.shape)}; use transpose")
+    return transpose(x) if x.ndim == 2 else x
+
+
+@composite(
+    samples=[
+        sample((1, 3, 1)),
+        sample((1, 3, 1), axis=0),
+        sample((1, 3, 1), axis=(0, 2)),
+        sample((1, 3, 1), axis=(0, 1), strict=False),
+    ]
+)
+def squeeze(x: Value, *, axis: Axes = None, strict: bool = True) -> Value:
+    """x without its axes of extent 1, or without the given ones; naming an axis of another extent is an error.
+
+    Unless `strict` such an axis stays, as in PyTorch.
+    """
     axes = normalize_axes(axis, x.ndim)
-    if axis is None:
+    if axis is None or not strict:
         axes = tuple(a for a in axes if x.shape[a] == 1)
     for a in axes:
         if x.shape and x.shape[a] != 1:
-            raise ShapeError(f"cannot squeeze axis {a} of extent {x.shape[a]}: only axes of extent 1 can go")
+            raise ShapeError(
+                f"cannot squeeze axis {a} of extent {x.shape[a]}: only axes of extent 1 can go; "
+                "strict=False keeps the others"
+            )
     return reshape(x, shape=tuple(extent for a, extent in enumerate(x.shape) if a not in axes))
 
 
@@ -133,7 +169,19 @@ def _broadcast_to(x: Value, *, shape: Ints) -> Spec:
 def broadcast_to(x: Array, *, shape: Ints) -> Array:
     """x stretched to `shape` by NumPy's rule, without a copy; an extent of -1 keeps that of x."""
     extra = len(shape) - x.ndim
-    return np.broadcast_to(x, [x.shape[a - extra] if extent == -1 else extent for a, extent in enumerate(shape)])
+    shape = tuple(x.shape[a - extra] if extent == -1 else extent for a, extent in enumerate(shape))
+    if not x.size or not x.flags.c_contiguous or x.dtype == BFLOAT16:
+        return np.broadcast_to(x, shape)
+    strides = [0 if extent == 1 else stride for extent, stride in zip(x.shape, x.strides, strict=True)]
+    stretched: Array = np.ndarray(shape, x.dtype, x, 0, [0] * extra + strides)
+    stretched.flags.writeable = False  # it is what np.broadcast_to gives, in a tenth of the time
+    return stretched
+
+
+@broadcast_to.batch
+def _(call: Call) -> Outputs:
+    shape = call.outputs[0].shape
+    return call.again(call.aligned(0, len(shape)), shape=(call.size, *shape))
 
 
 @broadcast_to.vjp
@@ -176,6 +224,9 @@ def _concat(*xs: Value, axis: int) -> Spec:
 def concat(*xs: Array, axis: int = 0, out: Array | None = None) -> Array:
     """The inputs one after another along `axis`; their other extents must agree, but shape [0] goes with any."""
     return np.concatenate(_parts(xs), axis=axis, out=out)
+
+
+concat.batch(along("axis"))
 
 
 @concat.vjp
@@ -227,6 +278,9 @@ def slice(x: Array, *, axis: int = 0, start: int | None = None, stop: int | None
     return x[(builtins.slice(None),) * (axis % x.ndim) + (builtins.slice(start, stop, step),)]
 
 
+slice.batch(along("axis"))
+
+
 @slice.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int, start: int | None, stop: int | None, step: int) -> Value:
     place = normalize_axis(axis, x.ndim)
@@ -260,6 +314,9 @@ def slice_scatter(
     return out
 
 
+slice_scatter.batch(along("axis"))
+
+
 @slice_scatter.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int, start: int, step: int) -> Value:
     return slice(g, axis=axis, start=start, stop=start + x.shape[axis % x.ndim] * step, step=step)
@@ -268,6 +325,7 @@ def _(g: Value, y: Value, x: Value, *, axis: int, start: int, step: int) -> Valu
 @composite(samples=[sample((4, 3), sizes=(1, 3)), sample((2, 4), sizes=(2, 2), axis=1)])
 def split(x: Value, *, sizes: Ints, axis: int = 0) -> tuple[Value, ...]:
     """x cut along `axis` into pieces of the given sizes, which must add up to its extent."""
+    require_axes("split", x)
     place = normalize_axis(axis, x.ndim)
     if not sizes or min(sizes) < 0 or sum(sizes) != x.shape[place]:
         raise ShapeError(f"split sizes {list(sizes)} must add up to the extent {x.shape[place]} of axis {axis}")
@@ -278,6 +336,7 @@ def split(x: Value, *, sizes: Ints, axis: int = 0) -> tuple[Value, ...]:
 @composite(samples=[sample((4, 3), chunks=2), sample((2, 5), chunks=3, axis=1)])
 def chunk(x: Value, *, chunks: int, axis: int = 0) -> tuple[Value, ...]:
     """x cut along `axis` into `chunks` equal pieces, the last one smaller when they do not divide it."""
+    require_axes("chunk", x)
     extent = x.shape[normalize_axis(axis, x.ndim)]
     if chunks < 1:
         raise ShapeError(f"chunks {chunks} must be at least 1")
@@ -295,6 +354,9 @@ def _flip(x: Value, *, axis: Axes) -> Spec:
 def flip(x: Array, *, axis: Axes = None) -> Array:
     """x with the order of its elements along `axis` reversed."""
     return np.flip(x, axis=normalize_axes(axis, x.ndim))
+
+
+flip.batch(along("axis"))
 
 
 @flip.vjp
@@ -333,6 +395,11 @@ def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant
     return out
 
 
+@pad.batch
+def _(call: Call) -> Outputs:
+    return call.again(call.inputs[0], widths=((0, 0), *call.attrs["widths"]))
+
+
 @pad.vjp
 def _(g: Value, y: Value, x: Value, *, widths: Pairs, mode: Border) -> object:
     if mode != "constant":
@@ -344,6 +411,17 @@ def _(g: Value, y: Value, x: Value, *, widths: Pairs, mode: Border) -> object:
 
 
 def _pack(*xs: Value, offsets: Ints, size: int) -> Spec:
+    if len(offsets) != len(xs):
+        raise AttributeValueError(f"pack needs an offset for each of its {len(xs)} inputs, got {len(offsets)}")
+    end = 0
+    for x, offset in zip(xs, offsets, strict=True):
+        if x.dtype != xs[0].dtype:
+            raise DTypeError(f"pack needs inputs of one dtype, got {xs[0].dtype.name} and {x.dtype.name}; cast one")
+        if offset < end:
+            raise AttributeValueError(f"pack: offset {offset} lies before {end}, where the input before it ends")
+        end = offset + x.size
+    if size < end:
+        raise AttributeValueError(f"pack: size {size} is less than {end}, where the last input ends")
     return Spec((size,), xs[0].dtype)
 
 

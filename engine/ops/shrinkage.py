@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from engine.batching import Call, Outputs, by_itself, each, folded
 from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.ops.activation import softplus
@@ -56,6 +57,13 @@ def prelu(x: Array, weight: Array, *, out: Array | None = None) -> Array:
     return stored(np.where(x > 0, x, weight.reshape(_spread(weight.shape, x.ndim)) * x), out)
 
 
+@prelu.batch
+def _(call: Call) -> Outputs:
+    if call.batched[1]:
+        return each(call)
+    return folded(0)(call) if call.rank(0) > 1 else call.again(*call.inputs)
+
+
 @prelu.vjp
 def _(g: Value, y: Value, x: Value, weight: Value) -> object:
     shape = _spread(weight.shape, x.ndim)
@@ -77,6 +85,9 @@ def _celu(x: Value, *, alpha: float) -> Spec:
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
     return stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
+
+
+celu.batch(by_itself)
 
 
 @celu.vjp
@@ -122,6 +133,9 @@ def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Arr
     return stored(np.where(np.abs(x) <= lambd, 0, x), out)
 
 
+hardshrink.batch(by_itself)
+
+
 @hardshrink.vjp
 def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
     return where((x >= -lambd) & (x <= lambd), 0.0, g)
@@ -132,6 +146,9 @@ def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Arr
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)
     return result
+
+
+softshrink.batch(by_itself)
 
 
 @softshrink.vjp

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from engine.batching import along
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis
 from engine.registry import primitive
@@ -37,6 +38,9 @@ def unfold(x: Array, *, axis: int, size: int, step: int = 1) -> Array:
     strides = list(x.strides)
     strides[place] *= step
     return as_strided(x, shape, (*strides, x.strides[place]), writeable=False)
+
+
+unfold.batch(along("axis"))
 
 
 @unfold.vjp
@@ -72,6 +76,9 @@ def unfold_back(x: Array, *, axis: int, extent: int, step: int = 1, out: Array |
         return wide.astype(x.dtype, copy=False)
     np.copyto(out, wide, casting="same_kind")
     return out
+
+
+unfold_back.batch(along("axis"))
 
 
 @unfold_back.vjp

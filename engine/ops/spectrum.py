@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself
+from engine.dtypes import INT64
+from engine.errors import AttributeValueError, ShapeError
+from engine.infer import require_float
 from engine.ops.creation import eye
 from engine.ops.diagonals import diag_embed
 from engine.ops.equations import is_vector
-from engine.ops.factorization import symmetric_part
+from engine.ops.factorization import completed, symmetric_part
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
+from engine.ops.reduce import sum
 from engine.ops.shape import squeeze, unsqueeze
 from engine.registry import composite, primitive
-from engine.samples import Argument, sample
+from engine.samples import Argument, positive, sample
 from engine.value import Array, Shape, Spec, Value
 
 
@@ -37,7 +42,12 @@ def _eigh(x: Value) -> tuple[Spec, Spec]:
     return Spec(x.shape[:-1], dtype), Spec(x.shape, dtype)
 
 
-@primitive(infer=_eigh, several=True, samples=[sample(separated(3, 3)), sample(separated(2, 2, 2))])
+@primitive(
+    outputs=("values", "vectors"),
+    infer=_eigh,
+    several=True,
+    samples=[sample(separated(3, 3)), sample(separated(2, 2, 2))],
+)
 def eigh(x: Array) -> tuple[Array, Array]:
     """Eigenvalues in ascending order [..., n] and eigenvectors as columns [..., n, n] of symmetric matrices.
 
@@ -45,6 +55,9 @@ def eigh(x: Array) -> tuple[Array, Array]:
     """
     values, vectors = each("eigh", "has eigenvalues that do not converge", np.linalg.eigh, symmetric_part(x))
     return values.astype(x.dtype, copy=False), vectors.astype(x.dtype, copy=False)
+
+
+eigh.batch(by_itself)
 
 
 @eigh.vjp
@@ -81,22 +94,30 @@ def _svd(x: Value) -> tuple[Spec, Spec, Spec]:
     return Spec((*batch, rows, inner), dtype), Spec((*batch, inner), dtype), Spec((*batch, inner, columns), dtype)
 
 
-@primitive(infer=_svd, several=True, samples=[sample(regular(3, 3)), sample(regular(2, 4, 2)), sample(regular(2, 3))])
-def svd(x: Array) -> tuple[Array, Array, Array]:
+@primitive(
+    outputs=("u", "s", "vt"),
+    infer=_svd,
+    several=True,
+    samples=[sample(regular(3, 3)), sample(regular(2, 4, 2)), sample(regular(2, 3))],
+)
+def reduced_svd(x: Array) -> tuple[Array, Array, Array]:
     """U [..., m, k], singular values S [..., k] from the largest down, and Vᵀ [..., k, n] with U diag(S) Vᵀ = x.
 
     k = min(m, n). The signs are LAPACK's. A matrix that is not finite is an error.
     """
-    u, s, vt = each("svd", "is not finite or does not converge", _reduced_svd, widened(x))
+    u, s, vt = each("svd", "is not finite or does not converge", _thin, widened(x))
     return u.astype(x.dtype, copy=False), s.astype(x.dtype, copy=False), vt.astype(x.dtype, copy=False)
 
 
-def _reduced_svd(x: Array) -> tuple[Array, Array, Array]:
+reduced_svd.batch(by_itself)
+
+
+def _thin(x: Array) -> tuple[Array, Array, Array]:
     u, s, vt = np.linalg.svd(x, full_matrices=False)
     return u, s, vt
 
 
-@svd.vjp
+@reduced_svd.vjp
 def _(g: tuple[Value | None, Value | None, Value | None], y: tuple[Value, Value, Value], x: Value) -> Value | None:
     u, s, vt = y
     gu, gs, gvt = g
@@ -125,27 +146,56 @@ def _plus(total: Value | None, term: Value) -> Value:
     return term if total is None else total + term
 
 
+@composite(
+    outputs=("u", "s", "vt"),
+    samples=[
+        sample(regular(3, 3)),
+        sample(regular(2, 4, 2)),
+        sample(regular(3, 2), full_matrices=True),
+        sample(regular(2, 3), full_matrices=True),
+    ],
+)
+def svd(x: Value, *, full_matrices: bool = False) -> tuple[Value, Value, Value]:
+    """U [..., m, k], singular values S [..., k] from the largest down, and Vᵀ [..., k, n] with U diag(S) Vᵀ = x.
+
+    k = min(m, n). With `full_matrices` U and Vᵀ are square; the gradient of the added vectors is that of the space
+    they span. The signs are LAPACK's. A matrix that is not finite is an error.
+    """
+    u, s, vt = reduced_svd(x)
+    return (completed(u), s, adjoint(completed(adjoint(vt)))) if full_matrices else (u, s, vt)
+
+
 @composite(samples=[sample(regular(3, 2))])
 def svdvals(x: Value) -> Value:
     """The singular values of matrices [..., m, n], from the largest down."""
-    return svd(x)[1]
+    return reduced_svd(x)[1]
 
 
-def _pinv(x: Value, *, rtol: float | None) -> Spec:
+def _pinv(x: Value, *, rtol: float | None, atol: float) -> Spec:
     dtype = require_matrices("pinv", x)
     return Spec((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype)
 
 
-@primitive(infer=_pinv, samples=[sample(regular(3, 2)), sample(regular(2, 2, 3)), sample(regular(2, 2), rtol=1e-6)])
-def pinv(x: Array, *, rtol: float | None = None) -> Array:
+@primitive(
+    infer=_pinv, samples=[sample(regular(3, 2)), sample(regular(2, 2, 3)), sample(regular(2, 2), rtol=1e-6, atol=1e-6)]
+)
+def pinv(x: Array, *, rtol: float | None = None, atol: float = 0.0) -> Array:
     """The pseudo-inverse of matrices [..., m, n]; singular values up to `rtol` times the largest count as 0.
 
-    By default that is max(m, n) times the machine epsilon. The gradient takes the rank as fixed.
+    By default that is max(m, n) times the machine epsilon, or 0 with an `atol`: values up to that one count as 0 too.
+    The gradient takes the rank as fixed.
     """
     wide = widened(x)
-    limit = max(x.shape[-2:]) * float(np.finfo(wide.dtype).eps) if rtol is None else rtol
-    result = each("pinv", "is not finite or does not converge", lambda m: np.linalg.pinv(m, rcond=limit), wide)
+    if rtol is None:
+        rtol = 0.0 if atol > 0 else max(x.shape[-2:]) * float(np.finfo(wide.dtype).eps)
+    u, s, vt = each("pinv", "is not finite or does not converge", _thin, wide)
+    counts = s > np.maximum(rtol * s[..., :1], atol)
+    inverse = np.divide(1, s, out=np.zeros_like(s), where=counts)
+    result = (vt.swapaxes(-2, -1) * inverse[..., None, :]) @ u.swapaxes(-2, -1)
     return result.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
+
+
+pinv.batch(by_itself)
 
 
 @pinv.vjp
@@ -162,8 +212,56 @@ def _(g: Value, y: Value, x: Value) -> Value:
 
 @composite(samples=[sample(regular(4, 2), (4,)), sample(regular(2, 4, 2), (2, 4, 3)), sample(regular(2, 3), (2, 1))])
 def lstsq(a: Value, b: Value, *, rtol: float | None = None) -> Value:
-    """The x of smallest length that minimises ‖a x - b‖, for a vector, one for each matrix of a, or matrices b."""
+    """The x of smallest length that minimises ‖a x - b‖, for a vector, one for each matrix of a, or matrices b.
+
+    lstsq_results also tells residuals, rank and singular values.
+    """
     require_matrices("lstsq", a)
     vector = is_vector(a, b)
     x = matrix_product(pinv(a, rtol=rtol), unsqueeze(b, axis=-1) if vector else b)
     return squeeze(x, axis=-1) if vector else x
+
+
+def _matrix_rank(s: Value, *, largest: int, rtol: float | None, atol: float) -> Spec:
+    if not s.ndim:
+        raise ShapeError("count_of_rank needs singular values [..., k], got a number without axes")
+    require_float("count_of_rank", s)
+    if largest < 0:
+        raise AttributeValueError(f"count_of_rank: largest {largest} must be at least 0")
+    return Spec(s.shape[:-1], INT64)
+
+
+@primitive(infer=_matrix_rank, differentiable=False, samples=[sample(positive(2, 3), largest=4)])
+def count_of_rank(s: Array, *, largest: int, rtol: float | None = None, atol: float = 0.0) -> Array:
+    """How many of the singular values [..., k] count: those above `rtol` times the largest of each row.
+
+    By default that is `largest`, the larger extent of the matrix, times the machine epsilon, or 0 with an `atol`: those
+    up to that one do not count either.
+    """
+    if rtol is None:
+        rtol = 0.0 if atol > 0 else largest * float(np.finfo(s.dtype).eps)
+    limit = np.maximum(rtol * s.max(axis=-1, keepdims=True, initial=0), atol)
+    return np.asarray((s > limit).sum(axis=-1), INT64)
+
+
+count_of_rank.batch(by_itself)
+
+
+@composite(samples=[sample(regular(3, 2)), sample(regular(2, 2, 2), rtol=0.1)])
+def matrix_rank(x: Value, *, rtol: float | None = None, atol: float = 0.0) -> Value:
+    """The number of singular values of matrices [..., m, n] above `rtol` times the largest, int64.
+
+    By default that is max(m, n) times the machine epsilon, or 0 with an `atol`, up to which none counts either.
+    """
+    require_matrices("matrix_rank", x)
+    return count_of_rank(svdvals(x), largest=max(x.shape[-2:]), rtol=rtol, atol=atol)
+
+
+@composite(samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))])
+def lstsq_results(a: Value, b: Value, *, rtol: float | None = None) -> tuple[Value, Value, Value, Value]:
+    """What lstsq gives, the squared lengths of a x - b by columns [..., k], the rank of a, and its singular values."""
+    x = lstsq(a, b, rtol=rtol)
+    vector = is_vector(a, b)
+    columns = unsqueeze(b, axis=-1) if vector else b
+    missed = matrix_product(a, unsqueeze(x, axis=-1) if vector else x) - columns
+    return x, sum(missed * missed, axis=-2), matrix_rank(a, rtol=rtol), svdvals(a)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from engine.batching import Call, Outputs, each, join_channels, part_channels
 from engine.dtypes import FLOAT16, FLOAT32, DType
 from engine.errors import ShapeError
 from engine.infer import require_float, require_integer
@@ -103,3 +104,25 @@ def weight_gradient(q: Value, states: Value) -> Value:
     count = q.shape[0] * q.shape[1]
     columns = reshape(q, shape=(count, q.shape[2]))
     return matrix_product(transpose(columns), reshape(states, shape=(count, states.shape[2])))
+
+
+def rows_joined(timed: tuple[int, ...], untimed: tuple[int, ...]) -> Callable[[Call], Outputs]:
+    """Batch a step-by-step kernel by more rows: of the inputs `timed` [steps, rows, ...] and `untimed` [rows, ...].
+
+    Weights that differ from example to example make it run example by example.
+    """
+
+    def rule(call: Call) -> Outputs:
+        if any(batched and index not in timed + untimed for index, batched in enumerate(call.batched)):
+            return each(call)
+        inputs = list(call.inputs)
+        for index in range(len(inputs)):
+            if index in timed:
+                inputs[index] = join_channels(call.spread(index))
+            elif index in untimed:
+                inputs[index] = call.join(index)
+        return call.several(
+            part_channels(call.size, value) if value.ndim == 3 else call.split(value) for value in call.made(*inputs)
+        )
+
+    return rule

@@ -6,10 +6,13 @@ A part is told by the element it begins at (`offset`) and, for each of its axes,
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from engine.attributes import Ints
+from engine.batching import Call, Outputs
 from engine.errors import AttributeValueError, ShapeError
 from engine.ops.creation import zeros
 from engine.registry import primitive
@@ -45,6 +48,13 @@ def _part(flat: Array, shape: Shape, strides: Ints, offset: int) -> Array:
     return as_strided(flat[offset:], shape, tuple(stride * flat.itemsize for stride in strides))
 
 
+def _strided(call: Call) -> Outputs:
+    """Batch an op on a part of its first input: the parts of the examples lie a whole example apart."""
+    strides = (max(math.prod(call.shape(0)), 1), *call.attrs["strides"])
+    shape = {"shape": (call.size, *call.attrs["shape"])} if "shape" in call.attrs else {}
+    return call.again(*(call.spread(index) for index in range(len(call.inputs))), strides=strides, **shape)
+
+
 def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec:
     if min(shape, default=0) < 0:
         raise ShapeError(f"strided_slice: shape {list(shape)} may hold no negative extent")
@@ -64,6 +74,9 @@ def strided_slice(x: Array, *, shape: Ints, strides: Ints, offset: int = 0, out:
         return part.copy()
     np.copyto(out, part)
     return out
+
+
+strided_slice.batch(_strided)
 
 
 @strided_slice.vjp
@@ -99,6 +112,9 @@ def slice_add(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array 
     return out
 
 
+slice_add.batch(_strided)
+
+
 @slice_add.vjp
 def _(g: Value, r: Value, x: Value, y: Value, *, strides: Ints, offset: int) -> object:
     return g, lambda: strided_slice(g, shape=y.shape, strides=strides, offset=offset)
@@ -115,6 +131,9 @@ def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array 
     out = _copied(x, out)
     _part(out.reshape(-1, copy=False), y.shape, strides, offset)[...] = y
     return out
+
+
+slice_set.batch(_strided)
 
 
 @slice_set.vjp

@@ -29,14 +29,14 @@ def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Val
     return sum(ne(x, 0), axis=axis, keepdims=keepdims)
 
 
-@composite(wide=True, samples=MOMENTS)
+@composite(outputs=("var", "mean"), wide=True, samples=MOMENTS)
 def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Variance and mean over `axis`; the variance divides by the count less `correction`."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
     return variance, mean(x, axis=axis, keepdims=keepdims)
 
 
-@composite(wide=True, samples=MOMENTS)
+@composite(outputs=("std", "mean"), wide=True, samples=MOMENTS)
 def std_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Standard deviation and mean over `axis`; the variance divides by the count less `correction`."""
     deviation = std(x, axis=axis, correction=correction, keepdims=keepdims)
@@ -57,7 +57,10 @@ def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     return nansum(x, axis=axis, keepdims=keepdims) / counted
 
 
-@composite(samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), keepdims=True)])
+@composite(
+    outputs=("min", "max"),
+    samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), keepdims=True)],
+)
 def aminmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> tuple[Value, Value]:
     """Smallest and largest element over `axis`; tied elements share the gradient equally."""
     return amin(x, axis=axis, keepdims=keepdims), amax(x, axis=axis, keepdims=keepdims)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from engine.attributes import Ints
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis
+from engine.ops.index import index_select
 from engine.ops.reduce import sum
 from engine.ops.shape import broadcast_to, reshape
 from engine.registry import composite
 from engine.samples import sample
-from engine.value import Shape, Value
+from engine.value import Shape, Value, as_value
 
 
 def _interleaved(outer: Ints, inner: Shape) -> Shape:
@@ -44,9 +47,13 @@ def repeat_back(x: Value, *, shape: Ints) -> Value:
     return reshape(sum(tiles, axis=tuple(range(0, tiles.ndim, 2))), shape=shape)
 
 
-@composite(samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1)])
-def repeat_interleave(x: Value, *, repeats: int, axis: int | None = None) -> Value:
-    """Each element of x `repeats` times in a row along `axis`, or of the flattened x."""
+@composite(
+    samples=[sample((2, 3), repeats=2), sample((2, 3), repeats=3, axis=1), sample((2, 3), repeats=(2, 0, 1), axis=1)]
+)
+def repeat_interleave(x: Value, *, repeats: int | Ints, axis: int | None = None) -> Value:
+    """Each element of x `repeats` times in a row along `axis`, or of the flattened x; a list has a number for each."""
+    if not isinstance(repeats, int):
+        return _repeated(x, repeats, axis)
     if repeats < 0:
         raise AttributeValueError(f"repeat_interleave: repeats {repeats} must be at least 0")
     flat = reshape(x, shape=(math.prod(x.shape),)) if axis is None or not x.ndim else x
@@ -54,3 +61,16 @@ def repeat_interleave(x: Value, *, repeats: int, axis: int | None = None) -> Val
     before, behind = flat.shape[:after], flat.shape[after:]
     copies = broadcast_to(reshape(flat, shape=(*before, 1, *behind)), shape=(*before, repeats, *behind))
     return reshape(copies, shape=(*before[:-1], before[-1] * repeats, *behind))
+
+
+def _repeated(x: Value, repeats: Ints, axis: int | None) -> Value:
+    """Repeat each slice of an axis, or element, its own number of times; one number counts for all."""
+    flat = reshape(x, shape=(math.prod(x.shape),)) if axis is None or not x.ndim else x
+    place = 0 if axis is None else normalize_axis(axis, flat.ndim)
+    extent = flat.shape[place]
+    if len(repeats) not in (1, extent) or min(repeats, default=0) < 0:
+        raise AttributeValueError(
+            f"repeat_interleave: repeats must hold 1 or {extent} numbers, each at least 0, got {list(repeats)[:10]}"
+        )
+    times = repeats * extent if len(repeats) == 1 else repeats
+    return index_select(flat, as_value(np.repeat(np.arange(extent), times)), axis=place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.batching import by_itself
 from engine.errors import ShapeError
 from engine.infer import require_float
 from engine.registry import composite, primitive
@@ -40,6 +41,9 @@ def tril(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
     return _masked(x, _lower(x, diagonal), 0, out)
 
 
+tril.batch(by_itself)
+
+
 @tril.vjp
 def _(g: Value, y: Value, x: Value, *, diagonal: int) -> Value:
     return tril(g, diagonal=diagonal)
@@ -55,6 +59,9 @@ def triu(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
     return _masked(x, ~_lower(x, diagonal - 1), 0, out)
 
 
+triu.batch(by_itself)
+
+
 @triu.vjp
 def _(g: Value, y: Value, x: Value, *, diagonal: int) -> Value:
     return triu(g, diagonal=diagonal)
@@ -65,10 +72,17 @@ def _diag_mask_inf(x: Value, *, n_past: int) -> Spec:
     return _matrices("diag_mask_inf", x)
 
 
-@primitive(infer=_diag_mask_inf, samples=[sample((2, 3), n_past=1), sample((2, 3, 3), n_past=0)])
+@primitive(
+    infer=_diag_mask_inf,
+    gradient_notes={"n_past": "-inf has no difference quotient"},
+    samples=[sample((2, 3), n_past=1), sample((2, 3, 3), n_past=0)],
+)
 def diag_mask_inf(x: Array, *, n_past: int = 0, out: Array | None = None) -> Array:
     """x [..., queries, keys] with -inf wherever key > n_past + query: the causal mask of attention scores (ggml)."""
     return _masked(x, _lower(x, n_past), -np.inf, out)
+
+
+diag_mask_inf.batch(by_itself)
 
 
 @diag_mask_inf.vjp

@@ -38,10 +38,26 @@ def step(base: float, t: int, *, step_size: int, gamma: float = 0.1) -> float:
 
 
 @schedule
-def cosine(base: float, t: int, *, t_max: int, eta_min: float = 0.0) -> float:
-    """eta_min + (base - eta_min) * (1 + cos(pi * t / t_max)) / 2, as torch's CosineAnnealingLR (SGDR 2017)."""
+def cosine(
+    base: float,
+    t: int,
+    *,
+    t_max: int,
+    eta_min: float = 0.0,
+    restart: bool = False,
+    compat: Literal["torch", "ggmlR"] = "torch",
+) -> float:
+    """eta_min + (base - eta_min) * (1 + cos(pi * t / t_max)) / 2, as torch's CosineAnnealingLR (SGDR 2017).
+
+    Beyond t_max it rises again, or with `restart` starts anew. With compat "ggmlR" it is one step late, as there: the
+    first step leaves the rate alone, and t_max - 1 is as far as it comes.
+    """
     if t_max < 1:
         raise AttributeValueError(f"cosine.t_max must be at least 1, not {t_max}")
+    if compat == "ggmlR":
+        t = max(t - 1, 0) if restart else min(max(t - 1, 0), t_max - 1)
+    if restart:
+        t %= t_max
     return eta_min + (base - eta_min) * (1 + math.cos(math.pi * t / t_max)) / 2
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.dtypes import BFLOAT16
+from engine.narrow import narrow_kernel
 from engine.plan.memory import ALIGNMENT
 from engine.plan.plan import Buffer, Plan, Step
-from engine.value import Array
+from engine.value import Array, Spec
 
 Call = Callable[[], Any]
 
@@ -34,7 +36,7 @@ class NumpyExecutor:
         arrays = {number: self._view(buffer) for number, buffer in plan.buffers.items()}
         self.inputs = {name: arrays[number] for name, number in plan.inputs.items()}
         self.outputs = {name: arrays[number] for name, number in plan.outputs.items()}
-        self._calls = [call for step in plan.steps if (call := _prepare(step, arrays)) is not None]
+        self._calls = [call for step in plan.steps if (call := prepare(step, arrays)) is not None]
         self._calls += [partial(np.copyto, arrays[target], arrays[source]) for target, source in plan.copies]
 
     def run(self) -> None:
@@ -76,12 +78,15 @@ def _aligned(nbytes: int) -> Array:
     return block[start : start + nbytes]
 
 
-def _prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
+def prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
     """Bind one step to its arrays; None when there is nothing to do at run time."""
     inputs = [arrays[number] for number in step.inputs]
     outputs = [arrays[number] for number in step.outputs]
     if step.op.name == "pack":
         return _prepare_pack(step, inputs, outputs[0])
+    if not step.op.native and any(array.dtype is BFLOAT16 for array in inputs):
+        kernel = narrow_kernel(step.op.body, [Spec(array.shape, array.dtype) for array in outputs])
+        return partial(_store_all, partial(kernel, *inputs, **step.attrs), outputs)
     if step.op.takes_out:
         return partial(step.op.body, *inputs, **step.attrs, out=tuple(outputs) if step.op.several else outputs[0])
     if step.op.several:

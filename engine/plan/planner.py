@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.graph.simplify import Instruction, Listing, simplify
-from engine.infer import broadcast, broadcast_bool, same, same_bool
+from engine.infer import broadcast, broadcast_bool, same, same_bool, same_number
 from engine.plan.layout import Layout, contiguous_strides, layouts, nbytes
 from engine.plan.memory import Arena
 from engine.plan.plan import Buffer, Plan, Root, Step
 from engine.registry import lookup
 from engine.value import Value
 
-ELEMENTWISE = (broadcast, broadcast_bool, same, same_bool)
+ELEMENTWISE = (broadcast, broadcast_bool, same, same_bool, same_number)
 END = 2**62
 
 

@@ -71,3 +71,24 @@ def test_the_engine_lines_run_as_printed() -> None:
     assert done.returncode == 0, done.stderr
     assert "[[ 6.  0.]\n [ 0. 12.]]" in done.stdout
     assert "grad for w" in done.stdout
+
+
+def test_the_lines_on_modules_run_as_printed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", block("modules")], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"loss [01]\.\d+ classes \[", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("lines", "prints"),
+    [
+        ("transforms", ("gradients (8, 3) Hessian (3, 3)", "input x: float32[rows,3]", "of the graph Value(")),
+        ("static", ("16.0 12.0\n24.0",)),
+    ],
+)
+def test_the_lines_on_transforms_and_static_graphs_run_as_printed(lines: str, prints: tuple[str, ...]) -> None:
+    done = subprocess.run([sys.executable, "-c", block(lines)], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert all(part in done.stdout for part in prints), done.stdout

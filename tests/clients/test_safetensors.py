@@ -45,6 +45,14 @@ def test_the_engine_reads_what_is_encoded_here(tmp_path):
     np.testing.assert_array_equal(tensors["w"], np.arange(4.0))
 
 
+def test_bfloat16_of_the_engine_becomes_float32(tmp_path):
+    path = tmp_path / "some.safetensors"
+    engine.Checkpoint({"w": engine.tensor([1.5, -0.1], dtype="bfloat16").numpy()}).save(path)
+    w = decode(path.read_bytes()).arrays["w"]
+    assert w.dtype == np.float32
+    np.testing.assert_array_equal(w, np.float32([1.5, -0.10009765625]))
+
+
 @pytest.mark.parametrize("value", [["a", "b"], [1 + 2j], [object()]])
 def test_an_array_without_numbers_is_refused_by_its_name(value):
     with pytest.raises(TypeError, match="label"):

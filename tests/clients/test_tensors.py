@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+import engine
 from adjoint_client.tensors import from_wire, to_wire
 
 
@@ -18,6 +19,13 @@ def test_an_array_survives_the_way_through_json(dtype, shape):
 def test_floats_come_back_to_the_bit():
     array = np.random.default_rng(0).normal(size=100).astype(np.float32)
     assert from_wire(json.loads(json.dumps(to_wire(array)))).tobytes() == array.tobytes()
+
+
+def test_bfloat16_is_sent_as_it_is_and_comes_back_as_float32():
+    document = to_wire(engine.tensor([1.5, -0.1], dtype="bfloat16").numpy())
+    assert document == {"dtype": "bfloat16", "shape": [2], "data": [1.5, -0.10009765625]}
+    assert from_wire(document).dtype == np.float32
+    np.testing.assert_array_equal(from_wire(document), np.float32([1.5, -0.10009765625]))
 
 
 def test_what_json_cannot_hold_is_put_back():

@@ -30,3 +30,13 @@ def derive() -> Derive:
         return result.numpy(), [None if gradient is None else gradient.numpy() for gradient in gradients]
 
     return run
+
+
+@pytest.fixture
+def waves() -> Callable[..., Array]:
+    """Give sines of the counting numbers in a shape, which every machine makes alike (as make_golden.py does)."""
+
+    def make(*shape: int, start: float = 0.0) -> Array:
+        return np.round(np.sin(np.arange(int(np.prod(shape))) * 1.7 + start), 6).reshape(shape)
+
+    return make

@@ -264,21 +264,32 @@ def _no_key() -> Value:
     raise AssertionError("no random op runs here")
 
 
-def test_a_chain_of_100000_ops_is_differentiated_and_freed_without_recursion() -> None:
-    x = leaf([1.0])
+@pytest.mark.parametrize(("length", "retain"), [(DEEP, True), (DEEP // 5, False)])
+def test_a_chain_of_100000_adds_is_differentiated_and_freed_without_recursion(length: int, retain: bool) -> None:
+    x, one = leaf([1.0]), tensor(np.ones(1))
     y, halfway = x, None
-    for number in range(DEEP):
-        y = OPS["neg"](y)
-        if number == DEEP // 2:
+    for number in range(length):
+        y = OPS["add"](y, one)
+        if number == length // 2:
             halfway = weakref.ref(y)
-    y.backward(retain_graph=True)
-    assert y.item() == 1
+    y.backward(retain_graph=retain)
+    assert y.item() == length + 1
     assert grad_of(x) == [1]
     assert halfway is not None
-    assert halfway() is not None
+    assert (halfway() is not None) == retain
     del y
     gc.collect()
     assert halfway() is None
+
+
+def test_a_long_chain_that_was_never_walked_is_freed_without_recursion() -> None:
+    y = leaf([1.0])
+    watch = weakref.ref(y)
+    for _ in range(DEEP // 5):
+        y = OPS["neg"](y)
+    del y
+    gc.collect()
+    assert watch() is None
 
 
 def test_a_finished_backward_frees_what_the_tape_kept() -> None:

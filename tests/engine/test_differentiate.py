@@ -7,7 +7,8 @@ import pytest
 
 import engine
 from engine import ops
-from engine.differentiate import grad, gradcheck, gradgradcheck, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from engine.differentiate import grad, gradcheck, gradgradcheck, hessian, hvp, jacobian, jvp, value_and_grad, vhp, vjp
+from engine.function import Context
 
 X = np.array([1.0, 2.0])
 
@@ -97,3 +98,85 @@ def test_gradcheck_passes_what_is_right_and_catches_what_is_wrong() -> None:
 def test_integers_have_no_gradient() -> None:
     with pytest.raises(engine.DTypeError, match="argument 0 is int64"):
         grad(lambda x: ops.sum(x))(np.arange(3))
+
+
+def test_the_products_with_a_hessian_agree_from_both_sides() -> None:
+    def function(x: engine.Value, y: engine.Value) -> engine.Value:
+        return ops.sum(ops.sin(x) * y * y) + ops.sum(x * x * x)
+
+    generator = np.random.default_rng(0)
+    x, y, u, v = generator.standard_normal((4, 3))
+    left, right = vhp(function, (x, y), (u, v)), hvp(function, (x, y), (u, v))
+    by_x = -np.sin(x) * y * y * u + 6 * x * u + np.cos(x) * 2 * y * v
+    by_y = np.cos(x) * 2 * y * u + 2 * np.sin(x) * v
+    for got in (left, right):
+        np.testing.assert_allclose(got[0].numpy(), by_x)
+        np.testing.assert_allclose(got[1].numpy(), by_y)
+    assert vhp(cube, (X,), (np.ones(2),))[0].numpy().tolist() == [6, 12]
+    with pytest.raises(engine.ShapeError):
+        vhp(cube, (X,), (np.ones(3),))
+
+
+class WrongSquare(engine.Function):
+    """The square with a gradient that is off by a hundredth part."""
+
+    @staticmethod
+    def forward(context: Context, x: engine.Value) -> engine.Value:
+        context.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(context: Context, g: engine.Value) -> engine.Value:
+        return g * context.saved[0] * 2.02
+
+
+class FlatSquare(engine.Function):
+    """The square with a right gradient that does not know what it depends on."""
+
+    @staticmethod
+    def forward(context: Context, x: engine.Value) -> engine.Value:
+        context.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(context: Context, g: engine.Value) -> engine.Value:
+        return g * context.saved[0].detach() * 2
+
+
+def test_the_checks_catch_a_wrong_rule_of_either_order() -> None:
+    with pytest.raises(engine.GradientError, match="argument 0 is off by up to"):
+        gradcheck(WrongSquare.apply, [X])
+    assert gradcheck(FlatSquare.apply, [X])
+    with pytest.raises(engine.GradientError, match="argument 0 is off by up to"):
+        gradgradcheck(FlatSquare.apply, [X])
+    for check in (gradcheck, gradgradcheck):
+        with pytest.raises(engine.DTypeError, match="float64"):
+            check(lambda x: x * x, [X.astype("float32")])
+
+
+MIDDLE = (
+    lambda generator, a, b: ops.sin(a) * b,
+    lambda generator, a, b: ops.tanh(a) + b,
+    lambda generator, a, b: a * 0.5 - ops.exp(b * 0.1),
+    lambda generator, a, b: ops.matmul(generator.standard_normal((3, 3)), a) + b[::2].sum(),
+    lambda generator, a, b: ops.concat(a[1:], b[:1], axis=0),
+    lambda generator, a, b: ops.where(generator.random(3) < 0.5, a, b * b),
+    lambda generator, a, b: ops.cumsum(a, axis=0) / (b * b + 1),
+    lambda generator, a, b: ops.softmax(a, axis=0) * ops.maximum(a, b),
+)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_forward_mode_is_the_jacobian_times_the_tangent_on_a_random_graph(seed: int) -> None:
+    def function(x: engine.Value) -> engine.Value:
+        generator = np.random.default_rng(seed)
+        made = [x]
+        for _ in range(generator.integers(1, 7)):
+            step = MIDDLE[generator.integers(len(MIDDLE))]
+            made.append(step(generator, *(made[generator.integers(len(made))] for _ in range(2))))
+        return ops.stack(made[-1], made[-2] * 2)
+
+    point, tangent = np.random.default_rng(1000 + seed).standard_normal((2, 3))
+    value, pushed = jvp(function, (point,), (tangent,))
+    assert value.shape == pushed.shape == (2, 3)
+    np.testing.assert_allclose(pushed.numpy(), jacobian(function)(point).numpy() @ tangent, rtol=1e-10, atol=1e-12)

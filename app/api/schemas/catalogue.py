@@ -18,22 +18,48 @@ class CatalogueAttribute(BaseModel):
     default: Any = None
 
 
-class OpEntry(BaseModel):
-    """An op: what it takes, and what it is good for."""
+class OpInput(BaseModel):
+    """An input of an op."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
+    role: str = Field(description="What it holds: numbers, integers, truth values or a random key.")
+    required: bool
+    variadic: bool = Field(description="Whether it stands for any number of inputs.")
+    gradient: bool = Field(description="Whether a gradient flows to it.")
+
+
+class OpEntry(BaseModel):
+    """An op: what it takes, and what it is good for; or one of another engine that is not supported, and why."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    supported: bool
+    reason: str | None = Field(description="Why it is not supported.")
+    instead: str | None = Field(description="What does the work of one that is not supported.")
     aliases: list[str]
     family: str
     doc: str
-    inputs: list[dict[str, Any]]
+    inputs: list[OpInput]
     attrs: list[CatalogueAttribute]
+    outputs: Literal["one", "several"]
+    output_count: int | None = Field(description="null where it depends on the call.")
+    output_names: list[str] = Field(description="Empty where the outputs have no names of their own.")
     differentiable: bool
+    no_gradient: str | None = Field(description="Why a floating result carries no gradient.")
+    gradient_notes: dict[str, str] = Field(
+        description="By attribute, why it makes the gradient something else than the slope."
+    )
+    second_order: Literal["rule", "composition"] | None = Field(
+        description="How a gradient of the gradient is formed: by the op's rule, or through other ops."
+    )
+    data_dependent: bool = Field(description="Whether a shape depends on data, so that no graph can hold the op.")
 
 
 class OpList(ResourceShape):
-    """Every op, in the order of the families."""
+    """Every op, in the order of the families; at the end those that are not supported."""
 
     object: Literal["list"] = "list"
     data: list[OpEntry]

@@ -29,9 +29,12 @@ class Tensor(ResourceShape):
 
 
 def tensor_document(array: NDArray[Any]) -> dict[str, Any]:
-    """Return the fields of a `Tensor`, its data still an array, which is spelled when the answer is."""
+    """Return the fields of a `Tensor`, its data still an array, which is spelled when the answer is.
+
+    The kind of bfloat16, the only floating type that is not NumPy's own, is "V".
+    """
     flat = np.ascontiguousarray(array).reshape(-1)
-    nonfinite = np.flatnonzero(~np.isfinite(flat)) if flat.dtype.kind == "f" else ()
+    nonfinite = np.flatnonzero(~np.isfinite(flat)) if flat.dtype.kind in "fV" else ()
     return {
         "dtype": array.dtype.name,
         "shape": list(array.shape),

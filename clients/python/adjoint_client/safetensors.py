@@ -18,6 +18,7 @@ _DTYPES = {
     "BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4",
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
 }  # fmt: skip
+_BFLOAT16 = "BF16"
 _NAMES = {np.dtype(text): name for name, text in _DTYPES.items()}
 
 
@@ -59,7 +60,7 @@ def encode(arrays: Mapping[str, ArrayLike]) -> bytes:
 
 
 def decode(content: bytes) -> Tensors:
-    """Read a whole file; the arrays are writable copies.
+    """Read a whole file; the arrays are writable copies. bfloat16, which NumPy lacks, becomes float32.
 
     Raises:
         DownloadDamaged: the bytes are not a safetensors file of NumPy's types.
@@ -79,7 +80,10 @@ def decode(content: bytes) -> Tensors:
 
 def _array(data: memoryview, dtype: str, shape: list[int], data_offsets: list[int]) -> NDArray[Any]:
     begin, end = data_offsets
-    stored = np.dtype(_DTYPES[dtype])
+    stored = np.dtype("<u2" if dtype == _BFLOAT16 else _DTYPES[dtype])
     if not 0 <= begin <= end <= len(data) or end - begin != prod(shape) * stored.itemsize:
         raise ValueError(f"offsets {data_offsets} do not fit the shape {shape}")
-    return np.frombuffer(data[begin:end], stored).reshape(shape).copy()
+    array = np.frombuffer(data[begin:end], stored).reshape(shape)
+    if dtype == _BFLOAT16:  # the upper half of a float32
+        return (array.astype("<u4") << 16).view("<f4")
+    return array.copy()

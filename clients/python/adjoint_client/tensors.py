@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+BFLOAT16 = "bfloat16"
+
 
 def to_wire(value: ArrayLike) -> dict[str, Any]:
     """Return the tensor object of an array, or of anything that NumPy makes one of.
@@ -15,9 +17,9 @@ def to_wire(value: ArrayLike) -> dict[str, Any]:
         ValueError: it holds NaN or infinities, which JSON has no way to write.
     """
     array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" and array.dtype.name != BFLOAT16:
         raise TypeError(f"an array of dtype {array.dtype} cannot be sent; use numbers or truth values")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind not in "biu" and not np.isfinite(array).all():
         raise ValueError("an array with NaN or infinities cannot be sent as JSON; upload it as a dataset instead")
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": array.ravel().tolist()}
 
@@ -28,8 +30,12 @@ def all_to_wire(arrays: Mapping[str, ArrayLike]) -> dict[str, Any]:
 
 
 def from_wire(document: Mapping[str, Any]) -> NDArray[Any]:
-    """Return the array that a tensor object describes; what JSON could not hold is put back."""
-    flat = np.array(document["data"], dtype=np.dtype(document["dtype"]))
+    """Return the array that a tensor object describes; what JSON could not hold is put back.
+
+    bfloat16, which NumPy lacks, becomes float32.
+    """
+    dtype = "float32" if document["dtype"] == BFLOAT16 else document["dtype"]
+    flat = np.array(document["data"], dtype=np.dtype(dtype))
     for position, value in document.get("nonfinite", {}).items():
         flat[int(position)] = float(value)
     return flat.reshape(document["shape"])

@@ -14,6 +14,16 @@ def test_every_op_is_listed_and_found_by_name_and_alias(http: httpx.Client) -> N
             assert http.get(f"/v1/ops/{name}").json() == entry
 
 
+def test_an_op_of_another_engine_says_that_it_is_not_supported(http: httpx.Client) -> None:
+    entry = http.get("/v1/ops/ssm_conv").json()
+    assert (entry["supported"], entry["instead"]) == (False, "conv1d with groups")
+    graph = {"inputs": {"x": [2]}, "nodes": [{"name": "y", "op": "ssm_conv", "inputs": ["x"]}], "outputs": ["y"]}
+    response = http.post("/v1/graphs", json=graph)
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["code"] == "not_supported"
+    assert "ssm_conv (state space models) is not supported" in response.json()["errors"][0]["detail"]
+
+
 def test_an_unknown_op_is_not_found_and_the_nearest_is_named(http: httpx.Client) -> None:
     response = http.get("/v1/ops/matmull")
     assert response.status_code == 404

@@ -15,18 +15,30 @@ def listed(call: Call) -> None:
     call.inputs = {str(index): value for index, value in enumerate(call.inputs[first])}
 
 
-def no_alpha(call: Call) -> None:
-    call.drop("alpha", 1, "the factor alpha of add and sub; write the product")
+def alpha(call: Call) -> None:
+    """Make sums and differences with a factor the sum that has one."""
+    factor = call.attrs.pop("alpha", 1)
+    if factor != 1:
+        call.attrs["alpha"] = factor if call.op == "add" else -factor
+        call.op = "add_scaled"
 
 
 def reversed_pair(call: Call) -> None:
-    no_alpha(call)
+    alpha(call)
     call.order("b", "a")
+
+
+def lerp(call: Call) -> None:
+    weight = call.inputs["weight"]
+    if is_tensor(weight):
+        call.op = "lerp_tensor"
+    else:
+        call.attrs["weight"] = call.inputs.pop("weight")
 
 
 def rounding(call: Call) -> None:
     mode = call.attrs.pop("rounding_mode", None)
-    call.op = {None: "div", "floor": "floor_divide"}[mode]
+    call.op = {None: "div", "floor": "floor_divide", "trunc": "trunc_divide"}[mode]
 
 
 def clamp(call: Call) -> None:
@@ -76,10 +88,12 @@ def in_order(call: Call) -> None:
     call.drop("sorted", True, "topk in any order")
 
 
+def unique(call: Call) -> None:
+    call.attrs.pop("sorted", None)  # the increasing order is one of any
+
+
 def search(call: Call) -> None:
     side = call.attrs.pop("side", None)
-    if call.inputs.pop("sorter") is not None:
-        raise NotOffered("searchsorted of unsorted boundaries by their order")
     if side is not None:
         call.attrs["right"] = side == "right"
 
@@ -137,11 +151,6 @@ def unflatten(call: Call) -> None:
     call.attrs["shape"] = [*shape[:axis], *sizes, *shape[axis + 1 :]]
 
 
-def turned(call: Call) -> None:
-    if call.inputs["x"].ndim < 2:
-        raise NotOffered("the transpose of a vector")
-
-
 def getitem(call: Call) -> None:
     """Put the index in the words of JSON; tensors in it become inputs, named by their number."""
     index = call.attrs.pop("index")
@@ -165,11 +174,7 @@ def select(call: Call) -> None:
 
 
 def squeeze(call: Call) -> None:
-    axes = call.attrs.get("axis")
-    shape = call.inputs["x"].shape
-    for axis in axes if isinstance(axes, list) else [axes]:
-        if axis is not None and shape and shape[axis] != 1:
-            raise NotOffered("squeezing an axis whose extent is not 1: an error here")
+    call.attrs["strict"] = False
 
 
 def expand(call: Call) -> None:
@@ -207,6 +212,12 @@ def narrow(call: Call) -> None:
 def slice_(call: Call) -> None:
     if "end" in call.attrs:
         call.attrs["stop"] = call.attrs.pop("end")
+
+
+def each_repeated(call: Call) -> None:
+    call.attrs.pop("output_size", None)
+    repeats = call.inputs.pop("repeats")
+    call.attrs["repeats"] = [int(times) for times in repeats.reshape(-1)] if is_tensor(repeats) else repeats
 
 
 def repeats(call: Call) -> None:
@@ -253,25 +264,15 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def along(call: Call) -> None:
-    if "axis" not in call.attrs:
-        raise NotOffered("take_along_dim of the flattened tensor")
-    axis, (own, wanted) = call.attrs["axis"], (list(call.inputs[name].shape) for name in ("x", "index"))
-    del own[axis], wanted[axis]
-    if own != wanted:
-        raise NotOffered("take_along_dim of shapes that have to be spread first")
-
-
 def unsafe(call: Call) -> None:
     call.attrs["unsafe"] = True
 
 
 def index_put(call: Call) -> None:
     indices = call.inputs.pop("indices")
-    if any(str(index.dtype) == "torch.bool" for index in indices):
-        raise NotOffered("a bool mask; masked_fill and masked_select take those")
     call.inputs |= {f"index{place}": index for place, index in enumerate(indices)}
-    call.attrs["axes"] = list(range(len(indices)))
+    widths = [index.ndim if str(index.dtype) == "torch.bool" else 1 for index in indices]
+    call.attrs["axes"] = [sum(widths[:place]) for place in range(len(indices))]
     unsafe(call)
 
 
@@ -287,13 +288,9 @@ def accumulate(call: Call) -> None:
     call.attrs["accumulate"] = True
 
 
-def no_tuple(call: Call) -> None:
-    call.drop("as_tuple", False, "nonzero as a tuple")
-
-
 def one_hot(call: Call) -> None:
     if call.attrs.get("classes", -1) == -1:
-        raise NotOffered("one_hot with as many classes as there are in the data")
+        call.attrs["classes"] = None
     call.attrs["dtype"] = "int64"
 
 
@@ -301,3 +298,79 @@ def embedding(call: Call) -> None:
     for name in ("max_norm", "norm_type", "sparse", "scale_grad_by_freq"):
         if call.attrs.pop(name, None):
             raise NotOffered("an embedding that renorms, counts or is sparse")
+
+
+def one_or_listed(call: Call) -> None:
+    """Spread a list in the place of the only input, which may also be one value."""
+    if isinstance(call.inputs["x"], list | tuple):
+        listed(call)
+
+
+def all_listed(call: Call) -> None:
+    """Put a first value and a list of others into one list; what is not a value must be none."""
+    first, rest = call.inputs["x"], call.inputs.get("rest") or []
+    values = [*(first if isinstance(first, list | tuple) else [first]), *rest]
+    call.inputs = {str(index): value for index, value in enumerate(values)}
+
+
+def sections(call: Call) -> None:
+    given = call.inputs.pop("sections")
+    if is_tensor(given):
+        given = given.tolist()
+    call.attrs["sections"] = plain(given)
+
+
+def sections_of_axis(axis: int) -> Callable[[Call], None]:
+    def adapt(call: Call) -> None:
+        sections(call)
+        call.attrs["axis"] = 0 if axis == 1 and call.inputs["x"].ndim == 1 else axis
+
+    return adapt
+
+
+def slice_replaced(call: Call) -> None:
+    slice_(call)
+    if call.attrs.get("stop", 0) is None:
+        del call.attrs["stop"]
+
+
+def copied(call: Call) -> None:
+    call.op, call.attrs = "copy", {}
+
+
+def chosen(call: Call) -> None:
+    call.attrs["size"] = call.attrs.pop("r", 2)
+
+
+def turn(call: Call) -> None:
+    if "axis" in call.attrs:
+        call.attrs["axes"] = call.attrs.pop("axis")
+
+
+def limited_rank(call: Call) -> None:
+    if call.attrs.pop("hermitian", False):
+        raise NotOffered("the rank by eigenvalues")
+    for name in ("rtol", "atol"):
+        if call.attrs.get(name, 0) is None:
+            del call.attrs[name]
+
+
+def triangular(call: Call) -> None:
+    """Solve with the old order of arguments and its defaults."""
+    attrs = call.attrs
+    upper, turned = attrs.pop("upper", True), attrs.pop("transpose", False)
+    if turned:
+        raise NotOffered("a transposed triangle; transpose it")
+    call.attrs = {"upper": upper, "unitriangular": attrs.pop("unitriangular", False)}
+    call.order("a", "b")
+
+
+def native_group_norm(call: Call) -> None:
+    for name in ("N", "C", "HxW"):
+        del call.attrs[name]
+
+
+def filled(call: Call) -> None:
+    call.attrs["shape"] = list(call.inputs.pop("x").shape)
+    call.attrs["value"] = float(call.attrs["value"])
+    call.attrs["dtype"] = "float64"

@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if is_tensor(value):
-        if value.ndim == 0 and not value.requires_grad and not value.dtype.is_floating_point:
+        if value.ndim == 0 and not value.requires_grad:
             return value.item()
         raise NotOffered("a tensor where our attribute is a number")
     if str(value).startswith("torch."):

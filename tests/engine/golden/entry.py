@@ -28,6 +28,7 @@ RENAMED = {
     "downscale_factor": "factor",
     "num_groups": "groups",
     "scale_factor": "scale",
+    "divisor_override": "divisor",
     "num_classes": "classes",
 }
 MEANINGLESS = {
@@ -36,6 +37,7 @@ MEANINGLESS = {
     "out_int32": None,
     "device": "cpu",
     "driver": None,
+    "compute_mode": None,
     "memory_format": None,
 }
 """Arguments that do not change the result, at these values (None: at any)."""
@@ -51,12 +53,12 @@ class Entry:
     outputs: tuple[int, ...] | None = None
     """Which of PyTorch's outputs are compared, with our first ones."""
     after: str | None = None
-    """An op of ours applied to every output on both sides, where signs are a matter of taste."""
+    """A form of `canonical` that outputs are brought to on both sides, where signs and bases are a matter of taste."""
     symmetric: bool = False
     """PyTorch gets the symmetric part of its first argument, which is what counts for ours."""
     values_only: bool = False
     """Gradients are not compared: they are defined differently."""
-    most_elements: int = 2000
+    most_elements: int = 24000
     """Samples with larger tensors are left out."""
 
     def call(self, values: list[Any], named: dict[str, Any]) -> Call:
@@ -70,7 +72,7 @@ class Entry:
         if len(values) > len(names):
             raise NotOffered(f"more than {len(names)} positional arguments")
         given = dict(zip(names, values, strict=False)) | named
-        inputs = {name: given.pop(name, None) for name in self.order if not name.endswith("=")}
+        inputs = {name.rstrip("*"): given.pop(name.rstrip("*"), None) for name in self.order if not name.endswith("=")}
         attrs = {}
         for name, value in given.items():
             if name in MEANINGLESS and MEANINGLESS[name] in (None, value):

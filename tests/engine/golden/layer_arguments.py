@@ -17,27 +17,22 @@ def tensordot(call: Call) -> None:
         call.attrs["axes"] = call.attrs.pop("axis")
 
 
-def reduced(call: Call) -> None:
-    call.drop("mode", "reduced", "complete factors")
-    call.drop("some", True, "complete factors")
-    call.drop("full_matrices", False, "complete factors")
+def some(call: Call) -> None:
+    call.attrs["mode"] = "reduced" if call.attrs.pop("some", True) else "complete"
+
+
+def full_unless_told(call: Call) -> None:
+    call.attrs.setdefault("full_matrices", True)
 
 
 def either_triangle(call: Call) -> None:
     call.attrs.pop("UPLO", None)
 
 
-def unique(call: Call) -> None:
-    asked = [call.attrs.pop(name, False) for name in ("sorted", "return_inverse", "return_counts")]
-    if not all(asked) or call.attrs.pop("axis", None) is not None:
-        raise NotOffered("unique that is unsorted, gives fewer results, or goes along an axis")
-    if call.inputs["x"].unique().numel() < call.inputs["x"].numel():
-        raise NotOffered("unique of repeated elements: results keep the extent of the input here")
-
-
 def tolerance(call: Call) -> None:
-    call.attrs.pop("atol", None)
-    call.drop("hermitian", False, "the pseudo-inverse by one triangle")
+    call.attrs.pop("hermitian", None)  # then the matrix is symmetric
+    if call.attrs.get("atol", 0) is None:
+        del call.attrs["atol"]
 
 
 def one_window(call: Call) -> None:
@@ -48,8 +43,10 @@ def one_window(call: Call) -> None:
             call.attrs[name] = value[0]
 
 
-def no_divisor(call: Call) -> None:
-    call.drop("divisor_override", None, "another divisor of avg_pool")
+def default_stride(call: Call) -> None:
+    """An empty stride is that of the kernel."""
+    if call.attrs.get("stride") == []:
+        del call.attrs["stride"]
 
 
 def without_indices(call: Call) -> None:
@@ -57,10 +54,9 @@ def without_indices(call: Call) -> None:
 
 
 def unpool(call: Call) -> None:
-    call.attrs = {"shape": call.attrs["output_size"]}
-    places = call.inputs["index"].flatten(2).sort(-1).values
-    if bool((places[..., 1:] == places[..., :-1]).any()):
-        raise NotOffered("duplicate indices, of which PyTorch takes any one")
+    # Duplicate indices come of windows that overlap, so their values are equal: whichever is written last.
+    call.attrs["unsafe"] = True
+    one_window(call)
 
 
 def output_size(call: Call) -> None:
@@ -75,12 +71,6 @@ def output_size(call: Call) -> None:
 def numbered_modes(call: Call) -> None:
     call.attrs["mode"] = ("bilinear", "nearest", "bicubic")[call.attrs["mode"]]
     call.attrs["padding_mode"] = ("zeros", "border", "reflection")[call.attrs["padding_mode"]]
-    no_bicubic(call)
-
-
-def no_bicubic(call: Call) -> None:
-    if call.attrs.get("mode") == "bicubic":
-        raise NotOffered("grid_sample by cubics")
 
 
 def interpolate(call: Call) -> None:
@@ -104,7 +94,8 @@ def upsample_bilinear(call: Call) -> None:
 
 def batch_norm(call: Call) -> None:
     if any(value is None for value in call.inputs.values()):
-        raise NotOffered("batch_norm without weight, bias or running statistics")
+        call.op = "batch_normalize"
+        call.attrs.pop("momentum", None)  # it moves the running statistics alone
     call.attrs.setdefault("training", False)
     call.order("x", "weight", "bias", "running_mean", "running_var")
 
@@ -114,9 +105,8 @@ def normalized(call: Call) -> None:
 
 
 def instance_norm(call: Call) -> None:
-    call.drop("use_input_stats", True, "instance_norm by running statistics")
     call.attrs.pop("momentum", None)
-    call.order("x", "weight", "bias")
+    call.order("x", "weight", "bias", "running_mean", "running_var")
 
 
 def attention(call: Call) -> None:
@@ -139,25 +129,12 @@ def multi_head(call: Call) -> None:
 def no_randomness(call: Call) -> None:
     share = call.attrs.get("p", call.attrs.get("dropout", 0.5 if "drop" in call.op else 0.0))
     training = call.attrs.get("training", True)
-    if share and training:
+    if share not in (0, 1) and training:
         raise NotOffered("random numbers")
 
 
-def no_weight(call: Call) -> None:
-    if call.inputs.pop("weight", None) is not None:
-        raise NotOffered("a weight for each element of the loss; multiply")
-
-
-def margin(call: Call) -> None:
-    if call.inputs["x"].ndim < 2 and call.inputs["target"].ndim:
-        raise NotOffered("one row of scores with a vector of one target")
-
-
-def equal_shapes(call: Call) -> None:
-    if call.inputs["x"].shape != call.inputs["target"].shape:
-        raise NotOffered("a target of another shape than the input: an error here, in all losses")
-
-
 def lengths(call: Call) -> None:
-    if not all(is_tensor(call.inputs[name]) for name in ("input_lengths", "target_lengths")):
-        raise NotOffered("lengths as lists")
+    """Make tensors of lengths that are lists."""
+    for name in ("input_lengths", "target_lengths"):
+        if not is_tensor(call.inputs[name]):
+            call.inputs[name] = call.inputs["targets"].new_tensor(call.inputs[name])

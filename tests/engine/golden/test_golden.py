@@ -19,15 +19,17 @@ from engine.backward import pull_back
 from engine.errors import EngineError
 from engine.modes import enable_grad
 from engine.ops.elementwise import mul
-from engine.ops.reduce import sum
+from engine.ops.reduce import sum as total
 from engine.registry import lookup
 from engine.value import Array, Value, tensor
+from tests.engine.golden.canonical import canonical
 
 HERE = Path(__file__).parent
 SECTIONS = sorted(path.stem for path in (HERE / "data").glob("*.npz"))
 SKIPS: list[dict[str, Any]] = json.loads((HERE / "skips.json").read_text())
 MOST_SKIPPED = 0.02
 TOLERANCE = {"rtol": 1e-7, "atol": 1e-9}
+IN_FLOAT32 = {"rtol": 1e-4, "atol": 1e-5}
 
 Sample = dict[str, Any]
 
@@ -100,7 +102,10 @@ def apply(sample: Sample, inputs: list[Any]) -> list[Value]:
         made = lookup(sample["op"])(*inputs, **attrs)
     outputs = list(made) if isinstance(made, tuple | list) else [made]
     after = sample.get("after")
-    return outputs if after is None else [lookup(after)(output) for output in outputs]
+    if after is None:
+        return outputs
+    with_gradients, values = canonical(after, outputs, lookup("transpose"))
+    return [*with_gradients, *values]
 
 
 def part_of_index(code: Any, inputs: list[Any]) -> Any:
@@ -110,12 +115,13 @@ def part_of_index(code: Any, inputs: list[Any]) -> Any:
     return ... if code == "..." else code
 
 
-def check(what: str, ours: Value | None, theirs: Array | None, shape: Sequence[int]) -> None:
-    """Compare; a missing gradient is one of zeros."""
+def check(what: str, ours: Value | None, theirs: Array | None, shape: Sequence[int], *, narrow: bool) -> None:
+    """Compare; a missing gradient is one of zeros. `narrow` says that PyTorch computed parts in float32."""
     got = np.zeros(shape) if ours is None else ours.numpy()
     want = np.zeros(shape) if theirs is None else theirs
     assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
-    np.testing.assert_allclose(got, want, err_msg=what, equal_nan=True, **TOLERANCE)
+    tolerance = IN_FLOAT32 if narrow else TOLERANCE
+    np.testing.assert_allclose(got, want, err_msg=what, equal_nan=True, **tolerance)
 
 
 def check_sample(data: Section, sample: Sample) -> None:
@@ -124,7 +130,7 @@ def check_sample(data: Section, sample: Sample) -> None:
     outputs = apply(sample, inputs)
     for number, place in enumerate(sample["outputs"]):
         want = data.array(place) if isinstance(place, list) else np.asarray(place)
-        check(f"output {number}", outputs[number], want, want.shape)
+        check(f"output {number}", outputs[number], want, want.shape, narrow=is_narrow(sample))
     if "gradients" not in sample:
         return
     leaves = [inputs[place] for place in sample["wrt"]]
@@ -132,7 +138,7 @@ def check_sample(data: Section, sample: Sample) -> None:
     roots = [outputs[k] for k in sample["through"]]
     with enable_grad():
         pulled = pull_back(roots, [weights(y.shape, k) for k, y in zip(sample["through"], roots, strict=True)], leaves)
-    check_all("gradient", data, pulled, sample["gradients"], leaves)
+    check_all("gradient", data, sample, pulled, sample["gradients"], leaves)
     if second is None:
         return
     used = [
@@ -141,16 +147,27 @@ def check_sample(data: Section, sample: Sample) -> None:
         if g is not None and place is not None and g.requires_grad
     ]
     with enable_grad():
-        terms = [sum(mul(g, weights(g.shape, phase))) for g, phase in used]
+        terms = [total(mul(g, weights(g.shape, phase))) for g, phase in used]
     again = pull_back(terms, [tensor(np.asarray(1.0))] * len(terms), leaves) if terms else [None] * len(leaves)
-    check_all("second-order gradient", data, again, second, leaves)
+    check_all("second-order gradient", data, sample, again, second, leaves)
 
 
 def check_all(
-    what: str, data: Section, pulled: Sequence[Value | None], places: Sequence[Any], leaves: Sequence[Value]
+    what: str,
+    data: Section,
+    sample: Sample,
+    pulled: Sequence[Value | None],
+    places: Sequence[Any],
+    leaves: Sequence[Value],
 ) -> None:
     for number, (ours, place, leaf) in enumerate(zip(pulled, places, leaves, strict=True)):
-        check(f"{what} {number}", ours, None if place is None else data.array(place), leaf.shape)
+        theirs = None if place is None else data.array(place)
+        check(f"{what} {number}", ours, theirs, leaf.shape, narrow=is_narrow(sample))
+
+
+def is_narrow(sample: Sample) -> bool:
+    """Tell whether some input is in float32, as the weights of cov."""
+    return any(isinstance(given, list) and given[0] == "float32" for given in sample["inputs"])
 
 
 @pytest.mark.parametrize(("file", "op"), GROUPS, ids=[op for _, op in GROUPS])
@@ -187,7 +204,10 @@ def disagrees(data: Section, sample: Sample) -> bool:
     return False
 
 
-def test_few_samples_are_skipped() -> None:
+def test_few_samples_are_skipped_or_left_out() -> None:
     samples = [sample for data in map(section, SECTIONS) for sample in data.samples]
-    skipped = [sample for sample in samples if skip_of(sample) is not None]
-    assert len(skipped) <= MOST_SKIPPED * len(samples), f"{len(skipped)} of {len(samples)}"
+    skipped = sum(skip_of(sample) is not None for sample in samples)
+    reasons = json.loads((HERE / "data" / "left_out.json").read_text())
+    left_out = sum(count for counts in reasons.values() for count in counts.values())
+    whole = len(samples) + left_out
+    assert skipped + left_out <= MOST_SKIPPED * whole, f"{skipped} skipped and {left_out} left out of {whole}"

@@ -15,6 +15,7 @@ SAMPLES = {
     "embedding": ({"rows": 7, "units": 3}, {"shape": ["batch", 2], "dtype": "int64"}),
     "batch_norm": ({"eps": 1e-3, "momentum": 0.2}, ["batch", 4, 3]),
     "layer_norm": ({"axes": 2}, ["batch", 4, 3]),
+    "multi_head_attention": ({"heads": 2, "causal": True}, ["batch", 3, 4]),
     "dropout": ({"p": 0.2}, ["batch", 4]),
     "flatten": ({}, ["batch", 4, 3]),
     "reshape": ({"shape": [2, 6]}, ["batch", 4, 3]),

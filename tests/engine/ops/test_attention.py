@@ -177,7 +177,7 @@ REFUSED = [
     (scaled_dot_product_attention, [(3, 4), (0, 4), (0, 2)], {}, ShapeError, "at least one column"),
     (scaled_dot_product_attention, [(3, 4), (5, 4), (5, 2), (2, 5)], {}, ShapeError, "do not broadcast"),
     (scaled_dot_product_attention, [(5, 3, 4), (2, 5, 4), (2, 5, 2)], {}, ShapeError, "5 heads of q .* multiple"),
-    (scaled_dot_product_attention, [(3, 4)] * 3, {"dropout": 1.0}, AttributeValueError, "less than 1"),
+    (scaled_dot_product_attention, [(3, 4)] * 3, {"dropout": 1.5}, AttributeValueError, "at most 1"),
     (multi_head_attention, [(2, 3, 4)] * 3 + [(12, 4), (4, 4)], {"heads": 3}, AttributeValueError, "must divide"),
     (multi_head_attention, [(2, 3, 4)] * 3 + [(4, 12), (4, 4)], {"heads": 2}, ShapeError, r"shape \[12, 4\]"),
     (soft_max, [(3, 4)], {"max_bias": 8.0}, AttributeValueError, "needs a float mask"),

@@ -152,7 +152,7 @@ REFUSED = [
     ("multinomial", [-WEIGHTS, KEY], {}, ShapeError, "finite and at least 0"),
     ("multinomial", [np.array([1, 2]), KEY], {}, DTypeError, "floating weights"),
     ("gumbel_softmax", [WEIGHTS, KEY], {"tau": 0.0}, AttributeValueError, "tau 0.0 must be greater"),
-    ("alpha_dropout", [WEIGHTS, KEY], {"p": 1.0}, AttributeValueError, "less than 1"),
+    ("alpha_dropout", [WEIGHTS, KEY], {"p": 1.5}, AttributeValueError, "at most 1"),
     ("dropout2d", [WEIGHTS, KEY], {}, ShapeError, "with 2 spatial axes"),
     ("feature_dropout", [WEIGHTS, KEY], {}, ShapeError, r"\[rows, channels, ...\]"),
     ("exponential", [np.array([1.0, 2.0])], {"shape": (2,)}, ShapeError, "needs a random key"),

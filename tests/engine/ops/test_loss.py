@@ -54,14 +54,35 @@ def test_integer_targets_take_the_dtype_of_the_input() -> None:
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "bce_loss", "bce_with_logits_loss"])
-def test_the_mean_over_nothing_is_nan(name: str) -> None:
-    assert np.isnan(OPS[name](tensor(np.zeros((0, 2))), tensor(np.zeros((0, 2)))).item())
+def test_the_mean_over_nothing_is_nan_and_warns(name: str) -> None:
+    with pytest.warns(RuntimeWarning, match="empty batch"):
+        assert np.isnan(OPS[name](tensor(np.zeros((0, 2))), tensor(np.zeros((0, 2)))).item())
 
 
-LOSSES = ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "bce_loss", "bce_with_logits_loss", "kl_div"]
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"])
+def test_unequal_shapes_broadcast_with_a_warning_as_in_pytorch(name: str) -> None:
+    x, target = np.zeros((3, 1)), np.arange(2.0)
+    with pytest.warns(UserWarning, match=rf"{name}: the input has shape \[3, 1\], the target \[2\]: every pair"):
+        spread = OPS[name](x, target, reduction="none")
+    written_out = OPS[name](np.zeros((3, 2)), np.stack([target] * 3), reduction="none")
+    np.testing.assert_array_equal(spread.numpy(), written_out.numpy())
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", ["mse_loss", "huber_loss", "kl_div"])
+def test_shapes_that_do_not_broadcast_are_refused(name: str) -> None:
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        OPS[name](np.zeros((3, 2)), np.zeros(3))
+
+
+def test_a_weight_counts_before_the_reduction() -> None:
+    p, target, weight = np.array([0.5, 0.5]), np.array([1.0, 0.0]), np.array([3.0, 1.0])
+    for loss in (OPS["bce_loss"](p, target, weight), OPS["bce_with_logits_loss"](p - 0.5, target, None, weight)):
+        np.testing.assert_allclose(loss.numpy(), 2 * np.log(2))
+    with pytest.raises(ShapeError, match=r"weight \[2, 2\] does not broadcast to \[2\]"):
+        OPS["bce_loss"](p, target, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["bce_loss", "bce_with_logits_loss"])
 def test_unequal_shapes_are_refused_although_they_would_broadcast(name: str) -> None:
     with pytest.raises(ShapeError, match=rf"{name}: the input has shape \[3, 1\], the target \[3\]"):
         OPS[name](np.zeros((3, 1)), np.zeros(3))

@@ -46,6 +46,41 @@ def test_factors_multiply_to_the_matrix(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(x @ y @ x, x, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 1), (3, 3)])
+def test_complete_factors_are_square_and_multiply_to_the_matrix(shape: tuple[int, ...]) -> None:
+    x = _array(*shape)
+    rows, columns = shape[-2:]
+    q, r = _call("qr", x, mode="complete")
+    u, s, vt = _call("svd", x, full_matrices=True)
+    rank = s.shape[-1]
+    np.testing.assert_allclose(q @ r, x, atol=1e-12)
+    np.testing.assert_allclose((u[..., :rank] * s[..., None, :]) @ vt[..., :rank, :], x, atol=1e-12)
+    for factor, extent in ((q, rows), (u, rows), (vt, columns)):
+        one = np.broadcast_to(np.eye(extent), factor.shape)
+        np.testing.assert_allclose(factor.swapaxes(-2, -1) @ factor, one, atol=1e-12)
+
+
+def test_the_added_vectors_pass_on_the_gradient_of_the_space_they_span() -> None:
+    direction = np.sin(np.arange(8.0)).reshape(4, 2)
+    weights = np.cos(np.arange(16.0)).reshape(4, 4)
+
+    def loss(x: Any) -> Any:
+        rest = OPS["svd"](x, full_matrices=True)[0][:, 2:]
+        return ((rest @ rest.transpose()) * weights).sum()
+
+    x = tensor(_array(4, 2), requires_grad=True)
+    loss(x).backward()
+    wanted = [loss(tensor(x.numpy() + step * direction)).item() for step in (1e-6, -1e-6)]
+    np.testing.assert_allclose((x.grad.numpy() * direction).sum(), (wanted[0] - wanted[1]) / 2e-6, rtol=1e-6)
+
+
+def test_least_squares_with_everything_it_tells() -> None:
+    a, b = _array(4, 2), np.cos(np.arange(12.0)).reshape(4, 3)
+    theirs = np.linalg.lstsq(a, b)
+    for ours, known in zip(_call("lstsq_results", a, b), theirs, strict=True):
+        np.testing.assert_allclose(ours, known, rtol=1e-10)
+
+
 @pytest.mark.parametrize("batch", [(), (2,), (2, 1)])
 def test_symmetric_matrices_and_their_symmetric_part(batch: tuple[int, ...]) -> None:
     x = _array(*batch, 3, 3)

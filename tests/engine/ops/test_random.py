@@ -151,7 +151,7 @@ REFUSED = [
     ("random_normal", (KEY,), {"shape": (2,), "std": -1.0}, AttributeValueError, "std -1.0 must be at least 0"),
     ("random_normal", (np.array([1, 2, 3]),), {"shape": (2,)}, ShapeError, r"random key, int64\[2\]; got int64\[3\]"),
     ("bernoulli", (KEY,), {"shape": (2,), "p": 1.5}, AttributeValueError, r"p 1.5 must be in 0..1"),
-    ("dropout", (np.zeros(2), KEY), {"p": 1.0}, AttributeValueError, "p 1.0 of dropped elements must be"),
+    ("dropout", (np.zeros(2), KEY), {"p": 1.5}, AttributeValueError, "p 1.5 of dropped elements must be"),
     ("dropout", (np.zeros(2), KEY), {"p": -0.1, "training": False}, AttributeValueError, "p -0.1"),
     ("dropout", (np.array([1]), KEY), {}, DTypeError, "dropout needs floating inputs, got int64"),
     ("fold_in", (KEY, np.array([1])), {}, ShapeError, r"needs one integer, got int64\[1\]"),

@@ -23,36 +23,6 @@ from engine.samples import Sample
 from engine.value import Array, Node, Value, tensor
 
 STEP = 1e-6
-NO_RULE_NEEDED: dict[str, str] = {
-    "stop_gradient": "its gradient is none by definition",
-    "dropout_mask": "drawn from a key, which has no gradient",
-    "random_uniform": "drawn from a key, which has no gradient",
-    "random_normal": "drawn from a key, which has no gradient",
-    "bernoulli": "drawn from a key, which has no gradient",
-    "one_hot": "made of indices, which have no gradient",
-    "accuracy": "counts, and is flat between jumps",
-    "zeros": "a constant",
-    "ones": "a constant",
-    "full": "a constant",
-    "eye": "a constant",
-    "arange": "a constant",
-    "linspace": "a constant",
-    "rope_frequencies": "a constant",
-    "sinusoidal_encoding": "a constant",
-    "exponential": "drawn from a key, which has no gradient",
-    "truncated_normal": "drawn from a key, which has no gradient",
-}
-"""Ops with floating results that may be met in a differentiated graph although they have no rule, and why."""
-
-NOT_THE_SLOPE = {
-    ("embedding", "padding_idx"): "the padding row is made to get no gradient",
-    ("diag_mask_inf", "n_past"): "-inf has no difference quotient",
-    ("gumbel_softmax", "hard"): "it steps, and passes on the gradient of the soft result",
-}
-"""Ops with an attribute that makes their gradient something else than the slope, and why."""
-
-EAGER_ONLY = ("nonzero", "masked_select")
-"""Ops whose result has a shape that depends on values: they cannot be traced."""
 
 
 class Case(NamedTuple):
@@ -92,10 +62,11 @@ def _floats(values: Sequence[Value]) -> list[Value]:
 CASES = [
     Case(op, sample, f"{op.name}-{number}")
     for op in OPS.values()
-    if op.name not in EAGER_ONLY
+    if not op.data_dependent
     for number, sample in enumerate(op.samples)
 ]
 FLOATS = ("float64", "float32", "float16")
+EVERY_FLOAT = (*FLOATS, "bfloat16")
 
 
 def _carries_gradient(case: Case) -> bool:
@@ -103,7 +74,7 @@ def _carries_gradient(case: Case) -> bool:
 
 
 def _has_slope(case: Case) -> bool:
-    return _carries_gradient(case) and not any((case.op.name, name) in NOT_THE_SLOPE for name in case.sample.attrs)
+    return _carries_gradient(case) and not case.op.gradient_notes.keys() & case.sample.attrs.keys()
 
 
 def _writes_over_inputs(case: Case) -> bool:
@@ -138,7 +109,7 @@ def test_an_op_that_carries_gradients_has_a_rule(op: Op[Any]) -> None:
 
 @_cases(lambda _: True)
 def test_the_shape_rule_tells_what_the_kernel_gives(cases: list[Case]) -> None:
-    for case, dtype in product(cases, FLOATS):
+    for case, dtype in product(cases, EVERY_FLOAT):
         _, traced = case.trace(dtype)
         made = case.call([tensor(array) for array in case.arrays(dtype)])
         assert [value.spec for value in made] == [value.spec for value in traced]
@@ -225,7 +196,7 @@ def test_a_backward_rule_emits_only_ops_that_have_one(cases: list[Case]) -> None
         ]
         for node in _nodes([*outputs, *pulled]):
             without_gradient = all(spec.dtype.kind != "f" for spec in node.outputs)
-            assert node.op.rule is not None or without_gradient or node.op.name in NO_RULE_NEEDED
+            assert node.op.rule is not None or without_gradient or node.op.no_gradient
 
 
 def _gradients(case: Case, leaves: Sequence[Value], weights: Sequence[Value]) -> list[Value | None]:

@@ -42,20 +42,37 @@ def bits(array: Array) -> Array:
 
 @pytest.fixture
 def both() -> Callable[..., Both]:
-    """Give a function that runs a body on the tape and as a plan, several times with the state carried on."""
+    """Give a function that runs a body on the tape and as a plan, several times with the state carried on.
 
-    def run(body: Body, inputs: Mapping[str, Array], state: Mapping[str, Array] | None = None, runs: int = 2) -> Both:
+    Unless `vary` is False, the inputs of the second run are twice those of the first, and so on.
+    """
+
+    def run(
+        body: Body,
+        inputs: Mapping[str, Array],
+        state: Mapping[str, Array] | None = None,
+        runs: int = 2,
+        vary: bool = True,
+    ) -> Both:
         state = state or {}
-        feeds = [{name: np.asarray(array * (1 + run)) for name, array in inputs.items()} for run in range(runs)]
+        feeds = [
+            {name: np.asarray(array * (1 + run)) if vary else array for name, array in inputs.items()}
+            for run in range(runs)
+        ]
         plan = traced(body, inputs, state)
         return Both(plan, list(on_tape(body, feeds, state)), list(as_plan(plan, feeds, state)))
 
     return run
 
 
+def leaf(name: str, like: Array, data: Array | None) -> Value:
+    """Return a value of the shape and type of an array, that requires a gradient if it can."""
+    return Value(like.shape, like.dtype, data, name=name, requires_grad=like.dtype.kind == "f")
+
+
 def traced(body: Body, inputs: Mapping[str, Array], state: Mapping[str, Array]) -> Plan:
     """Plan the computation without running it."""
-    leaves = {n: Value(a.shape, a.dtype, None, name=n, requires_grad=True) for n, a in {**inputs, **state}.items()}
+    leaves = {n: leaf(n, a, None) for n, a in {**inputs, **state}.items()}
     with tracing(lambda: pytest.fail("no random op is used here")):
         outputs, updates = body(leaves)
     return make_plan({n: leaves[n] for n in inputs}, {n: leaves[n] for n in state}, outputs, updates)
@@ -65,9 +82,7 @@ def on_tape(body: Body, feeds: list[dict[str, Array]], state: Mapping[str, Array
     """Run the computation op by op, each result in memory of its own."""
     state = {name: array.copy() for name, array in state.items()}
     for feed in feeds:
-        leaves = {
-            n: Value(a.shape, a.dtype, a.copy(), name=n, requires_grad=True) for n, a in {**feed, **state}.items()
-        }
+        leaves = {n: leaf(n, a, a.copy()) for n, a in {**feed, **state}.items()}
         outputs, updates = body(leaves)
         with no_grad():
             results = {name: value.numpy().copy() for name, value in outputs.items()}

@@ -87,7 +87,10 @@ from .metric_row_split import MetricRowSplit
 from .metric_row_values import MetricRowValues
 from .metric_rows import MetricRows
 from .op_entry import OpEntry
-from .op_entry_inputs_item import OpEntryInputsItem
+from .op_entry_gradient_notes import OpEntryGradientNotes
+from .op_entry_outputs import OpEntryOutputs
+from .op_entry_second_order_type_0 import OpEntrySecondOrderType0
+from .op_input import OpInput
 from .op_list import OpList
 from .optimizer_choice import OptimizerChoice
 from .parameter_list import ParameterList
@@ -201,7 +204,10 @@ __all__ = (
     "MetricRowValues",
     "MetricRows",
     "OpEntry",
-    "OpEntryInputsItem",
+    "OpEntryGradientNotes",
+    "OpEntryOutputs",
+    "OpEntrySecondOrderType0",
+    "OpInput",
     "OpList",
     "OptimizerChoice",
     "ParameterList",

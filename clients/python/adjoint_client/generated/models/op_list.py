@@ -17,7 +17,7 @@ T = TypeVar("T", bound="OpList")
 
 @_attrs_define
 class OpList:
-    """Every op, in the order of the families."""
+    """Every op, in the order of the families; at the end those that are not supported."""
 
     data: list[OpEntry]
     has_more: bool | Unset = False

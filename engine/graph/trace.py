@@ -1,4 +1,4 @@
-"""Graph: a definition traced into Values at bound extents; the same Values the tape is made of, without data."""
+"""Trace: a definition traced into Values at bound extents; the same Values the tape is made of, without data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from engine.value import Shape, Value
 
 
 @dataclass
-class Graph:
+class Trace:
     """A traced definition.
 
     `values` holds the outputs of each node by name; `buffer_updates` what running statistics become in training;
@@ -96,7 +96,7 @@ def build(
     parameters: Mapping[str, Value] | None = None,
     buffers: Mapping[str, Value] | None = None,
     limits: GraphLimits = LIMITS,
-) -> Graph:
+) -> Trace:
     """Trace `definition` with its named extents bound to `dims`.
 
     Args:
@@ -110,7 +110,7 @@ def build(
     Raises:
         DocumentError: with the first fault, its pointer and what to change.
     """
-    graph = Graph(definition, dict(dims), training, Value((2,), INT64, None, name="key"))
+    graph = Trace(definition, dict(dims), training, Value((2,), INT64, None, name="key"))
     for name, spec in definition.inputs.items():
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
         limits.check_shape(f"/inputs/{name}/shape", f"input {name!r}", shape)
@@ -128,7 +128,7 @@ def build(
     return graph
 
 
-def apply_node(graph: Graph, node: NodeSpec, limits: GraphLimits = LIMITS) -> tuple[Value, ...]:
+def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tuple[Value, ...]:
     """Apply one node to the values already in `graph` and return its outputs; called while tracing."""
     try:
         op = lookup(node.op)
@@ -157,7 +157,7 @@ def apply_node(graph: Graph, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
     return outputs
 
 
-def _operand(graph: Graph, node: NodeSpec, index: int) -> Value | float:
+def _operand(graph: Trace, node: NodeSpec, index: int) -> Value | float:
     reference = node.inputs[index]
     if not isinstance(reference, str):
         return reference

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-T = TypeVar("T", bound="OpEntryInputsItem")
+T = TypeVar("T", bound="OpEntryGradientNotes")
 
 
 @_attrs_define
-class OpEntryInputsItem:
-    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+class OpEntryGradientNotes:
+    """By attribute, why it makes the gradient something else than the slope."""
+
+    additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
 
@@ -23,19 +25,19 @@ class OpEntryInputsItem:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        op_entry_inputs_item = cls()
+        op_entry_gradient_notes = cls()
 
-        op_entry_inputs_item.additional_properties = d
-        return op_entry_inputs_item
+        op_entry_gradient_notes.additional_properties = d
+        return op_entry_gradient_notes
 
     @property
     def additional_keys(self) -> list[str]:
         return list(self.additional_properties.keys())
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> str:
         return self.additional_properties[key]
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: str) -> None:
         self.additional_properties[key] = value
 
     def __delitem__(self, key: str) -> None:

@@ -1,0 +1,73 @@
+"""What later tensors get when nothing else is said: element type and device; each thread has its own."""
+
+from __future__ import annotations
+
+import threading
+
+from engine.dtypes import DEFAULT_FLOAT, DType, computing_dtype, dtype_of, is_float
+from engine.errors import DeviceError, DTypeError, nearest
+
+DEVICES = ("cpu",)
+"""Every device the engine computes on."""
+
+
+class Defaults(threading.local):
+    """The defaults of one thread."""
+
+    def __init__(self) -> None:
+        """Start as a new thread does: float32 on the CPU."""
+        self.dtype = DEFAULT_FLOAT
+        self.device = "cpu"
+
+
+DEFAULTS = Defaults()
+
+
+def set_default_dtype(dtype: object) -> str:
+    """Let tensors made of Python floats, parameters and modules of this thread be of `dtype` from here on.
+
+    Returns the name of the previous one. With float16 or bfloat16 parameters stay float32 (the master weights) and
+    modules round what they compute.
+    """
+    chosen = dtype_of(dtype)
+    if not is_float(chosen):
+        raise DTypeError(f"the default dtype must be a floating one, not {chosen.name}")
+    previous, DEFAULTS.dtype = DEFAULTS.dtype, chosen
+    return previous.name
+
+
+def get_default_dtype() -> str:
+    """Return the name of this thread's default dtype."""
+    return DEFAULTS.dtype.name
+
+
+def set_default_device(device: str) -> str:
+    """Let later tensors of this thread live on `device`, and return the previous one; only "cpu" exists.
+
+    Raises:
+        DeviceError: any other device, so that a caller can fall back.
+    """
+    previous, DEFAULTS.device = DEFAULTS.device, check_device(device)
+    return previous
+
+
+def get_default_device() -> str:
+    """Return the name of this thread's default device."""
+    return DEFAULTS.device
+
+
+def check_device(device: str | None) -> str:
+    """Return the device, or this thread's default for None; refuse one that is not there."""
+    if device is None:
+        return DEFAULTS.device
+    if device not in DEVICES:
+        raise DeviceError(
+            f"there is no device {str(device)[:64]!r} here: this engine computes on {', '.join(DEVICES)}"
+            f"{nearest(str(device), DEVICES)}"
+        )
+    return device
+
+
+def master_dtype(dtype: DType) -> DType:
+    """Return the type that weights are kept in when `dtype` is computed in: float32 for the half-size types."""
+    return computing_dtype(dtype)

@@ -1,0 +1,96 @@
+"""The places a layer of the table is built in on the tape: first to declare its state, then to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of
+from engine.errors import ShapeError
+from engine.initializers import initialize
+from engine.modes import no_grad
+from engine.modules.precision import rounded
+from engine.registry import lookup
+from engine.value import Shape, Value
+
+
+class Declaring:
+    """The scope in which a layer says which parameters and buffers it has; they are made and initialised."""
+
+    def __init__(self, name: str, seed: int, dtype: DType) -> None:
+        """Name the layer, whose names are part of what the first values are drawn from."""
+        self.name = name
+        self.seed = seed
+        self.dtype = dtype
+        self.parameters: dict[str, Value] = {}
+        self.buffers: dict[str, Value] = {}
+
+    def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
+        """Make a parameter."""
+        self.parameters[name] = self._made(name, shape, init, self.dtype)
+        self.parameters[name].requires_grad = True
+        return self.parameters[name]
+
+    def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
+        """Make a buffer; one of the default float takes the module's dtype."""
+        given = dtype_of(dtype)
+        self.buffers[name] = self._made(name, shape, {"kind": kind}, self.dtype if given == DEFAULT_FLOAT else given)
+        return self.buffers[name]
+
+    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
+        """Infer what an op gives."""
+        outputs = lookup(op)(*inputs, **attrs)
+        return outputs[0] if isinstance(outputs, tuple) else outputs  # type: ignore[no-any-return]
+
+    def _made(self, name: str, shape: Shape, init: Mapping[str, Any], dtype: DType) -> Value:
+        full = f"{self.name}.{name}"
+        return Value(shape, dtype, initialize(init, full, shape, dtype, self.seed), name=full)
+
+
+class Running:
+    """The scope in which a layer that has its state is applied to an input."""
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Value],
+        buffers: Mapping[str, Value],
+        *,
+        training: bool,
+        precision: DType | None = None,
+    ) -> None:
+        """Take the state; `precision` is what parameters and results are rounded to."""
+        self._parameters = parameters
+        self._buffers = buffers
+        self._training = training
+        self._precision = precision
+
+    def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
+        """Return the parameter, which must still suit the input."""
+        leaf = self._parameters[name]
+        if leaf.shape != shape:
+            raise ShapeError(
+                f"{leaf.name or name} has shape {list(leaf.shape)}, but this input needs {list(shape)}: the layer was "
+                "made for inputs of another shape"
+            )
+        return rounded(leaf, self._precision)
+
+    def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
+        """Return the buffer."""
+        return self._buffers[name]
+
+    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
+        """Apply an op, and write what its running statistics become in training into the buffers."""
+        chosen = lookup(op)
+        if "training" in chosen.attributes and attrs.get("training") is None:
+            attrs["training"] = self._training
+        made = chosen(*inputs, **attrs)
+        outputs = made if isinstance(made, tuple) else (made,)
+        if self._training:
+            for source, result in chosen.updates.items():
+                self._update(inputs[source], outputs[result])
+        return rounded(outputs[0], self._precision)
+
+    def _update(self, buffer: Value, new: Value) -> None:
+        if new.data is not None and any(buffer is known for known in self._buffers.values()):
+            with no_grad():
+                buffer.copy_(new.detach())

@@ -1,0 +1,61 @@
+"""Forms that ggml has of ops that exist under other names: rows summed, pooling by kind, copies like another tensor."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engine.attributes import Window
+from engine.errors import ShapeError
+from engine.ops.casting import type_as
+from engine.ops.gated import gelu
+from engine.ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from engine.ops.reduce import sum
+from engine.ops.shape import reshape
+from engine.registry import composite
+from engine.samples import distinct, sample
+from engine.value import Value
+
+Pooling = Literal["max", "avg"]
+
+
+@composite(samples=[sample((2, 3)), sample(())])
+def gelu_quick(x: Value) -> Value:
+    """x sigmoid(1.702 x), the quick approximation of gelu."""
+    return gelu(x, approximate="quick")
+
+
+@composite(samples=[sample((2, 3)), sample((4,))])
+def sum_rows(x: Value) -> Value:
+    """The sum of each row, the last axis kept with extent 1."""
+    if not x.ndim:
+        raise ShapeError("sum_rows needs at least one axis, got a number; use sum")
+    return sum(x, axis=-1, keepdims=True)
+
+
+@composite(samples=[sample((2, 3), (3, 2)), sample((4,), (2, 2))])
+def cpy(x: Value, like: Value) -> Value:
+    """The elements of x in order, in shape and dtype of `like`, whose numbers do not matter."""
+    if x.size != like.size:
+        raise ShapeError(f"cpy: {list(x.shape)} has {x.size} elements, {list(like.shape)} has {like.size}")
+    return type_as(reshape(x, shape=like.shape), like)
+
+
+@composite(
+    samples=[sample(distinct(1, 2, 6), mode="max", kernel=2), sample((2, 1, 5), mode="avg", kernel=3, padding=1)]
+)
+def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
+    """Largest element or mean of each window of x [N, C, L]; padding counts, the stride is the kernel."""
+    pool = max_pool1d if mode == "max" else avg_pool1d
+    return pool(x, kernel=kernel, stride=stride, padding=padding)
+
+
+@composite(
+    samples=[
+        sample(distinct(1, 1, 4, 4), mode="max", kernel=2),
+        sample((1, 2, 4, 5), mode="avg", kernel=(2, 3), stride=1, padding=1),
+    ]
+)
+def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
+    """Largest element or mean of each window of x [N, C, H, W]; padding counts, the stride is the kernel."""
+    pool = max_pool2d if mode == "max" else avg_pool2d
+    return pool(x, kernel=kernel, stride=stride, padding=padding)

@@ -1,0 +1,93 @@
+"""Clipping gradients on the tape, by their common norm or element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, MutableMapping, Sequence
+
+from engine.dtypes import FLOAT64, computing_dtype
+from engine.errors import AttributeValueError, NumericalError
+from engine.functional import NORM_EPSILON
+from engine.modes import no_grad
+from engine.ops.casting import cast
+from engine.ops.elementwise import clamp
+from engine.ops.lengths import norm
+from engine.ops.shape import stack
+from engine.value import Value
+
+
+def clip_grad_norm_(
+    parameters: Value | Iterable[Value], max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False
+) -> float:
+    """Scale the `.grad` of all parameters by max_norm / (norm + 1e-6), at most 1; returns the norm they had together.
+
+    Semantics of torch.nn.utils.clip_grad_norm_: the factor is always applied, so that an infinite norm makes finite
+    gradients 0 and infinite ones NaN.
+
+    Args:
+        parameters: leaves; those without a gradient are left alone. With no gradient at all the norm is 0.
+        max_norm: the norm not to exceed.
+        norm_type: p of the norm; math.inf takes the largest absolute element.
+        error_if_nonfinite: refuse a norm that is NaN or infinite, before anything is changed.
+    """
+    leaves = _with_gradient(parameters)
+    with no_grad():
+        total = total_norm([gradient for _, gradient in leaves], norm_type)
+        if error_if_nonfinite and not math.isfinite(total):
+            raise NumericalError(
+                f"the norm of order {norm_type} of the gradients is {total}, so they cannot be clipped; scale them "
+                "anyway with error_if_nonfinite=False"
+            )
+        factor = min(max_norm / (total + NORM_EPSILON), 1.0) if total == total else math.nan
+        for leaf, gradient in leaves:
+            _replace(leaf, gradient, gradient * factor)
+    return total
+
+
+def clip_grad_value_(parameters: Value | Iterable[Value], clip_value: float) -> None:
+    """Limit every element of the `.grad` of all parameters to -clip_value..clip_value."""
+    if clip_value < 0:
+        raise AttributeValueError(f"clip_value must be at least 0, not {clip_value}")
+    with no_grad():
+        for leaf, gradient in _with_gradient(parameters):
+            _replace(leaf, gradient, clamp(gradient, min=-clip_value, max=clip_value))
+
+
+def clip_gradients(gradients: MutableMapping[str, Value], max_norm: float) -> float:
+    """Scale the gradients of a map by max_norm / (norm + 1e-6) where their norm exceeds max_norm; returns the norm.
+
+    ggmlR's clip_grad_norm: the entries of the map are replaced, `.grad` is not touched, and a norm within the limit
+    leaves every bit as it was.
+    """
+    with no_grad():
+        total = total_norm(list(gradients.values()), 2.0)
+        if total > max_norm:
+            for name, gradient in gradients.items():
+                gradients[name] = gradient * (max_norm / (total + NORM_EPSILON))
+    return total
+
+
+def total_norm(gradients: Sequence[Value], p: float = 2.0) -> float:
+    """Return the norm of order p of all elements together; 0 when there are none."""
+    if not gradients:
+        return 0.0
+    wide = [cast(gradient, dtype=computing_dtype(gradient.dtype)) for gradient in gradients]
+    lengths = [cast(norm(gradient, p=_order(p)), dtype=FLOAT64) for gradient in wide]
+    return norm(stack(*lengths), p=_order(p)).item()
+
+
+def _order(p: float) -> float | str:
+    return ("inf" if p > 0 else "-inf") if math.isinf(p) else float(p)
+
+
+def _with_gradient(parameters: Value | Iterable[Value]) -> list[tuple[Value, Value]]:
+    leaves = [parameters] if isinstance(parameters, Value) else list(parameters)
+    return [(leaf, leaf.grad) for leaf in leaves if leaf.grad is not None]
+
+
+def _replace(leaf: Value, gradient: Value, clipped: Value) -> None:
+    """Write over a gradient in place; one whose memory is not its own to write becomes another value."""
+    if gradient.numpy().flags.writeable:
+        gradient.copy_(clipped)
+    else:
+        leaf.grad = clipped

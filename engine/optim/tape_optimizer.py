@@ -1,0 +1,236 @@
+"""The face of the optimizers for the tape: it holds parameters and their slots, and steps them in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine import tape
+from engine.dtypes import FLOAT64, DType, computing_dtype
+from engine.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName, nearest
+from engine.modes import no_grad
+from engine.ops.casting import cast
+from engine.optim.joint_step import Pending, Slots, step_jointly
+from engine.optim.optimizers import Optimizer, make_optimizer
+from engine.value import Operand, Spec, Value, as_value
+
+Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
+MASTER = "master"
+"""The slot of a float16 or bfloat16 parameter that holds it in float32: small steps would be lost on the narrow one."""
+
+
+@dataclass
+class Group:
+    """Parameters that are stepped alike: `lr` may be changed at any time, `initial_lr` is where schedules start."""
+
+    kind: str
+    options: dict[str, Any]
+    transform: Optimizer
+    parameters: dict[str, Value]
+    lr: float
+    initial_lr: float
+    maximize: bool = False
+    slots: dict[str, Slots] = field(default_factory=dict)
+
+
+class TapeOptimizer:
+    """An optimizer of the table as an object: `TapeOptimizer(model.parameters(), "adam", lr=1e-3)`, then `step()`.
+
+    A parameter without a gradient is left alone, with its slots and its own count of steps; a gradient of zeros is a
+    step like any other.
+    """
+
+    def __init__(self, parameters: Parameters, kind: str = "sgd", *, maximize: bool = False, **options: Any) -> None:
+        """Take the parameters.
+
+        Args:
+            parameters: leaves by name, or a list of them, or a list of groups: objects with "params" and the options in
+                which they differ, which may be "kind".
+            kind: the optimizer's kind in the catalogue of optimizers.
+            maximize: step up the gradient.
+            options: the optimizer's options, for all groups.
+
+        Raises:
+            AttributeValueError: no parameters, or one that is given twice.
+            GradientError: a parameter that is no leaf.
+        """
+        self._defaults = {"kind": kind, "maximize": maximize, **options}
+        self.groups: list[Group] = []
+        given: Any = parameters if isinstance(parameters, Mapping) else list(parameters)
+        if not given:
+            raise AttributeValueError("optimizer got an empty parameter list")
+        if isinstance(given, list) and all(isinstance(entry, Mapping) for entry in given):
+            for entry in given:
+                self.add_param_group(entry)
+        else:
+            self.add_param_group({"params": given})
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Step further parameters: {"params": leaves, options that differ}."""
+        if "params" not in group:
+            raise AttributeValueError("a parameter group is an object with 'params' and options")
+        options = {**self._defaults, **{key: value for key, value in group.items() if key != "params"}}
+        kind, maximize = options.pop("kind"), options.pop("maximize")
+        transform = make_optimizer({"kind": kind, **options})
+        parameters = self._named(group["params"])
+        lr = transform.lr
+        self.groups.append(Group(kind, options, transform, parameters, lr, lr, bool(maximize)))
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """Every parameter by name."""
+        return {name: leaf for group in self.groups for name, leaf in group.parameters.items()}
+
+    def zero_grad(self, *, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or set them to zeros, on which `step` does step."""
+        tape.zero_grad(list(self.parameters.values()), set_to_none=set_to_none)
+
+    def step(self, gradients: Mapping[str, Operand | None] | None = None) -> None:
+        """Step every parameter that has a gradient, in place.
+
+        Args:
+            gradients: by name, in place of the `.grad` of the leaves; names of other leaves are passed over.
+
+        Raises:
+            UnknownName: none of the names is a parameter's.
+        """
+        if gradients and not any(self._given(n, leaf, gradients) is not None for n, leaf in self.parameters.items()):
+            first = next(iter(gradients))
+            raise UnknownName(f"no gradient is a parameter's: {first[:64]!r}{nearest(first, self.parameters)}")
+        with no_grad():
+            for group in self.groups:
+                lr = Value((), FLOAT64, np.asarray(group.lr, FLOAT64))
+                pending = [
+                    _pending(group, name, leaf, gradient)
+                    for name, leaf in group.parameters.items()
+                    if (gradient := leaf.grad if gradients is None else self._given(name, leaf, gradients)) is not None
+                ]
+                for one, (stepped, changed) in zip(pending, step_jointly(group.transform, pending, lr), strict=True):
+                    narrow = stepped.dtype != one.leaf.dtype
+                    group.slots[one.name] = {**changed, MASTER: stepped} if narrow else changed
+                    one.leaf.copy_(stepped)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return slots, learning rates and options: plain data with copies of the arrays."""
+        return {
+            "groups": [
+                {
+                    "kind": group.kind,
+                    "options": dict(group.options),
+                    "maximize": group.maximize,
+                    "lr": group.lr,
+                    "initial_lr": group.initial_lr,
+                    "params": list(group.parameters),
+                }
+                for group in self.groups
+            ],
+            "slots": {
+                name: {slot: value.numpy().copy() for slot, value in slots.items()}
+                for group in self.groups
+                for name, slots in group.slots.items()
+            },
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave.
+
+        Raises:
+            CheckpointError: other groups, parameters or shapes; nothing has been changed then.
+        """
+        groups = state["groups"]
+        if [list(entry["params"]) for entry in groups] != [list(group.parameters) for group in self.groups]:
+            raise CheckpointError("the state holds other parameter groups than this optimizer")
+        loaded = []
+        for entry, group in zip(groups, self.groups, strict=True):
+            transform = make_optimizer({"kind": entry["kind"], **entry["options"]})
+            slots = {
+                name: _read_slots(name, state["slots"][name], transform, leaf)
+                for name, leaf in group.parameters.items()
+                if name in state["slots"]
+            }
+            loaded.append((entry, transform, slots))
+        for group, (entry, transform, slots) in zip(self.groups, loaded, strict=True):
+            group.kind, group.options, group.transform = entry["kind"], dict(entry["options"]), transform
+            group.lr, group.initial_lr, group.maximize = entry["lr"], entry["initial_lr"], entry["maximize"]
+            group.slots = slots
+
+    def _named(self, params: Value | Mapping[str, Value] | Sequence[Value]) -> dict[str, Value]:
+        """Name the parameters of a new group, and check them."""
+        if isinstance(params, Value):
+            params = [params]
+        known = self.parameters
+        if not isinstance(params, Mapping):
+            params = list(params)
+            names = [leaf.name or f"parameter_{len(known) + place}" for place, leaf in enumerate(params)]
+            pairs = list(zip(names, params, strict=True))
+        else:
+            pairs = list(params.items())
+        if not pairs:
+            raise AttributeValueError("optimizer got an empty parameter list")
+        named: dict[str, Value] = {}
+        seen = {id(leaf) for leaf in known.values()}
+        for name, leaf in pairs:
+            if not leaf.is_leaf:
+                raise GradientError(f"can't optimize a non-leaf value: {name!r} is what {_maker(leaf)} gave")
+            if id(leaf) in seen:
+                raise AttributeValueError(f"some parameters appear in more than one place: {name!r} is given twice")
+            if name in named or name in known:
+                raise AttributeValueError(f"two parameters are called {name!r}; give each a name of its own")
+            seen.add(id(leaf))
+            named[name] = leaf
+        return named
+
+    @staticmethod
+    def _given(name: str, leaf: Value, gradients: Mapping[str, Operand | None]) -> Value | None:
+        found = gradients.get(name)
+        if found is None and leaf.name is not None:
+            found = gradients.get(leaf.name)
+        return None if found is None else as_value(found)
+
+
+def _pending(group: Group, name: str, leaf: Value, gradient: Value) -> Pending:
+    if gradient.shape != leaf.shape:
+        raise ShapeError(f"the gradient of {name!r} has shape {list(gradient.shape)}, the parameter {list(leaf.shape)}")
+    wide = computing_dtype(leaf.dtype)
+    slots = dict(group.slots.get(name) or _fresh(group.transform, leaf, wide))
+    start = _start(leaf, slots, wide)
+    gradient = cast(gradient, dtype=wide) if gradient.dtype != wide else gradient.detach()
+    return Pending(name, leaf, start, -gradient if group.maximize else gradient, slots)
+
+
+def _start(leaf: Value, slots: Slots, wide: DType) -> Value:
+    """Return the parameter to step from: the wide copy of a narrow one, unless that was written to meanwhile."""
+    master = slots.pop(MASTER, None)
+    if wide == leaf.dtype:
+        return leaf.detach()
+    if master is not None and np.array_equal(cast(master, dtype=leaf.dtype).numpy(), leaf.numpy(), equal_nan=True):
+        return master
+    return cast(leaf, dtype=wide)
+
+
+def _fresh(transform: Optimizer, leaf: Value, wide: DType) -> Slots:
+    specs = transform.slots(Spec(leaf.shape, wide))
+    return {slot: Value(spec.shape, spec.dtype, np.zeros(spec.shape, spec.dtype)) for slot, spec in specs.items()}
+
+
+def _read_slots(name: str, arrays: Mapping[str, Any], transform: Optimizer, leaf: Value) -> Slots:
+    wide = computing_dtype(leaf.dtype)
+    specs = transform.slots(Spec(leaf.shape, wide))
+    if wide != leaf.dtype:
+        specs = {**specs, MASTER: Spec(leaf.shape, wide)}
+    if set(arrays) != set(specs):
+        raise CheckpointError(f"the state of {name!r} holds {sorted(arrays)}, the optimizer needs {sorted(specs)}")
+    slots = {}
+    for slot, spec in specs.items():
+        array = np.array(arrays[slot], spec.dtype)
+        if array.shape != spec.shape:
+            raise CheckpointError(f"the state {slot!r} of {name!r} has shape {list(array.shape)}: {list(spec.shape)}")
+        slots[slot] = Value(spec.shape, spec.dtype, array)
+    return slots
+
+
+def _maker(leaf: Value) -> str:
+    return "no op" if leaf.node is None else leaf.node.op.name

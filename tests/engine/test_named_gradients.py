@@ -1,0 +1,69 @@
+"""Gradients keyed by the names of leaves, and ggmlR's tape."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine import GradientError, ops, tape
+
+
+def model():
+    x = engine.tensor(np.arange(6.0).reshape(2, 3) / 6)
+    w = engine.parameter(np.eye(2), name="W")
+    b = engine.parameter(np.zeros((2, 1)), name="b")
+    return x, w, b
+
+
+def loss_of(x, w, b):
+    h = ops.relu(w @ x + b)
+    return ops.mean(h * h)
+
+
+def test_every_named_leaf_has_its_gradient_in_a_map_made_anew_each_time():
+    x, w, b = model()
+    first = engine.gradients_by_name(loss_of(x, w, b))
+    second = engine.gradients_by_name(loss_of(x, w, b))
+    assert set(first) == {"W", "b"}
+    np.testing.assert_array_equal(first["W"].numpy(), second["W"].numpy())
+    np.testing.assert_array_equal(w.grad.numpy(), 2 * first["W"].numpy())
+    assert first["W"] is not second["W"]
+    h = x.numpy()
+    np.testing.assert_allclose(first["W"].numpy(), 2 / 6 * h @ h.T)
+    np.testing.assert_allclose(first["b"].numpy(), (2 / 6 * h).sum(axis=1, keepdims=True))
+
+
+def test_two_leaves_of_one_name_are_refused_before_anything_is_touched():
+    a, b = engine.parameter([1.0], name="w"), engine.parameter([2.0], name="w")
+    with pytest.raises(GradientError, match="two leaves are called 'w'"):
+        engine.gradients_by_name((a * b).sum())
+    assert a.grad is None
+
+
+def test_unnamed_frozen_and_unreached_leaves_are_not_in_the_map():
+    named, unnamed = engine.parameter([1.0], name="w"), engine.parameter([2.0])
+    frozen = engine.parameter([3.0], name="f")
+    frozen.requires_grad = False
+    found = engine.gradients_by_name((named * unnamed * frozen).sum())
+    assert set(found) == {"w"}
+    assert unnamed.grad.item() == 3
+    assert frozen.grad is None
+
+
+def test_created_gradients_can_be_differentiated_again():
+    w = engine.parameter([3.0], name="w")
+    found = engine.gradients_by_name((w * w * w).sum(), create_graph=True)
+    assert engine.gradients_by_name(found["w"].sum())["w"].item() == 18
+
+
+def test_what_was_computed_outside_the_tape_leads_to_no_gradient():
+    x, w, b = model()
+    with engine.no_grad():
+        before = w @ x
+        with tape.tape():
+            loss = ops.mean(ops.square(before + b))
+    found = engine.gradients_by_name(loss)
+    assert set(found) == {"b"}
+    assert w.requires_grad
+    assert w.grad is None
+    with engine.no_grad(), tape.tape(), pytest.raises(GradientError, match="already open"), tape.tape():
+        pass
