@@ -6,11 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
+# What `make bench` compares with lives apart: the project never depends on it.
+PEERS := .venv-peers
 PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check lint client clean
+.PHONY: help demo serve test check bench lint client clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,6 +34,9 @@ test: $(VENV)/test.stamp ## run all tests
 check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not slow" $(QUICK)
 
+bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against PyTorch in one run; not part of the tests
+	$(BIN)/python tests/benchmarks/tape_cost.py --peer $(PEERS)/bin/python
+
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -45,7 +50,7 @@ client: $(VENV)/lint.stamp ## write clients/openapi.json and the Python client a
 	$(BIN)/python clients/generate.py
 
 clean: ## remove everything that make has made; data directories stay
-	rm -rf $(VENV) build dist *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find app engine clients tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python.stamp:
@@ -63,4 +68,10 @@ $(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
 $(VENV)/%.stamp: $(VENV)/run.stamp
 	@echo "installing what 'make $*' needs as well"
 	@$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python
+	@touch $@
+
+$(PEERS)/peers.stamp:
+	@echo "installing the libraries to compare with, in $(PEERS)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install torch==2.13.0 numpy
 	@touch $@

@@ -1,6 +1,6 @@
 """One side of the tape benchmark: measures ops of one library on demand. Run as `tape_worker.py adjoint|torch`.
 
-It reads one line a measurement from standard input, `OP REPEATS`, and answers with seconds per op on standard output.
+It reads one line a measurement from standard input, `OP CHAIN REPEATS`, and answers with seconds per op.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda x, w: x * w,
     "tanh": lambda x, w: x.tanh(),
     "relu": lambda x, w: x.relu(),
-    "matmul": lambda x, w: x @ w,
     "exp": lambda x, w: x.exp(),
+    "matmul": lambda x, w: x @ w,
     "sum + add": lambda x, w: x + x.sum(),
 }
 
@@ -30,52 +30,38 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
 def main(library: str) -> None:
     """Answer requests until standard input ends."""
     rng = np.random.default_rng(0)
-    x, w, seed = (rng.standard_normal(SHAPE).astype(np.float32) * 0.1 for _ in range(3))
-    measure = _adjoint(x, w, seed) if library == "adjoint" else _torch(x, w, seed)
+    arrays = [rng.standard_normal(SHAPE).astype(np.float32) * 0.1 for _ in range(3)]
+    leaf, other, seed, grad = {"adjoint": _adjoint, "torch": _torch}[library](*arrays)
+
+    def step(op: Callable[[Any, Any], Any], chain: int) -> object:
+        y = leaf
+        for _ in range(chain):
+            y = op(y, other)
+        return grad(y, (leaf, other), seed, allow_unused=True)
+
     print("ready", flush=True)
     for line in sys.stdin:
         name, chain, repeats = line.rsplit(" ", 2)
-        step = measure(OPS[name], int(chain))
-        step()
+        step(OPS[name], int(chain))
         start = time.perf_counter()
         for _ in range(int(repeats)):
-            step()
+            step(OPS[name], int(chain))
         print((time.perf_counter() - start) / int(repeats) / int(chain), flush=True)
 
 
-def _adjoint(x: Any, w: Any, seed: Any) -> Callable[..., Callable[[], object]]:
+def _adjoint(x: Any, w: Any, seed: Any) -> tuple[Any, ...]:
     import engine
 
-    leaf, other, start = engine.tensor(x, requires_grad=True), engine.tensor(w, requires_grad=True), engine.tensor(seed)
-
-    def measure(op: Callable[[Any, Any], Any], chain: int) -> Callable[[], object]:
-        def step() -> object:
-            y = leaf
-            for _ in range(chain):
-                y = op(y, other)
-            return engine.tape.grad(y, (leaf, other), start, allow_unused=True)
-
-        return step
-
-    return measure
+    leaves = (engine.tensor(array, requires_grad=True) for array in (x, w))
+    return *leaves, engine.tensor(seed), engine.tape.grad
 
 
-def _torch(x: Any, w: Any, seed: Any) -> Callable[..., Callable[[], object]]:
+def _torch(x: Any, w: Any, seed: Any) -> tuple[Any, ...]:
     import torch
 
     torch.set_num_threads(1)
-    leaf, other, start = torch.tensor(x, requires_grad=True), torch.tensor(w, requires_grad=True), torch.tensor(seed)
-
-    def measure(op: Callable[[Any, Any], Any], chain: int) -> Callable[[], object]:
-        def step() -> object:
-            y = leaf
-            for _ in range(chain):
-                y = op(y, other)
-            return torch.autograd.grad(y, (leaf, other), start, allow_unused=True)
-
-        return step
-
-    return measure
+    leaves = (torch.tensor(array, requires_grad=True) for array in (x, w))
+    return *leaves, torch.tensor(seed), torch.autograd.grad
 
 
 if __name__ == "__main__":

@@ -230,7 +230,7 @@ def test_an_update_by_new_leaves_releases_the_old_graph():
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert sizes[1] - sizes[0] < w.nbytes
+    assert sizes[1] - sizes[0] < 10 * w.nbytes  # of the 900 arrays made since
     assert w.is_leaf
     assert w.grad is None
 
