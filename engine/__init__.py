@@ -49,7 +49,7 @@ from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
-from engine.laboratory import compute
+from engine.laboratory import check_gradients, compute
 from engine.layers import layer_catalogue, loss_catalogue
 from engine.layout import reshape_columns
 from engine.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
@@ -160,6 +160,7 @@ __all__ = [
     "Value",
     "capture",
     "check_fit",
+    "check_gradients",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_gradients",

@@ -13,12 +13,20 @@ from pydantic.json_schema import models_json_schema
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.documents import SHAPE_NAME
-from app.api.schemas.graphs import ComputeRequest, GraphDefinition
+from app.api.schemas.graph_compute import ComputeRequest
+from app.api.schemas.graph_gradcheck import GradcheckRequest
+from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
-DESCRIBING: tuple[type[BaseModel], ...] = (GraphDefinition, ComputeRequest, InlineDataset, PredictRequest)
+DESCRIBING: tuple[type[BaseModel], ...] = (
+    GraphDefinition,
+    ComputeRequest,
+    GradcheckRequest,
+    InlineDataset,
+    PredictRequest,
+)
 """Shapes that only describe, while somebody else reads what they describe."""
 
 FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")

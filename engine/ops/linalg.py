@@ -10,31 +10,52 @@ from engine.batching import by_itself
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes
 from engine.ops.reduce import sum
-from engine.ops.shape import permute, reshape, transpose, unsqueeze
+from engine.ops.shape import reshape, unsqueeze
 from engine.registry import composite, primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
 
 
-def _matmul(a: Value, b: Value) -> Spec:
-    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+def _matmul(a: Value, b: Value, *, transpose_a: bool, transpose_b: bool) -> Spec:
+    if a.ndim < 2 or b.ndim < 2:
+        raise ShapeError(f"matmul: {list(a.shape)} and {list(b.shape)} must have at least two axes each")
+    rows, inner = (a.shape[-1], a.shape[-2]) if transpose_a else a.shape[-2:]
+    other, columns = (b.shape[-1], b.shape[-2]) if transpose_b else b.shape[-2:]
+    if inner != other:
         raise ShapeError(f"matmul: inner extents of {list(a.shape)} and {list(b.shape)} must agree")
     if a.ndim == b.ndim == 2:
-        return Spec((a.shape[0], b.shape[1]), a.dtype)
-    return Spec((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)
+        return Spec((rows, columns), a.dtype)
+    return Spec((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
 
 
 @primitive(
     infer=_matmul,
     promotion="common",
-    samples=[sample((2, 3), (3, 4)), sample((5, 2, 3), (3, 4)), sample((2, 1, 2, 3), (4, 3, 2))],
+    samples=[
+        sample((2, 3), (3, 4)),
+        sample((5, 2, 3), (3, 4)),
+        sample((2, 1, 2, 3), (4, 3, 2)),
+        sample((3, 2), (4, 3), transpose_a=True, transpose_b=True),
+        sample((5, 2, 3), (4, 3), transpose_b=True),
+        sample((2, 3, 2), (3, 4), transpose_a=True),
+    ],
 )
-def matrix_product(a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """Matrix product over the last two axes; leading axes broadcast. float16 accumulates in float32."""
+def matrix_product(
+    a: Array, b: Array, *, transpose_a: bool = False, transpose_b: bool = False, out: Array | None = None
+) -> Array:
+    """Matrix product over the last two axes, either one turned before; leading axes broadcast.
+
+    float16 accumulates in float32.
+    """
     if a.dtype == np.float16:
-        product = np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+        a, b = a.astype(np.float32), b.astype(np.float32)
+        product = matrix_product.body(a, b, transpose_a=transpose_a, transpose_b=transpose_b).astype(np.float16)
         return product if out is None else _into(out, product)
-    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:  # one large product instead of many small ones
+    if transpose_b:
+        b = b.swapaxes(-1, -2)
+    if transpose_a:
+        a = a.swapaxes(-1, -2)
+    elif a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:  # one large product instead of many small ones
         count = math.prod(a.shape[:-1])
         target = None if out is None else out.reshape((count, b.shape[-1]), copy=False)
         flat = np.matmul(a.reshape(count, a.shape[-1]), b, out=target)
@@ -50,21 +71,21 @@ def _into(out: Array, result: Array) -> Array:
     return out
 
 
-def _turned(x: Value) -> Value:
-    return permute(x, axes=(1, 0)) if x.ndim == 2 else transpose(x)
-
-
 @matrix_product.vjp
-def _(g: Value, y: Value, a: Value, b: Value) -> object:
+def _(g: Value, y: Value, a: Value, b: Value, *, transpose_a: bool, transpose_b: bool) -> object:
     def left() -> Value:
-        return matrix_product(g, _turned(b))
+        if transpose_a:
+            return matrix_product(b, g, transpose_a=transpose_b, transpose_b=True)
+        return matrix_product(g, b, transpose_b=not transpose_b)
 
     def right() -> Value:
-        if b.ndim == 2 and a.ndim > 2:
+        x, slope, turned = a, g, transpose_a
+        if b.ndim == 2 and a.ndim > 2 and not transpose_a:  # sums over the leading axes as it goes
             count = math.prod(a.shape[:-1])
-            rows = reshape(a, shape=(count, a.shape[-1]))
-            return matrix_product(transpose(rows), reshape(g, shape=(count, g.shape[-1])))
-        return matrix_product(_turned(a), g)
+            x, slope = reshape(a, shape=(count, a.shape[-1])), reshape(g, shape=(count, g.shape[-1]))
+        if transpose_b:
+            return matrix_product(slope, x, transpose_a=True, transpose_b=turned)
+        return matrix_product(x, slope, transpose_a=not turned)
 
     return left, right
 
@@ -97,7 +118,9 @@ def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
             f"linear: input {list(x.shape)} needs a weight of shape [out, {x.shape[-1] if x.ndim else '?'}], "
             f"got {list(weight.shape)}"
         )
-    y = matmul(x, transpose(weight))
+    rows = unsqueeze(x, axis=0) if x.ndim == 1 else x
+    y = matrix_product(rows, weight, transpose_b=True)
+    y = y if x.ndim > 1 else reshape(y, shape=y.shape[1:])
     return y if bias is None else y + bias
 
 

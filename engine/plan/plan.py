@@ -72,7 +72,7 @@ class Plan:
         outputs = [self.buffers[number].spec.shape for number in step.outputs]
         shapes = [self.buffers[number].spec.shape for number in step.inputs]
         if step.op.name == "matrix_product":
-            return 2 * math.prod(outputs[0]) * shapes[0][-1]
+            return 2 * math.prod(outputs[0]) * shapes[0][-2 if step.attrs["transpose_a"] else -1]
         if step.op.name == "convolution":
             return 2 * math.prod(outputs[0]) * math.prod(shapes[1][1:])
         if step.op.name == "convolution_input":

@@ -124,6 +124,27 @@ def test_a_computation_gives_outputs_losses_and_gradients(client):
     assert result.gradients["x"] == 12.0
 
 
+def test_derivatives_take_and_give_arrays(client):
+    cubes = {"inputs": {"a": []}, "parameters": {"x": [2]}, "program": "loss = a * sum(x ** 3)"}
+    wants = [{"hvp": {"by": {"x": np.ones(2)}}}, {"gradient_of": ["loss"], "cotangents": {"loss": 2.0}, "by": ["a"]}]
+    result = client.compute(cubes, {"a": 1.0}, {"x": np.array([1.0, 2.0])}, want=wants)
+    assert result.gradients == {}
+    assert [{name: array.tolist() for name, array in found.items()} for found in result.derivatives] == [
+        {"x": [6.0, 12.0]},
+        {"a": 18.0},
+    ]
+
+
+def test_gradients_are_checked(client):
+    kink = {"inputs": {}, "parameters": {"w": [2], "v": [200]}, "program": "loss = sum(relu(w)) + sum(v ** 2)"}
+    result = client.gradcheck(kink, parameters={"w": np.array([1.0, 0.0])}, elements=5)
+    assert not result.ok
+    assert not result.gradients["w"].ok
+    assert result.gradients["w"].worst == (1,)
+    assert result.gradients["v"].ok
+    assert result.gradients["v"].checked == len(result.gradients["v"].elements) == 5
+
+
 def test_a_loss_that_is_not_finite_arrives_as_what_it_is(client):
     overflow = {"inputs": {"a": []}, "parameters": {"x": []}, "program": "f = exp(a) * x"}
     result = client.compute(overflow, {"a": 1000.0}, {"x": 1.0}, want=["outputs"])

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.shapes import Moment, ResourceShape
-from app.api.schemas.tensors import Tensor, TensorDocument
+from app.api.schemas.tensors import TensorDocument
 from app.domain.graph import GraphRecord
 from app.store.pages import Page
 
@@ -126,28 +126,6 @@ class GraphPlan(ResourceShape):
     fused_groups: list[Any]
     peak_bytes: int
     flops: int
-
-
-class ComputeRequest(BaseModel):
-    """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    inputs: dict[str, TensorDocument] | None = None
-    parameters: dict[str, TensorDocument] | None = None
-    buffers: dict[str, TensorDocument] | None = None
-    want: list[str] | None = Field(default=None, description="outputs, gradients; by default both.")
-    seed: int | None = None
-    training: bool | None = None
-
-
-class ComputeResult(ResourceShape):
-    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
-
-    outputs: dict[str, Tensor] | None = None
-    losses: dict[str, float | None]
-    nonfinite: dict[str, str]
-    gradients: dict[str, Tensor | None] | None = None
 
 
 def _report(graph: GraphRecord) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from adjoint_client.computed import Computed
 from adjoint_client.errors import AdjointError, DownloadDamaged, Finding, FitFailed, ServerError, ServerUnreachable
 from adjoint_client.events import Event
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
+from adjoint_client.gradcheck import GradientCheck, GradientChecks
 from adjoint_client.metrics import MetricRow
 from adjoint_client.progress import Progress
 from adjoint_client.safetensors import Tensors
@@ -38,6 +39,8 @@ __all__ = [
     "Fit",
     "FitFailed",
     "FitHandle",
+    "GradientCheck",
+    "GradientChecks",
     "Graph",
     "MetricRow",
     "Progress",

@@ -110,6 +110,112 @@ def test_a_faulty_evaluation_is_refused_with_a_pointer(
     assert pointer in [error["pointer"] for error in response.json()["errors"]]
 
 
+CUBES = {"inputs": {"a": []}, "parameters": {"x": [2]}, "program": "loss = a * sum(x ** 3)\ny = a * x ** 2"}
+DERIVATIVES = {
+    "gradient_of": ({"gradient_of": ["y"], "cotangents": {"y": [1, 10]}, "by": ["a", "x"]}, {"a": [41], "x": [2, 40]}),
+    "jacobian": ({"jacobian": {"of": "y", "by": "x", "mode": "forward"}}, {"x": [2, 0, 0, 4]}),
+    "hessian": ({"hessian": {"by": "x"}}, {"x": [6, 0, 0, 12]}),
+    "hvp": ({"hvp": {"by": {"x": [1, 1]}}}, {"x": [6, 12]}),
+    "vhp": ({"vhp": {"of": "loss", "by": {"x": [1, 1]}}}, {"x": [6, 12]}),
+    "jvp": ({"jvp": {"of": ["y"], "tangents": {"a": 1}}}, {"y": [1, 4]}),
+}
+
+
+@pytest.fixture(scope="module")
+def cubes(http: httpx.Client) -> str:
+    return f"/v1/graphs/{http.post('/v1/graphs', json=CUBES).json()['id']}"
+
+
+@pytest.mark.parametrize("kind", DERIVATIVES)
+def test_a_derivative_of_every_kind_is_computed(http: httpx.Client, cubes: str, kind: str) -> None:
+    want, expected = DERIVATIVES[kind]
+    request = {"inputs": {"a": 1}, "parameters": {"x": [1, 2]}, "want": ["outputs", want]}
+    response = http.post(f"{cubes}:compute", json=request)
+    assert response.status_code == 200, response.text
+    assert "gradients" not in response.json()
+    (found,) = response.json()["derivatives"]
+    assert (found["want"], found["kind"]) == (1, kind)
+    assert {name: tensor["data"] for name, tensor in found["tensors"].items()} == expected
+
+
+def test_a_derivative_that_is_not_finite_is_null_and_named(http: httpx.Client, cubes: str) -> None:
+    request = {"inputs": {"a": 3e38}, "parameters": {"x": [10, 0]}, "want": [{"hvp": {"by": {"x": [1, 1]}}}]}
+    tensor = http.post(f"{cubes}:compute", json=request).json()["derivatives"][0]["tensors"]["x"]
+    assert tensor == {"dtype": "float32", "shape": [2], "data": [None, 0.0], "nonfinite": {"0": "inf"}}
+
+
+@pytest.mark.parametrize(
+    ("want", "pointer", "said"),
+    [
+        ({"jacobain": {}}, "/want/0/jacobain", "jacobian"),
+        ({"hessian": {"by": "xx"}}, "/want/0/hessian/by", "did you mean 'x'"),
+        ({"hvp": {"by": {"x": [1]}}}, "/want/0/hvp/by/x", "[2], this tensor [1]"),
+        ({"gradient_of": ["y"]}, "/want/0/gradient_of/0", "cotangent"),
+    ],
+)
+def test_a_faulty_derivative_is_refused_with_a_pointer(
+    http: httpx.Client, cubes: str, want: dict[str, Any], pointer: str, said: str
+) -> None:
+    response = http.post(f"{cubes}:compute", json={"inputs": {"a": 1}, "want": [want]})
+    assert response.status_code == 422, response.text
+    (error,) = response.json()["errors"]
+    assert error["pointer"] == pointer
+    assert said in error["detail"]
+
+
+def test_a_hessian_larger_than_the_limit_is_refused_unformed(http: httpx.Client) -> None:
+    document = {"inputs": {}, "parameters": {"w": [100_000]}, "program": "loss = sum(w ** 2)"}
+    graph = http.post("/v1/graphs", json=document).json()
+    response = http.post(f"/v1/graphs/{graph['id']}:compute", json={"want": [{"hessian": {"by": "w"}}]})
+    assert response.status_code == 422
+    assert [(e["pointer"], e["code"]) for e in response.json()["errors"]] == [("/want/0/hessian", "limit_exceeded")]
+
+
+def test_gradients_are_checked_against_differences(http: httpx.Client, cubes: str) -> None:
+    request = {"inputs": {"a": 1}, "parameters": {"x": [1, 2]}, "by": ["x", "a"], "elements": 1, "eps": 1e-5}
+    response = http.post(f"{cubes}:gradcheck", json=request)
+    assert response.status_code == 200, response.text
+    result = response.json()
+    assert (result["ok"], result["value"], result["of"], result["eps"]) == (True, 9.0, ["loss"], 1e-5)
+    assert list(result["gradients"]) == ["x", "a"]
+    found = result["gradients"]["x"]
+    assert (found["ok"], found["shape"], found["checked"]) == (True, [2], 1)
+    (place,) = found["elements"]
+    assert found["worst"]["index"] == [place]
+    assert found["worst"]["gradient"] == (3.0, 12.0)[place]
+    assert found["largest_absolute_error"] < 1e-6
+    assert result["gradients"]["a"]["elements"] is None
+
+
+def test_a_check_that_meets_numbers_that_are_not_finite_says_so(http: httpx.Client) -> None:
+    document = {"inputs": {}, "parameters": {"w": []}, "program": "loss = log(w)"}
+    graph = http.post("/v1/graphs", json=document).json()
+    result = http.post(f"/v1/graphs/{graph['id']}:gradcheck", json={"parameters": {"w": -1}}).json()
+    assert (result["ok"], result["value"], result["nonfinite"]) == (False, None, {"value": "nan"})
+    found = result["gradients"]["w"]
+    assert found["nonfinite"] == {"largest_absolute_error": "nan", "largest_relative_error": "nan"}
+    assert found["worst"] == {"index": [], "gradient": -1.0, "difference": None, "nonfinite": {"difference": "nan"}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "pointer"),
+    [
+        ({}, "/inputs"),
+        ({"inputs": {"a": 1}, "want": []}, "/want"),
+        ({"inputs": {"a": 1}, "by": ["z"]}, "/by/0"),
+        ({"inputs": {"a": 1}, "of": "losss"}, "/of"),
+        ({"inputs": {"a": 1}, "eps": 0}, "/eps"),
+        ({"inputs": {"a": 1}, "parameters": {"x": 1}}, "/parameters/x"),
+    ],
+)
+def test_a_faulty_check_is_refused_with_a_pointer(
+    http: httpx.Client, cubes: str, request_: dict[str, Any], pointer: str
+) -> None:
+    response = http.post(f"{cubes}:gradcheck", json=request_)
+    assert response.status_code == 422, response.text
+    assert pointer in [error["pointer"] for error in response.json()["errors"]]
+
+
 def test_nodes_text_and_dot_show_the_backward_pass_when_asked(http: httpx.Client, parabola: dict[str, Any]) -> None:
     here = f"/v1/graphs/{parabola['id']}"
     for form in ("nodes", "text", "dot"):
@@ -142,6 +248,7 @@ def test_a_deleted_graph_is_gone(http: httpx.Client) -> None:
     assert http.get(here).status_code == 404
     assert http.delete(here).status_code == 404
     assert http.post(f"{here}:compute", json={}).status_code == 404
+    assert http.post(f"{here}:gradcheck", json={}).status_code == 404
 
 
 def test_lists_are_paged_and_stay_valid_while_graphs_come(http: httpx.Client) -> None:

@@ -12,9 +12,10 @@ import httpx
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.transport import Body, Transport
-from adjoint_client.computed import Computed
+from adjoint_client.computed import Computed, wants_to_wire
 from adjoint_client.generated import Client as GeneratedClient
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
+from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.safetensors import encode
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.uploads import SAFETENSORS, content_type
@@ -121,17 +122,47 @@ class Client:
         inputs: Mapping[str, ArrayLike] | None = None,
         parameters: Mapping[str, ArrayLike] | None = None,
         *,
-        want: Sequence[str] = ("outputs", "gradients"),
+        want: Sequence[str | Mapping[str, Any]] = ("outputs", "gradients"),
         **fields: Any,
     ) -> Computed:
-        """Evaluate a graph once, without a job; parameters left out start as the graph says, from `seed`."""
+        """Evaluate a graph once, without a job; parameters left out start as the graph says, from `seed`.
+
+        A want is "outputs", "gradients" or a derivative such as `{"jacobian": {"of": "pred", "by": "w"}}`,
+        `{"hvp": {"by": {"w": direction}}}` or `{"gradient_of": ["pred"], "cotangents": {"pred": array}, "by": ["x"]}`.
+        """
+        request = {"want": wants_to_wire(want), **_point(inputs, parameters), **fields}
+        return Computed.from_wire(self._act_on(graph, "compute", request))
+
+    def gradcheck(
+        self,
+        graph: str | Graph | Mapping[str, Any],
+        inputs: Mapping[str, ArrayLike] | None = None,
+        parameters: Mapping[str, ArrayLike] | None = None,
+        **fields: Any,
+    ) -> GradientChecks:
+        """Compare the gradients of a graph with central differences in float64.
+
+        `by=["w", "x"]` names parameters and inputs (by default all parameters), `elements` is how many of each are
+        looked at; the others are `of`, `eps`, `atol`, `rtol`, `seed` and `training`.
+        """
+        request = {**_point(inputs, parameters), **fields}
+        return GradientChecks.from_wire(self._act_on(graph, "gradcheck", request))
+
+    def _act_on(
+        self, graph: str | Graph | Mapping[str, Any], action: str, request: Mapping[str, Any]
+    ) -> dict[str, Any]:
         if isinstance(graph, Mapping):
             graph = self.graph(graph)
-        request: dict[str, Any] = {"want": list(want), **fields}
-        for name, arrays in (("inputs", inputs), ("parameters", parameters)):
-            if arrays is not None:
-                request[name] = all_to_wire(arrays)
-        return Computed.from_wire(self._transport.post(f"/v1/graphs/{_reference(graph)}:compute", request))
+        answer: dict[str, Any] = self._transport.post(f"/v1/graphs/{_reference(graph)}:{action}", request)
+        return answer
+
+
+def _point(
+    inputs: Mapping[str, ArrayLike] | None, parameters: Mapping[str, ArrayLike] | None
+) -> dict[str, dict[str, Any]]:
+    """Return the fields of a request that say where a graph is looked at."""
+    given = {"inputs": inputs, "parameters": parameters}
+    return {name: all_to_wire(arrays) for name, arrays in given.items() if arrays is not None}
 
 
 def _reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:

@@ -4,6 +4,8 @@ from .blas import Blas
 from .catalogue_attribute import CatalogueAttribute
 from .catalogue_entry import CatalogueEntry
 from .catalogue_list import CatalogueList
+from .checked_gradient import CheckedGradient
+from .checked_gradient_nonfinite import CheckedGradientNonfinite
 from .checkpoint import Checkpoint
 from .checkpoint_choice import CheckpointChoice
 from .checkpoint_links import CheckpointLinks
@@ -15,6 +17,7 @@ from .compute_request import ComputeRequest
 from .compute_request_buffers_type_0 import ComputeRequestBuffersType0
 from .compute_request_inputs_type_0 import ComputeRequestInputsType0
 from .compute_request_parameters_type_0 import ComputeRequestParametersType0
+from .compute_request_want_type_0_item_type_0 import ComputeRequestWantType0ItemType0
 from .compute_result import ComputeResult
 from .compute_result_gradients_type_0 import ComputeResultGradientsType0
 from .compute_result_losses import ComputeResultLosses
@@ -26,6 +29,9 @@ from .dataset_column import DatasetColumn
 from .dataset_list import DatasetList
 from .dataset_rows import DatasetRows
 from .dataset_rows_data_item import DatasetRowsDataItem
+from .derivative import Derivative
+from .derivative_kind import DerivativeKind
+from .derivative_tensors import DerivativeTensors
 from .find_checkpoint_alias import FindCheckpointAlias
 from .fit import Fit
 from .fit_attempt import FitAttempt
@@ -46,6 +52,15 @@ from .fit_request_precision_type_0 import FitRequestPrecisionType0
 from .fit_state import FitState
 from .get_fit_until import GetFitUntil
 from .get_parameter_format_type_0 import GetParameterFormatType0
+from .gradcheck_request import GradcheckRequest
+from .gradcheck_request_buffers_type_0 import GradcheckRequestBuffersType0
+from .gradcheck_request_inputs_type_0 import GradcheckRequestInputsType0
+from .gradcheck_request_parameters_type_0 import GradcheckRequestParametersType0
+from .gradcheck_result import GradcheckResult
+from .gradcheck_result_gradients import GradcheckResultGradients
+from .gradcheck_result_nonfinite import GradcheckResultNonfinite
+from .gradient_want import GradientWant
+from .gradient_want_cotangents_type_0 import GradientWantCotangentsType0
 from .graph import Graph
 from .graph_canonical_spelling import GraphCanonicalSpelling
 from .graph_definition import GraphDefinition
@@ -72,8 +87,19 @@ from .graph_report_node_counts import GraphReportNodeCounts
 from .graph_report_shapes import GraphReportShapes
 from .graph_shapes import GraphShapes
 from .graph_summary import GraphSummary
+from .hessian_product_spec import HessianProductSpec
+from .hessian_product_spec_by import HessianProductSpecBy
+from .hessian_spec import HessianSpec
+from .hessian_want import HessianWant
+from .hvp_want import HvpWant
 from .inline_dataset import InlineDataset
 from .inline_dataset_columns import InlineDatasetColumns
+from .jacobian_spec import JacobianSpec
+from .jacobian_spec_mode_type_0 import JacobianSpecModeType0
+from .jacobian_want import JacobianWant
+from .jvp_spec import JvpSpec
+from .jvp_spec_tangents import JvpSpecTangents
+from .jvp_want import JvpWant
 from .limits import Limits
 from .list_checkpoints_order import ListCheckpointsOrder
 from .list_datasets_order import ListDatasetsOrder
@@ -114,13 +140,18 @@ from .system_overview_fingerprint import SystemOverviewFingerprint
 from .tensor import Tensor
 from .tensor_nonfinite import TensorNonfinite
 from .validation_choice import ValidationChoice
+from .vhp_want import VhpWant
 from .worker import Worker
+from .worst_element import WorstElement
+from .worst_element_nonfinite import WorstElementNonfinite
 
 __all__ = (
     "Blas",
     "CatalogueAttribute",
     "CatalogueEntry",
     "CatalogueList",
+    "CheckedGradient",
+    "CheckedGradientNonfinite",
     "Checkpoint",
     "CheckpointChoice",
     "CheckpointLinks",
@@ -132,6 +163,7 @@ __all__ = (
     "ComputeRequestBuffersType0",
     "ComputeRequestInputsType0",
     "ComputeRequestParametersType0",
+    "ComputeRequestWantType0ItemType0",
     "ComputeResult",
     "ComputeResultGradientsType0",
     "ComputeResultLosses",
@@ -143,6 +175,9 @@ __all__ = (
     "DatasetList",
     "DatasetRows",
     "DatasetRowsDataItem",
+    "Derivative",
+    "DerivativeKind",
+    "DerivativeTensors",
     "FindCheckpointAlias",
     "Fit",
     "FitAttempt",
@@ -163,6 +198,15 @@ __all__ = (
     "FitState",
     "GetFitUntil",
     "GetParameterFormatType0",
+    "GradcheckRequest",
+    "GradcheckRequestBuffersType0",
+    "GradcheckRequestInputsType0",
+    "GradcheckRequestParametersType0",
+    "GradcheckResult",
+    "GradcheckResultGradients",
+    "GradcheckResultNonfinite",
+    "GradientWant",
+    "GradientWantCotangentsType0",
     "Graph",
     "GraphCanonicalSpelling",
     "GraphDefinition",
@@ -189,8 +233,19 @@ __all__ = (
     "GraphReportShapes",
     "GraphShapes",
     "GraphSummary",
+    "HessianProductSpec",
+    "HessianProductSpecBy",
+    "HessianSpec",
+    "HessianWant",
+    "HvpWant",
     "InlineDataset",
     "InlineDatasetColumns",
+    "JacobianSpec",
+    "JacobianSpecModeType0",
+    "JacobianWant",
+    "JvpSpec",
+    "JvpSpecTangents",
+    "JvpWant",
     "Limits",
     "ListCheckpointsOrder",
     "ListDatasetsOrder",
@@ -231,5 +286,8 @@ __all__ = (
     "Tensor",
     "TensorNonfinite",
     "ValidationChoice",
+    "VhpWant",
     "Worker",
+    "WorstElement",
+    "WorstElementNonfinite",
 )

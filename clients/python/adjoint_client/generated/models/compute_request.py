@@ -5,12 +5,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.compute_request_want_type_0_item_type_0 import (
+    ComputeRequestWantType0ItemType0,
+    check_compute_request_want_type_0_item_type_0,
+)
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.compute_request_buffers_type_0 import ComputeRequestBuffersType0
     from ..models.compute_request_inputs_type_0 import ComputeRequestInputsType0
     from ..models.compute_request_parameters_type_0 import ComputeRequestParametersType0
+    from ..models.gradient_want import GradientWant
+    from ..models.hessian_want import HessianWant
+    from ..models.hvp_want import HvpWant
+    from ..models.jacobian_want import JacobianWant
+    from ..models.jvp_want import JvpWant
+    from ..models.vhp_want import VhpWant
 
 
 T = TypeVar("T", bound="ComputeRequest")
@@ -25,13 +35,22 @@ class ComputeRequest:
     parameters: ComputeRequestParametersType0 | None | Unset = UNSET
     seed: int | None | Unset = UNSET
     training: bool | None | Unset = UNSET
-    want: list[str] | None | Unset = UNSET
-    """ outputs, gradients; by default both. """
+    want: (
+        list[ComputeRequestWantType0ItemType0 | GradientWant | HessianWant | HvpWant | JacobianWant | JvpWant | VhpWant]
+        | None
+        | Unset
+    ) = UNSET
+    """ outputs, gradients, by default both; and derivatives, each an object. """
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.compute_request_buffers_type_0 import ComputeRequestBuffersType0  # noqa: PLC0415
         from ..models.compute_request_inputs_type_0 import ComputeRequestInputsType0  # noqa: PLC0415
         from ..models.compute_request_parameters_type_0 import ComputeRequestParametersType0  # noqa: PLC0415
+        from ..models.gradient_want import GradientWant  # noqa: PLC0415
+        from ..models.hessian_want import HessianWant  # noqa: PLC0415
+        from ..models.hvp_want import HvpWant  # noqa: PLC0415
+        from ..models.jacobian_want import JacobianWant  # noqa: PLC0415
+        from ..models.vhp_want import VhpWant  # noqa: PLC0415
 
         buffers: dict[str, Any] | None | Unset
         if isinstance(self.buffers, Unset):
@@ -69,11 +88,29 @@ class ComputeRequest:
         else:
             training = self.training
 
-        want: list[str] | None | Unset
+        want: list[dict[str, Any] | str] | None | Unset
         if isinstance(self.want, Unset):
             want = UNSET
         elif isinstance(self.want, list):
-            want = self.want
+            want = []
+            for want_type_0_item_data in self.want:
+                want_type_0_item: dict[str, Any] | str
+                if isinstance(want_type_0_item_data, str):
+                    want_type_0_item = want_type_0_item_data
+                elif isinstance(want_type_0_item_data, GradientWant):
+                    want_type_0_item = want_type_0_item_data.to_dict()
+                elif isinstance(want_type_0_item_data, JacobianWant):
+                    want_type_0_item = want_type_0_item_data.to_dict()
+                elif isinstance(want_type_0_item_data, HessianWant):
+                    want_type_0_item = want_type_0_item_data.to_dict()
+                elif isinstance(want_type_0_item_data, HvpWant):
+                    want_type_0_item = want_type_0_item_data.to_dict()
+                elif isinstance(want_type_0_item_data, VhpWant):
+                    want_type_0_item = want_type_0_item_data.to_dict()
+                else:
+                    want_type_0_item = want_type_0_item_data.to_dict()
+
+                want.append(want_type_0_item)
 
         else:
             want = self.want
@@ -101,6 +138,12 @@ class ComputeRequest:
         from ..models.compute_request_buffers_type_0 import ComputeRequestBuffersType0  # noqa: PLC0415
         from ..models.compute_request_inputs_type_0 import ComputeRequestInputsType0  # noqa: PLC0415
         from ..models.compute_request_parameters_type_0 import ComputeRequestParametersType0  # noqa: PLC0415
+        from ..models.gradient_want import GradientWant  # noqa: PLC0415
+        from ..models.hessian_want import HessianWant  # noqa: PLC0415
+        from ..models.hvp_want import HvpWant  # noqa: PLC0415
+        from ..models.jacobian_want import JacobianWant  # noqa: PLC0415
+        from ..models.jvp_want import JvpWant  # noqa: PLC0415
+        from ..models.vhp_want import VhpWant  # noqa: PLC0415
 
         d = dict(src_dict)
 
@@ -173,7 +216,21 @@ class ComputeRequest:
 
         training = _parse_training(d.pop("training", UNSET))
 
-        def _parse_want(data: object) -> list[str] | None | Unset:
+        def _parse_want(
+            data: object,
+        ) -> (
+            list[
+                ComputeRequestWantType0ItemType0
+                | GradientWant
+                | HessianWant
+                | HvpWant
+                | JacobianWant
+                | JvpWant
+                | VhpWant
+            ]
+            | None
+            | Unset
+        ):
             if data is None:
                 return data
             if isinstance(data, Unset):
@@ -181,12 +238,96 @@ class ComputeRequest:
             try:
                 if not isinstance(data, list):
                     raise TypeError()
-                want_type_0 = cast(list[str], data)
+                want_type_0 = []
+                _want_type_0 = data
+                for want_type_0_item_data in _want_type_0:
+
+                    def _parse_want_type_0_item(
+                        data: object,
+                    ) -> (
+                        ComputeRequestWantType0ItemType0
+                        | GradientWant
+                        | HessianWant
+                        | HvpWant
+                        | JacobianWant
+                        | JvpWant
+                        | VhpWant
+                    ):
+                        try:
+                            if not isinstance(data, str):
+                                raise TypeError()
+                            want_type_0_item_type_0 = check_compute_request_want_type_0_item_type_0(data)
+
+                            return want_type_0_item_type_0
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            want_type_0_item_type_1 = GradientWant.from_dict(data)
+
+                            return want_type_0_item_type_1
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            want_type_0_item_type_2 = JacobianWant.from_dict(data)
+
+                            return want_type_0_item_type_2
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            want_type_0_item_type_3 = HessianWant.from_dict(data)
+
+                            return want_type_0_item_type_3
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            want_type_0_item_type_4 = HvpWant.from_dict(data)
+
+                            return want_type_0_item_type_4
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            want_type_0_item_type_5 = VhpWant.from_dict(data)
+
+                            return want_type_0_item_type_5
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        if not isinstance(data, dict):
+                            raise TypeError()
+                        want_type_0_item_type_6 = JvpWant.from_dict(data)
+
+                        return want_type_0_item_type_6
+
+                    want_type_0_item = _parse_want_type_0_item(want_type_0_item_data)
+
+                    want_type_0.append(want_type_0_item)
 
                 return want_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(list[str] | None | Unset, data)
+            return cast(
+                list[
+                    ComputeRequestWantType0ItemType0
+                    | GradientWant
+                    | HessianWant
+                    | HvpWant
+                    | JacobianWant
+                    | JvpWant
+                    | VhpWant
+                ]
+                | None
+                | Unset,
+                data,
+            )
 
         want = _parse_want(d.pop("want", UNSET))
 

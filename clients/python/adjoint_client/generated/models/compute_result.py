@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..models.compute_result_losses import ComputeResultLosses
     from ..models.compute_result_nonfinite import ComputeResultNonfinite
     from ..models.compute_result_outputs_type_0 import ComputeResultOutputsType0
+    from ..models.derivative import Derivative
 
 
 T = TypeVar("T", bound="ComputeResult")
@@ -24,6 +25,8 @@ class ComputeResult:
 
     losses: ComputeResultLosses
     nonfinite: ComputeResultNonfinite
+    derivatives: list[Derivative] | None | Unset = UNSET
+    """ In the order of the objects in want. """
     gradients: ComputeResultGradientsType0 | None | Unset = UNSET
     outputs: ComputeResultOutputsType0 | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -35,6 +38,18 @@ class ComputeResult:
         losses = self.losses.to_dict()
 
         nonfinite = self.nonfinite.to_dict()
+
+        derivatives: list[dict[str, Any]] | None | Unset
+        if isinstance(self.derivatives, Unset):
+            derivatives = UNSET
+        elif isinstance(self.derivatives, list):
+            derivatives = []
+            for derivatives_type_0_item_data in self.derivatives:
+                derivatives_type_0_item = derivatives_type_0_item_data.to_dict()
+                derivatives.append(derivatives_type_0_item)
+
+        else:
+            derivatives = self.derivatives
 
         gradients: dict[str, Any] | None | Unset
         if isinstance(self.gradients, Unset):
@@ -60,6 +75,8 @@ class ComputeResult:
                 "nonfinite": nonfinite,
             }
         )
+        if derivatives is not UNSET:
+            field_dict["derivatives"] = derivatives
         if gradients is not UNSET:
             field_dict["gradients"] = gradients
         if outputs is not UNSET:
@@ -73,11 +90,34 @@ class ComputeResult:
         from ..models.compute_result_losses import ComputeResultLosses  # noqa: PLC0415
         from ..models.compute_result_nonfinite import ComputeResultNonfinite  # noqa: PLC0415
         from ..models.compute_result_outputs_type_0 import ComputeResultOutputsType0  # noqa: PLC0415
+        from ..models.derivative import Derivative  # noqa: PLC0415
 
         d = dict(src_dict)
         losses = ComputeResultLosses.from_dict(d.pop("losses"))
 
         nonfinite = ComputeResultNonfinite.from_dict(d.pop("nonfinite"))
+
+        def _parse_derivatives(data: object) -> list[Derivative] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                derivatives_type_0 = []
+                _derivatives_type_0 = data
+                for derivatives_type_0_item_data in _derivatives_type_0:
+                    derivatives_type_0_item = Derivative.from_dict(derivatives_type_0_item_data)
+
+                    derivatives_type_0.append(derivatives_type_0_item)
+
+                return derivatives_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[Derivative] | None | Unset, data)
+
+        derivatives = _parse_derivatives(d.pop("derivatives", UNSET))
 
         def _parse_gradients(data: object) -> ComputeResultGradientsType0 | None | Unset:
             if data is None:
@@ -116,6 +156,7 @@ class ComputeResult:
         compute_result = cls(
             losses=losses,
             nonfinite=nonfinite,
+            derivatives=derivatives,
             gradients=gradients,
             outputs=outputs,
         )

@@ -63,7 +63,7 @@ def sync_detailed(
 ) -> Response[ComputeResult | Problem]:
     """Compute Graph
 
-     Evaluate the graph once, without a fit: outputs, losses and gradients.
+     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
 
     Args:
         graph_id (str):
@@ -98,7 +98,7 @@ def sync(
 ) -> ComputeResult | Problem | None:
     """Compute Graph
 
-     Evaluate the graph once, without a fit: outputs, losses and gradients.
+     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
 
     Args:
         graph_id (str):
@@ -128,7 +128,7 @@ async def asyncio_detailed(
 ) -> Response[ComputeResult | Problem]:
     """Compute Graph
 
-     Evaluate the graph once, without a fit: outputs, losses and gradients.
+     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
 
     Args:
         graph_id (str):
@@ -161,7 +161,7 @@ async def asyncio(
 ) -> ComputeResult | Problem | None:
     """Compute Graph
 
-     Evaluate the graph once, without a fit: outputs, losses and gradients.
+     Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives.
 
     Args:
         graph_id (str):

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define as _attrs_define
+
+if TYPE_CHECKING:
+    from ..models.hessian_product_spec import HessianProductSpec
+
+
+T = TypeVar("T", bound="HvpWant")
+
+
+@_attrs_define
+class HvpWant:
+    """The Hessian times a vector, without forming it."""
+
+    hvp: HessianProductSpec
+    """ Of which scalar, and the direction by parameter or input. """
+
+    def to_dict(self) -> dict[str, Any]:
+        hvp = self.hvp.to_dict()
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "hvp": hvp,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.hessian_product_spec import HessianProductSpec  # noqa: PLC0415
+
+        d = dict(src_dict)
+        hvp = HessianProductSpec.from_dict(d.pop("hvp"))
+
+        hvp_want = cls(
+            hvp=hvp,
+        )
+
+        return hvp_want

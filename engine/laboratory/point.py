@@ -1,0 +1,113 @@
+"""Where a graph is looked at: the numbers of one request, read strictly, and the graph traced at their extents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.documents import Reader, escape
+from engine.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
+from engine.graph.definition import Definition
+from engine.graph.tensors import read_tensor
+from engine.graph.trace import bind_dims
+from engine.initializers import initialize
+from engine.plan import NumpyExecutor
+from engine.training import KEY
+from engine.value import Array
+
+FIELDS = ("inputs", "parameters", "buffers", "seed", "training")
+STATES = ("parameters", "buffers")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Arrays for every input and for some parameters and buffers of a graph, the seed of the rest, and the mode."""
+
+    definition: Definition
+    inputs: Mapping[str, Array]
+    given: Mapping[str, Array]
+    seed: int
+    training: bool
+    dims: Mapping[str, int]
+
+    @property
+    def key(self) -> Array:
+        """The random key that feeds every random op."""
+        return np.array([self.seed, 0])
+
+    def state(self) -> dict[str, Array]:
+        """Return every parameter and buffer, row-major; those not given are initialised from the seed."""
+        arrays = {}
+        for table in STATES:
+            for name, spec in getattr(self.definition, table).items():
+                array = self.given.get(name)
+                if array is None:
+                    array = initialize(spec.init, name, spec.shape, spec.dtype, self.seed)
+                arrays[name] = np.ascontiguousarray(array).reshape(spec.shape)
+        return arrays
+
+
+def read_point(definition: Definition, request: Mapping[str, Any], reader: Reader) -> Point:
+    """Read the fields `FIELDS` of a request.
+
+    Raises:
+        DocumentError: every fault up to here, with pointers into the request.
+    """
+    seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
+    training = reader.typed(request.get("training", False), bool, "/training", "training", False)
+    inputs = _tensors(definition, request, "inputs", reader)
+    for name in definition.inputs:
+        if name not in inputs:
+            reader.fault("/inputs", "missing_field", f"the input {name!r} is required")
+    given = {}
+    for table in STATES:
+        for name, array in _tensors(definition, request, table, reader).items():
+            given[name] = array
+            declared = getattr(definition, table)[name].shape
+            if array.shape != declared and not _faulty(reader, f"/{table}/{escape(name)}"):
+                detail = f"{name!r} has shape {list(array.shape)}, the graph declares {list(declared)}"
+                reader.fault(f"/{table}/{escape(name)}", "shape_mismatch", detail)
+    reader.finish()
+    dims = bind_dims(definition, {name: array.shape for name, array in inputs.items()})
+    return Point(definition, inputs, given, seed, training, dims)
+
+
+def run(executor: NumpyExecutor) -> None:
+    """Run a plan on a client's numbers.
+
+    Raises:
+        DocumentError: numbers that an op does not take, such as an index out of range, which only a run shows.
+    """
+    try:
+        executor.run()
+    except EngineError as error:
+        raise DocumentError([Finding("/inputs", error.code, str(error))]) from error
+    except REFUSALS as error:
+        detail = f"an op does not accept these numbers ({type(error).__name__}: {str(error)[:200]})"
+        raise DocumentError([Finding("/inputs", EngineError.code, detail)]) from error
+
+
+def feed(executor: NumpyExecutor, point: Point) -> None:
+    """Write the inputs and the random key of a point."""
+    for name, array in {**point.inputs, KEY: point.key}.items():
+        executor.inputs[name][...] = array
+
+
+def _tensors(definition: Definition, request: Mapping[str, Any], table: str, reader: Reader) -> dict[str, Array]:
+    specs = getattr(definition, table)
+    arrays = {}
+    for name, value in reader.mapping(request.get(table, {}), f"/{table}").items():
+        pointer = f"/{table}/{escape(name)}"
+        if name not in specs:
+            known = f"the graph's {table} are {', '.join(specs) or 'none'}"
+            reader.fault(pointer, "unknown_name", known + nearest(str(name), specs))
+            continue
+        arrays[name] = read_tensor(value, pointer, reader, specs[name].dtype)
+    return arrays
+
+
+def _faulty(reader: Reader, pointer: str) -> bool:
+    return any(finding.pointer.startswith(pointer) for finding in reader.findings)
