@@ -1,7 +1,8 @@
 """Derivatives of Python functions of Values, all built on the one chain rule and free to be nested.
 
-A function takes Values (or arrays, or numbers) and returns a Value. Everything works on values with data and, inside a
-trace, on values without. Names and conventions are those of torch.func and torch.autograd.functional.
+A function takes Values (or arrays, or numbers), or dicts, tuples and lists of them, and returns a Value. Everything
+works on values with data and, inside a trace, on values without. Names and conventions are those of torch.func and
+torch.autograd.functional.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.backward import pull_back, seed_of
+from engine.backward import pull_back, reachable, seed_of
 from engine.dtypes import is_float
 from engine.errors import DTypeError, GradientError, ShapeError
 from engine.modes import differentiating, no_grad
@@ -21,6 +22,7 @@ from engine.ops.creation import zeros
 from engine.ops.elementwise import mul
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, stack
+from engine.trees import Tree, leaves_like, leaves_of, with_leaves
 from engine.value import Array, Operand, Value, as_value
 from engine.vectorize import vmap
 
@@ -35,54 +37,57 @@ def grad(function: Function, argnums: Argnums = 0) -> Function:
 
 
 def value_and_grad(function: Function, argnums: Argnums = 0) -> Function:
-    """Return a function that computes `function` and its gradient by the arguments `argnums`."""
+    """Return a function that computes `function` and its gradient by `argnums`, each part like its argument."""
 
-    def value_and_gradient(*args: Operand) -> tuple[Value, Any]:
-        inputs, wrt, nested = _track(args, argnums)
-        with differentiating():
-            output = _single(function(*inputs))
-        gradients = _pull(output, seed_of(output, None), wrt, nested)
-        return _outer(output, nested), gradients[0] if isinstance(argnums, int) else gradients
+    def value_and_gradient(*args: Tree) -> tuple[Value, Any]:
+        call = _Call(function, args, (argnums,) if isinstance(argnums, int) else argnums)
+        output = call.run()
+        gradients = call.like_arguments(_pull(output, seed_of(output, None), call))
+        return _outer(output, call.nested), gradients[0] if isinstance(argnums, int) else gradients
 
     return value_and_gradient
 
 
-def vjp(function: Function, *primals: Operand) -> tuple[Value, Callable[[Operand], tuple[Value, ...]]]:
+def vjp(function: Function, *primals: Tree) -> tuple[Value, Callable[[Operand], tuple[Any, ...]]]:
     """Return function(*primals) and the function that maps a cotangent of it to cotangents of the primals."""
-    inputs, wrt, nested = _track(primals, tuple(range(len(primals))))
-    with differentiating():
-        output = _single(function(*inputs))
-    return _outer(output, nested), lambda cotangent: _pull(output, seed_of(output, cotangent), wrt, nested)
+    call = _Call(function, primals, tuple(range(len(primals))))
+    output = call.run()
+
+    def pull(cotangent: Operand) -> tuple[Any, ...]:
+        return call.like_arguments(_pull(output, seed_of(output, cotangent), call))
+
+    return _outer(output, call.nested), pull
 
 
-def jvp(function: Function, primals: Sequence[Operand], tangents: Sequence[Operand]) -> tuple[Value, Value]:
+def jvp(function: Function, primals: Sequence[Tree], tangents: Sequence[Tree]) -> tuple[Value, Value]:
     """Return function(*primals) and its derivative in the direction of `tangents`."""
     output, push = linearize(function, *primals)
     return output, push(*tangents)
 
 
-def linearize(function: Function, *primals: Operand) -> tuple[Value, Callable[..., Value]]:
+def linearize(function: Function, *primals: Tree) -> tuple[Value, Callable[..., Value]]:
     """Return function(*primals) and the function that maps tangents of the primals to the tangent of it.
 
     Forward mode as the transpose of the transpose: the VJP is linear in its cotangent, so pulling tangents back through
     it pushes them forward through the function (J. Townsend 2017).
     """
-    inputs, wrt, nested = _track(primals, tuple(range(len(primals))))
+    call = _Call(function, primals, tuple(range(len(primals))))
+    output = call.run()
     with differentiating():
-        output = _single(function(*inputs))
         cotangent = zeros(shape=output.shape, dtype=output.dtype)
         cotangent.requires_grad = True
-        pulled = pull_back([output], [cotangent], wrt)
+        pulled = pull_back([output], [cotangent], call.wrt)
 
-    def push(*tangents: Operand) -> Value:
-        directions = [_like(tangent, value) for tangent, value in zip(tangents, wrt, strict=True)]
+    def push(*tangents: Tree) -> Value:
+        given = leaves_like(primals, tangents, "the tangents")
+        directions = [_like(tangent, value) for tangent, value in zip(given, call.wrt, strict=True)]
         pairs = [(p, d) for p, d in zip(pulled, directions, strict=True) if p is not None and p.requires_grad]
-        watched = nested or any(direction.requires_grad for direction in directions)
+        watched = call.nested or any(direction.requires_grad for direction in directions)
         with differentiating() if watched else no_grad():
             pushed = pull_back([p for p, _ in pairs], [d for _, d in pairs], [cotangent])[0]
         return _zeros(cotangent) if pushed is None else pushed
 
-    return _outer(output, nested), push
+    return _outer(output, call.nested), push
 
 
 def jacobian(function: Function, argnum: int = 0, *, forward: bool = False, vectorize: bool = False) -> Function:
@@ -116,18 +121,19 @@ def hessian(function: Function, argnum: int = 0, *, forward: bool = False, vecto
     return jacobian(grad(function, argnum), argnum, forward=forward, vectorize=vectorize)
 
 
-def hvp(function: Function, primals: Sequence[Operand], vectors: Sequence[Operand]) -> tuple[Value, ...]:
+def hvp(function: Function, primals: Sequence[Tree], vectors: Sequence[Tree]) -> tuple[Any, ...]:
     """Return the Hessian of a scalar function times `vectors`, without forming it; by its symmetry this is `vhp`."""
     return vhp(function, primals, vectors)
 
 
-def vhp(function: Function, primals: Sequence[Operand], vectors: Sequence[Operand]) -> tuple[Value, ...]:
+def vhp(function: Function, primals: Sequence[Tree], vectors: Sequence[Tree]) -> tuple[Any, ...]:
     """Return `vectors` times the Hessian of a scalar function, without forming it: the gradient of <gradient, v>."""
     numbers = tuple(range(len(primals)))
+    given = leaves_like(tuple(primals), tuple(vectors), "the vectors")
 
-    def directional(*values: Value) -> Value:
-        gradients = grad(function, numbers)(*values)
-        terms = [sum(mul(g, _like(v, g))) for g, v in zip(gradients, vectors, strict=True)]
+    def directional(*values: Tree) -> Value:
+        gradients = leaves_of(grad(function, numbers)(*values))
+        terms = [sum(mul(g, _like(v, g))) for g, v in zip(gradients, given, strict=True)]
         total = terms[0]
         for term in terms[1:]:
             total = total + term
@@ -182,28 +188,69 @@ def gradgradcheck(function: Function, args: Sequence[Array], **tolerances: float
     return gradcheck(first, args, **tolerances)
 
 
-def _track(args: Sequence[Operand], argnums: Argnums) -> tuple[list[Value], list[Value], bool]:
-    """Return the arguments with some of them tracked, those alone, and whether an outer derivative watches."""
-    numbers = (argnums,) if isinstance(argnums, int) else argnums
-    values = [as_value(arg) for arg in args]
-    nested = False
-    for number in numbers:
-        value = values[number]
+class _Call:
+    """A call of a function with the leaves of some of its arguments tracked.
+
+    Attributes:
+        wrt: those leaves.
+        nested: whether an outer derivative watches, so that this one has to be recorded.
+    """
+
+    def __init__(self, function: Function, args: Sequence[Tree], argnums: tuple[int, ...]) -> None:
+        self.function = function
+        self.args = args
+        self.argnums = argnums
+        self.tracked = {number: leaves_of(args[number]) for number in argnums}
+        self.wrt: list[Value] = []
+        self.nested = any(
+            isinstance(leaf, Value) and leaf.requires_grad
+            for number, arg in enumerate(args)
+            if number not in self.tracked
+            for leaf in leaves_of(arg)
+        )
+        for number, leaves in self.tracked.items():
+            self.tracked[number] = [self._track(leaf, number) for leaf in leaves]
+        self.wrt = [leaf for number in argnums for leaf in self.tracked[number]]
+
+    def _track(self, leaf: Operand, number: int) -> Value:
+        value = as_value(leaf)
         if not is_float(value.dtype):
             raise DTypeError(f"argument {number} is {value.dtype.name}: only floating arguments have a gradient")
-        watched = value.requires_grad or value.data is None
-        nested = nested or watched
-        data = value.data if value.data is None or not value.weak else value.data.astype(value.dtype)
-        values[number] = reshape(value, shape=value.shape) if watched else Value(value.shape, value.dtype, data)
-        values[number].requires_grad = True
-    nested = nested or any(value.requires_grad for index, value in enumerate(values) if index not in numbers)
-    return values, [values[number] for number in numbers], nested
+        if value.requires_grad or value.data is None:
+            self.nested = True
+            tracked = reshape(value, shape=value.shape)
+        else:
+            data = value.data.astype(value.dtype) if value.weak else value.data
+            tracked = Value(value.shape, value.dtype, data)
+        tracked.requires_grad = True
+        return tracked
+
+    def run(self) -> Value:
+        """Call the function; find out whether it takes in values from outside that are watched."""
+        args = [
+            with_leaves(arg, iter(self.tracked[number] if number in self.tracked else map(as_value, leaves_of(arg))))
+            for number, arg in enumerate(self.args)
+        ]
+        with differentiating():
+            output = _single(self.function(*args))
+        own = {value.key for value in self.wrt}
+        self.nested = self.nested or any(
+            value.requires_grad and value.node is None and value.key not in own
+            for node in reachable([output])
+            for value in node.inputs
+        )
+        return output
+
+    def like_arguments(self, results: Sequence[Value]) -> tuple[Any, ...]:
+        """Return results for each leaf as trees like the arguments."""
+        leaves = iter(results)
+        return tuple(with_leaves(self.args[number], leaves) for number in self.argnums)
 
 
-def _pull(output: Value, cotangent: Value, wrt: Sequence[Value], nested: bool) -> tuple[Value, ...]:
-    with differentiating() if nested or cotangent.requires_grad else no_grad():
-        pulled = pull_back([output], [cotangent], wrt)
-    return tuple(_zeros(value) if found is None else found for found, value in zip(pulled, wrt, strict=True))
+def _pull(output: Value, cotangent: Value, call: _Call) -> tuple[Value, ...]:
+    with differentiating() if call.nested or cotangent.requires_grad else no_grad():
+        pulled = pull_back([output], [cotangent], call.wrt)
+    return tuple(_zeros(value) if found is None else found for found, value in zip(pulled, call.wrt, strict=True))
 
 
 def _single(output: Any) -> Value:

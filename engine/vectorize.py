@@ -15,7 +15,8 @@ from engine.modes import MODES, tracing
 from engine.ops.arrangement import movedim
 from engine.ops.random import fold_in
 from engine.ops.shape import broadcast_to, stack
-from engine.value import Node, Operand, Value, as_value
+from engine.trees import Tree, leaves_of, with_leaves
+from engine.value import Node, Value, as_value
 
 Function = Callable[..., Any]
 Axes = int | None | Sequence[int | None]
@@ -27,38 +28,38 @@ def vmap(
 ) -> Function:
     """Return a function that applies `function` to every example of a batch at once.
 
-    `function` takes Values of one example and returns a Value or a tuple of them. It is traced once, without data, so
-    it cannot look at numbers. Derivatives and further vmaps may be taken inside and outside of it.
+    `function` takes Values of one example (or dicts, tuples and lists of them) and returns a Value or a tree of them.
+    It is traced once, without data, so it cannot look at numbers. Derivatives and further vmaps may be taken inside
+    and outside of it.
 
     Args:
         function: of one example.
         in_axes: which axis of each argument counts the examples; None for an argument that is the same for all.
-        out_axes: where the axis of the examples goes in each result.
+        out_axes: where the axis of the examples goes in the results: in all, or in each part of a tuple.
         randomness: whether random ops inside are refused, draw the same for all examples, or draw for each.
 
     Raises:
         ShapeError: when no argument has an axis of examples, or they count differently.
     """
 
-    def batched(*args: Operand) -> Any:
-        axes = _one_for_each(in_axes, len(args), "in_axes")
-        values = [as_value(arg) for arg in args]
+    def batched(*args: Tree) -> Any:
+        axes = _one_for_each(in_axes, args, "in_axes")
+        values = [as_value(leaf) for arg in args for leaf in leaves_of(arg)]
         size = _size(values, axes)
         keys = _Keys(size, randomness)
         batch = _Batch(size)
-        examples = [batch.example(value, axis) for value, axis in zip(values, axes, strict=True)]
+        examples = iter([batch.example(value, axis) for value, axis in zip(values, axes, strict=True)])
         mark = next(Node.numbers)
         with tracing(keys.next_key):
-            outputs = function(*examples)
-        results = outputs if isinstance(outputs, tuple) else (outputs,)
+            outputs = function(*(with_leaves(arg, examples) for arg in args))
+        results = leaves_of(outputs)
         _check(results)
         if keys.example is not None:
             batch.together[keys.example.key] = keys.for_each()
         for node in reachable(results, after=mark):
             batch.run(node)
-        places = _one_for_each(out_axes, len(results), "out_axes")
-        made = tuple(batch.result(value, place) for value, place in zip(results, places, strict=True))
-        return made if isinstance(outputs, tuple) else made[0]
+        places = _one_for_each(out_axes, outputs if isinstance(outputs, tuple) else (outputs,), "out_axes")
+        return with_leaves(outputs, iter(map(batch.result, results, places)))
 
     return batched
 
@@ -139,12 +140,13 @@ class _Keys:
         return stack(*(fold_in(self.root, number) for number in range(max(self.size, 1))))
 
 
-def _one_for_each(axes: Axes, count: int, name: str) -> list[int | None]:
+def _one_for_each(axes: Axes, trees: Sequence[Tree], name: str) -> list[int | None]:
+    """Return an axis for each leaf of the trees."""
     if axes is None or isinstance(axes, int):
-        return [axes] * count
-    if len(axes) != count:
-        raise ShapeError(f"vmap: {name} names {len(axes)} axes for {count} values")
-    return list(axes)
+        axes = [axes] * len(trees)
+    if len(axes) != len(trees):
+        raise ShapeError(f"vmap: {name} names {len(axes)} axes for {len(trees)} values")
+    return [axis for axis, tree in zip(axes, trees, strict=True) for _ in leaves_of(tree)]
 
 
 def _size(values: Sequence[Value], axes: Sequence[int | None]) -> int:
@@ -163,9 +165,7 @@ def _size(values: Sequence[Value], axes: Sequence[int | None]) -> int:
     return next(iter(sizes.values()))
 
 
-def _check(results: tuple[Any, ...]) -> None:
+def _check(results: Sequence[Any]) -> None:
     for result in results:
         if not isinstance(result, Value):
-            raise GradientError(
-                f"vmap: the function must return a Value or a tuple of them, not {type(result).__name__}"
-            )
+            raise GradientError(f"vmap: the function must return Values, not {type(result).__name__}")

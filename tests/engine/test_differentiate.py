@@ -180,3 +180,14 @@ def test_forward_mode_is_the_jacobian_times_the_tangent_on_a_random_graph(seed: 
     value, pushed = jvp(function, (point,), (tangent,))
     assert value.shape == pushed.shape == (2, 3)
     np.testing.assert_allclose(pushed.numpy(), jacobian(function)(point).numpy() @ tangent, rtol=1e-10, atol=1e-12)
+
+
+def test_what_a_function_closes_over_is_differentiated_too():
+    by_both = engine.grad(lambda w: engine.grad(lambda x: x * x * w)(3.0))
+    assert by_both(2.0).item() == 6.0
+    assert engine.grad(lambda w: engine.jvp(lambda x: x * x * w, (3.0,), (1.0,))[1])(2.0).item() == 6.0
+    assert engine.grad(lambda w: engine.vjp(lambda x: x * x * w, 3.0)[1](1.0)[0])(2.0).item() == 6.0
+    w = engine.tensor(2.0, requires_grad=True)
+    engine.grad(lambda x: x * x * w)(3.0).backward()
+    assert w.grad.item() == 6.0
+    assert not engine.grad(lambda x: x * x)(3.0).requires_grad
