@@ -25,8 +25,9 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 
 # A file's tests share their server: they stay in one process.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
-# What needs no server.
-QUICK := tests/engine tests/app/domain tests/app/store tests/app/blobs tests/app/service tests/app/test_settings.py
+# What needs no server, without the walks over every sample of every op.
+WALKS := test_batching.py golden ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_programs_of_all_ops.py
+QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/blobs tests/app/service tests/app/test_settings.py
 
 test: $(VENV)/test.stamp ## run all tests
 	$(PYTEST)

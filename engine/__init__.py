@@ -92,11 +92,15 @@ from engine.predict import Predictor
 from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
-from engine.static import ggml
+from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
 from engine.static.context import Context
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
+from engine.static.opt_context import OptContext
+from engine.static.opt_dataset import OptDataset
+from engine.static.opt_fit import opt_epoch, opt_fit
+from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
@@ -137,6 +141,9 @@ __all__ = [
     "MissingExtra",
     "Module",
     "NumpyExecutor",
+    "OptContext",
+    "OptDataset",
+    "OptResult",
     "OutOfContextMemory",
     "Plan",
     "Point",
@@ -174,6 +181,7 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "ggml",
+    "ggml_opt",
     "grad",
     "gradcheck",
     "gradgradcheck",
@@ -205,6 +213,8 @@ __all__ = [
     "op_catalogue",
     "op_entry",
     "ops",
+    "opt_epoch",
+    "opt_fit",
     "optimizer_catalogue",
     "parameter",
     "parse_graph",

@@ -269,7 +269,9 @@ class Op(Generic[R]):
             inputs = (*inputs, MODES.next_key())
         if len(inputs) < self.required_inputs or (not self.variadic and len(inputs) > len(self.inputs)):
             names = ", ".join(("*" if p.kind is p.VAR_POSITIONAL else "") + p.name for p in self.inputs)
-            raise ShapeError(f"{self.name} takes ({names}), got {len(inputs)} input{'s' * (len(inputs) != 1)}")
+            too_many = len(inputs) > len(self.inputs)
+            hint = f"; give attributes by name: {next(iter(self.attributes))}=" if too_many and self.attributes else ""
+            raise ShapeError(f"{self.name} takes ({names}), got {len(inputs)} input{'s' * (len(inputs) != 1)}{hint}")
         return inputs
 
     def _check_left_out(self, operands: tuple[Operand | None, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic beyond the four operations: scale, add1, cube root, and products or quotients added up."""
+"""Arithmetic beyond the four operations: scale, add1, cube root, powers of two, and products or quotients added up."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 
-from engine.dtypes import is_float
+from engine.dtypes import FLOAT32, is_float
 from engine.errors import ShapeError
 from engine.infer import same
+from engine.ops.casting import cast
 from engine.ops.elementwise import square
+from engine.ops.logarithm import exp2
 from engine.ops.shape import reshape
 from engine.registry import composite, primitive
-from engine.samples import away_from, normal, positive, sample
+from engine.samples import away_from, integers, normal, positive, sample
 from engine.value import Array, Value
 
 
@@ -78,3 +80,13 @@ def deg2rad(x: Value) -> Value:
 def rad2deg(x: Value) -> Value:
     """Radians as degrees: x times 180 / pi."""
     return scale(x, factor=180 / math.pi)
+
+
+@composite(wide=True, samples=[sample((2, 3), integers(-3, 4, 2, 3)), sample((3,), (2, 1))])
+def ldexp(x: Value, exponent: Value) -> Value:
+    """x times 2 to the power of `exponent`, which may be no whole number; both have a gradient.
+
+    As in PyTorch the power comes first, so that it may overflow where the product would not. Integers count as float32.
+    """
+    dtype = x.dtype if is_float(x.dtype) else FLOAT32
+    return x * exp2(exponent if is_float(exponent.dtype) else cast(exponent, dtype=dtype))

@@ -14,8 +14,8 @@ from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import log
 from engine.ops.error_function import erf_array
+from engine.ops.of_probabilities import erfinv
 from engine.ops.probability import softmax
-from engine.ops.quantile import erfinv
 from engine.ops.random import check_float, check_key, check_shape, stream
 from engine.ops.reduce import argmax
 from engine.ops.results import stored

@@ -1,4 +1,4 @@
-"""The error function and its complement, by W. J. Cody's rational approximations.
+"""The error function, its complements and the normal distribution function, by W. J. Cody's rational approximations.
 
 Source: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969), 631-637, with
 the coefficients of his published routine CALERF. Relative error about 1e-16 in float64.
@@ -14,7 +14,9 @@ import numpy as np
 from engine.dtypes import FLOAT64
 from engine.infer import same
 from engine.ops.blocks import blockwise, polynomial
+from engine.ops.compare import lt, where
 from engine.ops.elementwise import exp, square
+from engine.ops.results import in_float64
 from engine.registry import composite, primitive
 from engine.samples import normal, sample, uniform
 from engine.value import Array, Value
@@ -47,22 +49,32 @@ def _ratio(x: Array, above: tuple[float, ...], below: tuple[float, ...]) -> Arra
     return np.divide(p, q, out=p)
 
 
-def _exp_minus_square(x: Array) -> Array:
-    """exp(-x**2) without the rounding error of x**2: the square of x rounded to 1/16 is exact."""
+def _exp_square(x: Array, sign: float) -> Array:
+    """exp(sign x**2) without the rounding error of x**2: the square of x rounded to 1/16 is exact."""
     coarse = np.trunc(x * 16) / 16
-    result: Array = np.exp(-coarse * coarse) * np.exp((coarse - x) * (coarse + x))
+    result: Array = np.exp(sign * coarse * coarse) * np.exp(sign * (x - coarse) * (x + coarse))
+    return result
+
+
+def _scaled_between(x: Array) -> Array:
+    """erfc(x) exp(x**2) between the centre and the tail."""
+    return _ratio(x, BETWEEN_P, BETWEEN_Q)
+
+
+def _scaled_tail(x: Array) -> Array:
+    """erfc(x) exp(x**2) in the tail."""
+    inverse = 1 / x / x
+    result: Array = (0.5 * TWO_OVER_ROOT_PI - inverse * _ratio(inverse, TAIL_P, TAIL_Q)) / x
     return result
 
 
 def _erfc_between(x: Array) -> Array:
-    return _exp_minus_square(x) * _ratio(x, BETWEEN_P, BETWEEN_Q)
+    return _exp_square(x, -1) * _scaled_between(x)
 
 
 def _erfc_tail(x: Array) -> Array:
     x = np.minimum(x, 30.0)  # erfc(27.3) is 0 in float64 already
-    inverse = 1 / (x * x)
-    result: Array = _exp_minus_square(x) * (0.5 * TWO_OVER_ROOT_PI - inverse * _ratio(inverse, TAIL_P, TAIL_Q)) / x
-    return result
+    return _exp_square(x, -1) * _scaled_tail(x)
 
 
 def _regions(y: Array, x: Array, *, complement: bool) -> None:
@@ -121,3 +133,57 @@ def _(g: Value, y: Value, x: Value) -> Value:
 def ndtr(x: Value) -> Value:
     """The probability that a standard normal number is at most x: erfc(-x / sqrt(2)) / 2."""
     return erfc(x * -math.sqrt(0.5)) * 0.5
+
+
+def _erfcx(y: Array, x: Array) -> None:
+    size = np.abs(x)
+    result = np.full_like(x, np.nan)
+    near = size <= CENTRE
+    centre = x[near]
+    square_of = centre * centre
+    result[near] = (1 - centre * _ratio(square_of, CENTRE_P, CENTRE_Q)) * np.exp(square_of)
+    for place, approximation in (((size > CENTRE) & (size <= TAIL), _scaled_between), (size > TAIL, _scaled_tail)):
+        result[place] = approximation(size[place])
+    low = x < -CENTRE
+    if low.any():  # erfc(x) = 2 - erfc(-x); -27 overflows
+        result[low] = 2 * _exp_square(np.maximum(x[low], -30.0), 1) - result[low]
+    y[...] = result
+
+
+@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-3.0, 9.0, 3, 4)), sample(())])
+def erfcx(x: Array, *, out: Array | None = None) -> Array:
+    """Scaled complementary error function exp(x²) erfc(x): about 1 / (x sqrt(pi)) for large x, inf below -27."""
+    return in_float64(_erfcx, x, out)
+
+
+@erfcx.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    return g * (x * y * 2.0 - TWO_OVER_ROOT_PI)
+
+
+def _log_ndtr(y: Array, x: Array) -> None:
+    low = x < -1
+    result, scaled = np.empty_like(x), np.empty_like(x[low])
+    below = x[low] * math.sqrt(0.5)
+    _erfcx(scaled, -below)
+    result[low] = np.log(scaled / 2) - below * below
+    rest = np.empty_like(x[~low])
+    _regions(rest, x[~low] * math.sqrt(0.5), complement=True)
+    result[~low] = np.log1p(-rest / 2)
+    y[...] = result
+
+
+@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-12.0, 6.0, 3, 4)), sample(())])
+def log_ndtr(x: Array, *, out: Array | None = None) -> Array:
+    """log of ndtr, the probability that a standard normal number is at most x; exact far below, where ndtr is 0."""
+    return in_float64(_log_ndtr, x, out)
+
+
+@log_ndtr.vjp
+def _(g: Value, y: Value, x: Value) -> Value:
+    negative = lt(x, 0)
+    # The ratio of density and probability, by the scaled function where both vanish; neither form overflows.
+    low, high = where(negative, x, 0.0), where(negative, 0.0, x)
+    below = math.sqrt(2 / math.pi) / erfcx(low * -math.sqrt(0.5))
+    above = exp(square(high) * -0.5) / (erfc(high * -math.sqrt(0.5)) * math.sqrt(math.pi / 2))
+    return g * where(negative, below, above)

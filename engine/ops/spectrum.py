@@ -15,6 +15,7 @@ from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float
 from engine.ops.creation import eye
 from engine.ops.diagonals import diag_embed
+from engine.ops.elementwise import abs
 from engine.ops.equations import is_vector
 from engine.ops.factorization import completed, symmetric_part
 from engine.ops.linalg import matrix_product
@@ -112,6 +113,17 @@ def reduced_svd(x: Array) -> tuple[Array, Array, Array]:
 reduced_svd.batch(by_itself)
 
 
+def _by_eigenvalues(x: Array) -> tuple[Array, Array, Array]:
+    """Return the singular value decomposition of symmetric matrices."""
+    if not np.isfinite(x).all():
+        raise np.linalg.LinAlgError
+    values, vectors = np.linalg.eigh(x)
+    order = np.argsort(-np.abs(values), axis=-1)
+    values = np.take_along_axis(values, order, -1)
+    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
+    return vectors * np.where(values < 0, -1.0, 1.0)[..., None, :], np.abs(values), vectors.swapaxes(-2, -1)
+
+
 def _thin(x: Array) -> tuple[Array, Array, Array]:
     u, s, vt = np.linalg.svd(x, full_matrices=False)
     return u, s, vt
@@ -171,24 +183,31 @@ def svdvals(x: Value) -> Value:
     return reduced_svd(x)[1]
 
 
-def _pinv(x: Value, *, rtol: float | None, atol: float) -> Spec:
-    dtype = require_matrices("pinv", x)
+def _pinv(x: Value, *, rtol: float | None, atol: float, hermitian: bool) -> Spec:
+    dtype = require_square("pinv", x) if hermitian else require_matrices("pinv", x)
     return Spec((*x.shape[:-2], x.shape[-1], x.shape[-2]), dtype)
 
 
 @primitive(
-    infer=_pinv, samples=[sample(regular(3, 2)), sample(regular(2, 2, 3)), sample(regular(2, 2), rtol=1e-6, atol=1e-6)]
+    infer=_pinv,
+    samples=[
+        sample(regular(3, 2)),
+        sample(regular(2, 2, 3)),
+        sample(regular(2, 2), rtol=1e-6, atol=1e-6),
+        sample(separated(2, 3, 3), hermitian=True),
+    ],
 )
-def pinv(x: Array, *, rtol: float | None = None, atol: float = 0.0) -> Array:
+def pinv(x: Array, *, rtol: float | None = None, atol: float = 0.0, hermitian: bool = False) -> Array:
     """The pseudo-inverse of matrices [..., m, n]; singular values up to `rtol` times the largest count as 0.
 
     By default that is max(m, n) times the machine epsilon, or 0 with an `atol`: values up to that one count as 0 too.
-    The gradient takes the rank as fixed.
+    `hermitian` matrices are symmetric (of others the symmetric part counts), which is faster; the sizes of their
+    eigenvalues are the singular values. The gradient takes the rank as fixed.
     """
-    wide = widened(x)
+    wide = symmetric_part(x) if hermitian else widened(x)
     if rtol is None:
         rtol = 0.0 if atol > 0 else max(x.shape[-2:]) * float(np.finfo(wide.dtype).eps)
-    u, s, vt = each("pinv", "is not finite or does not converge", _thin, wide)
+    u, s, vt = each("pinv", "is not finite or does not converge", _by_eigenvalues if hermitian else _thin, wide)
     counts = s > np.maximum(rtol * s[..., :1], atol)
     inverse = np.divide(1, s, out=np.zeros_like(s), where=counts)
     result = (vt.swapaxes(-2, -1) * inverse[..., None, :]) @ u.swapaxes(-2, -1)
@@ -199,7 +218,15 @@ pinv.batch(by_itself)
 
 
 @pinv.vjp
-def _(g: Value, y: Value, x: Value) -> Value:
+def _(g: Value, y: Value, x: Value, *, hermitian: bool) -> Value:
+    if hermitian:
+        x = (x + adjoint(x)) * 0.5
+        pulled = _pulled_through_inverse(g, y, x)
+        return (pulled + adjoint(pulled)) * 0.5
+    return _pulled_through_inverse(g, y, x)
+
+
+def _pulled_through_inverse(g: Value, y: Value, x: Value) -> Value:
     turned, gt = adjoint(y), adjoint(g)
     first = -matrix_product(matrix_product(turned, g), turned)
     # What x does not reach on the left and on the right: (1 - x y) and (1 - y x).
@@ -247,14 +274,18 @@ def count_of_rank(s: Array, *, largest: int, rtol: float | None = None, atol: fl
 count_of_rank.batch(by_itself)
 
 
-@composite(samples=[sample(regular(3, 2)), sample(regular(2, 2, 2), rtol=0.1)])
-def matrix_rank(x: Value, *, rtol: float | None = None, atol: float = 0.0) -> Value:
+@composite(
+    samples=[sample(regular(3, 2)), sample(regular(2, 2, 2), rtol=0.1), sample(separated(2, 3, 3), hermitian=True)]
+)
+def matrix_rank(x: Value, *, rtol: float | None = None, atol: float = 0.0, hermitian: bool = False) -> Value:
     """The number of singular values of matrices [..., m, n] above `rtol` times the largest, int64.
 
     By default that is max(m, n) times the machine epsilon, or 0 with an `atol`, up to which none counts either.
+    `hermitian` matrices are symmetric (of others the symmetric part counts): the sizes of their eigenvalues count.
     """
     require_matrices("matrix_rank", x)
-    return count_of_rank(svdvals(x), largest=max(x.shape[-2:]), rtol=rtol, atol=atol)
+    values = abs(eigvalsh(x)) if hermitian else svdvals(x)
+    return count_of_rank(values, largest=max(x.shape[-2:]), rtol=rtol, atol=atol)
 
 
 @composite(samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))])

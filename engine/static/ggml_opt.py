@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.static.context import Context
 from engine.static.opt_context import OptContext
-from engine.static.opt_dataset import Dataset
+from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import EpochResult, opt_epoch, opt_fit, progress_bar
 from engine.static.opt_kinds import (
     BuildType,
@@ -23,7 +23,7 @@ from engine.static.opt_kinds import (
     constant_opt_pars,
     default_opt_pars,
 )
-from engine.static.opt_result import Estimate, Result
+from engine.static.opt_result import Estimate, OptResult
 from engine.value import Array, Value
 
 GGML_OPT_LOSS_TYPE_MEAN, GGML_OPT_LOSS_TYPE_SUM = LossType.MEAN, LossType.SUM
@@ -36,40 +36,40 @@ GGML_OPT_BUILD_TYPE_OPT = BuildType.OPT
 ggml_opt_optimizer_params = OptimizerParameters
 ggml_opt_get_default_optimizer_params = default_opt_pars
 ggml_opt_get_constant_optimizer_params = constant_opt_pars
-ggml_opt_result_init = Result
+ggml_opt_result_init = OptResult
 ggml_opt_epoch = opt_epoch
 ggml_opt_epoch_callback_progress_bar = progress_bar
 
 
 def ggml_opt_dataset_init(
     type_data: object, type_label: object, ne_datapoint: int, ne_label: int, ndata: int, ndata_shard: int
-) -> Dataset:
-    """`Dataset.zeros`."""
-    return Dataset.zeros(ne_datapoint, ne_label, ndata, ndata_shard, type_data=type_data, type_label=type_label)
+) -> OptDataset:
+    """`OptDataset.zeros`."""
+    return OptDataset.zeros(ne_datapoint, ne_label, ndata, ndata_shard, type_data=type_data, type_label=type_label)
 
 
-def ggml_opt_dataset_ndata(dataset: Dataset) -> int:
-    """`Dataset.ndata`."""
+def ggml_opt_dataset_ndata(dataset: OptDataset) -> int:
+    """`OptDataset.ndata`."""
     return dataset.ndata
 
 
-def ggml_opt_dataset_data(dataset: Dataset) -> Array:
-    """`Dataset.data`."""
+def ggml_opt_dataset_data(dataset: OptDataset) -> Array:
+    """`OptDataset.data`."""
     return dataset.data
 
 
-def ggml_opt_dataset_labels(dataset: Dataset) -> Array | None:
-    """`Dataset.labels`."""
+def ggml_opt_dataset_labels(dataset: OptDataset) -> Array | None:
+    """`OptDataset.labels`."""
     return dataset.labels
 
 
-def ggml_opt_dataset_shuffle(opt_ctx: OptContext, dataset: Dataset, idata: int) -> None:
-    """`Dataset.shuffle` by the generator of a context."""
+def ggml_opt_dataset_shuffle(opt_ctx: OptContext, dataset: OptDataset, idata: int) -> None:
+    """`OptDataset.shuffle` by the generator of a context."""
     dataset.shuffle(opt_ctx.generator, idata)
 
 
-def ggml_opt_dataset_get_batch(dataset: Dataset, data_batch: Array, labels_batch: Array | None, ibatch: int) -> None:
-    """`Dataset.get_batch` into arrays, whose size tells the datapoints of a batch."""
+def ggml_opt_dataset_get_batch(dataset: OptDataset, data_batch: Array, labels_batch: Array | None, ibatch: int) -> None:
+    """`OptDataset.get_batch` into arrays, whose size tells the datapoints of a batch."""
     data, labels = dataset.get_batch(ibatch, data_batch.size // dataset.data[0].size)
     np.copyto(data_batch, data.reshape(data_batch.shape))
     if labels_batch is not None and labels is not None:
@@ -109,7 +109,7 @@ def ggml_opt_reset(opt_ctx: OptContext, optimizer: bool) -> None:
 
 
 def ggml_opt_eval(
-    opt_ctx: OptContext, data: Array, labels: Array | None, backward: bool, result: Result | None = None
+    opt_ctx: OptContext, data: Array, labels: Array | None, backward: bool, result: OptResult | None = None
 ) -> float:
     """`OptContext.evaluate`."""
     return opt_ctx.evaluate(data, labels, backward=backward, result=result)
@@ -135,28 +135,28 @@ def ggml_opt_optimizer_name(optimizer: OptimizerType) -> str:
     return optimizer.name.lower()
 
 
-def ggml_opt_result_reset(result: Result) -> None:
-    """`Result.reset`."""
+def ggml_opt_result_reset(result: OptResult) -> None:
+    """`OptResult.reset`."""
     result.reset()
 
 
-def ggml_opt_result_ndata(result: Result) -> int:
-    """`Result.ndata`."""
+def ggml_opt_result_ndata(result: OptResult) -> int:
+    """`OptResult.ndata`."""
     return result.ndata
 
 
-def ggml_opt_result_loss(result: Result) -> Estimate:
-    """`Result.loss`."""
+def ggml_opt_result_loss(result: OptResult) -> Estimate:
+    """`OptResult.loss`."""
     return result.loss()
 
 
-def ggml_opt_result_pred(result: Result) -> Array:
-    """`Result.predictions`."""
+def ggml_opt_result_pred(result: OptResult) -> Array:
+    """`OptResult.predictions`."""
     return result.predictions
 
 
-def ggml_opt_result_accuracy(result: Result) -> Estimate:
-    """`Result.accuracy`."""
+def ggml_opt_result_accuracy(result: OptResult) -> Estimate:
+    """`OptResult.accuracy`."""
     return result.accuracy()
 
 
@@ -165,7 +165,7 @@ def ggml_opt_fit(
     ctx_compute: Context | None,
     inputs: Value,
     outputs: Value,
-    dataset: Dataset,
+    dataset: OptDataset,
     loss_type: LossType,
     optimizer: OptimizerType,
     get_opt_pars: GetOptPars,

@@ -15,7 +15,7 @@ from engine.static.opt_kinds import (
     default_opt_pars,
     kind_of,
 )
-from engine.static.opt_result import Batch, Result
+from engine.static.opt_result import Batch, OptResult
 from engine.static.opt_step import GRADIENT, INPUTS, LABELS, LEAF, NUMBERS, trace_step
 from engine.static.storage import Storage
 from engine.value import Array, Shape, Value
@@ -137,7 +137,7 @@ class OptContext:
             self.iteration = 1
 
     def evaluate(
-        self, data: Array, labels: Array | None = None, *, backward: bool, result: Result | None = None
+        self, data: Array, labels: Array | None = None, *, backward: bool, result: OptResult | None = None
     ) -> float:
         """Evaluate one physical batch, and return its loss (ggml_opt_alloc and ggml_opt_eval).
 

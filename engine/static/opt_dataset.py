@@ -1,4 +1,4 @@
-"""Dataset: datapoints and labels in memory, visited in batches through a permutation of shards (ggml_opt_dataset)."""
+"""OptDataset: datapoints and labels in memory, visited through a permutation of shards (ggml_opt_dataset)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import DataError
 from engine.value import Array, Value, tensor
 
 
-class Dataset:
+class OptDataset:
     """Datapoints along the first axis of `data`, their labels along the first axis of `labels` (or None).
 
     A shard is the group of neighbouring datapoints that a shuffle keeps together. What is left over by whole shards
@@ -43,7 +43,7 @@ class Dataset:
         *,
         type_data: object = FLOAT32,
         type_label: object = FLOAT32,
-    ) -> Dataset:
+    ) -> OptDataset:
         """Allocate `data` [ndata, ne_datapoint] and `labels` [ndata, ne_label], to be filled (ggml_opt_dataset_init).
 
         Without elements in a label (`ne_label` 0) there are no labels.

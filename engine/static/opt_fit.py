@@ -11,16 +11,16 @@ import numpy as np
 
 from engine.errors import AttributeValueError, DataError
 from engine.static.opt_context import OptContext
-from engine.static.opt_dataset import Dataset
+from engine.static.opt_dataset import OptDataset
 from engine.static.opt_kinds import GetOptPars, LossType, OptimizerType, default_opt_pars
-from engine.static.opt_result import Estimate, Result
+from engine.static.opt_result import Estimate, OptResult
 from engine.static.storage import Storage
 from engine.value import Value
 
 Remainder = Literal["error", "drop"]
 """What to do with datapoints that fill no batch: refuse, or leave them out."""
 
-EpochCallback = Callable[[bool, OptContext, Dataset, Result | None, int, int, int], object]
+EpochCallback = Callable[[bool, OptContext, OptDataset, OptResult | None, int, int, int], object]
 """Called after each batch with (train, opt, dataset, result, ibatch, ibatch_max, t_start_us).
 
 `ibatch` counts from 1 to `ibatch_max` in each of the two parts; `t_start_us` is the monotonic clock, in microseconds,
@@ -34,15 +34,15 @@ class EpochResult(NamedTuple):
     """What one epoch of a fit gave; the validation is empty when nothing is held out."""
 
     epoch: int
-    train: Result
-    validation: Result
+    train: OptResult
+    validation: OptResult
 
 
 def opt_epoch(
     opt: OptContext,
-    dataset: Dataset,
-    result_train: Result | None = None,
-    result_eval: Result | None = None,
+    dataset: OptDataset,
+    result_train: OptResult | None = None,
+    result_eval: OptResult | None = None,
     idata_split: int = -1,
     callback_train: EpochCallback | None = None,
     callback_eval: EpochCallback | None = None,
@@ -72,7 +72,7 @@ def opt_epoch(
 def opt_fit(
     inputs: Value,
     outputs: Value,
-    dataset: Dataset,
+    dataset: OptDataset,
     loss_type: LossType | str | int,
     optimizer: OptimizerType | str | int = OptimizerType.ADAMW,
     get_opt_pars: GetOptPars = default_opt_pars,
@@ -138,7 +138,7 @@ def opt_fit(
         opt.epoch = epoch
         if logical < split:
             dataset.shuffle(opt.generator, split)
-        results.append(EpochResult(epoch, Result(), Result()))
+        results.append(EpochResult(epoch, OptResult(), OptResult()))
         if not silent:
             sys.stderr.write(f"epoch {epoch}/{nepoch}\n")
         _run(True, range(split // nbatch), opt, dataset, results[-1].train, callback)
@@ -154,8 +154,8 @@ def split_batches(batches: int, val_split: float) -> int:
 def progress_bar(
     train: bool,
     opt: OptContext,
-    dataset: Dataset,  # noqa: ARG001 - every callback of this kind gets it
-    result: Result | None,
+    dataset: OptDataset,  # noqa: ARG001 - every callback of this kind gets it
+    result: OptResult | None,
     ibatch: int,
     ibatch_max: int,
     t_start_us: int,
@@ -176,8 +176,8 @@ def _run(
     train: bool,
     batches: range,
     opt: OptContext,
-    dataset: Dataset,
-    result: Result | None,
+    dataset: OptDataset,
+    result: OptResult | None,
     callback: EpochCallback | None,
 ) -> None:
     """Go through one part of an epoch."""

@@ -1,4 +1,4 @@
-"""Result: what many evaluations of a loss add up to, with its uncertainty (ggml_opt_result)."""
+"""OptResult: what many evaluations of a loss add up to, with its uncertainty (ggml_opt_result)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
     ncorrect: int | None = None
 
 
-class Result:
+class OptResult:
     """Losses, predictions and right predictions of the batches since it was made or reset."""
 
     def __init__(self) -> None:

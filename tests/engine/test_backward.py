@@ -264,6 +264,7 @@ def _no_key() -> Value:
     raise AssertionError("no random op runs here")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "retain"), [(DEEP, True), (DEEP // 5, False)])
 def test_a_chain_of_100000_adds_is_differentiated_and_freed_without_recursion(length: int, retain: bool) -> None:
     x, one = leaf([1.0]), tensor(np.ones(1))

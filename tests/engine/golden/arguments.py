@@ -348,8 +348,6 @@ def turn(call: Call) -> None:
 
 
 def limited_rank(call: Call) -> None:
-    if call.attrs.pop("hermitian", False):
-        raise NotOffered("the rank by eigenvalues")
     for name in ("rtol", "atol"):
         if call.attrs.get(name, 0) is None:
             del call.attrs[name]
@@ -374,3 +372,17 @@ def filled(call: Call) -> None:
     call.attrs["shape"] = list(call.inputs.pop("x").shape)
     call.attrs["value"] = float(call.attrs["value"])
     call.attrs["dtype"] = "float64"
+
+
+def shares(call: Call) -> None:
+    q = call.inputs.pop("q")
+    call.attrs["q"] = q.tolist() if is_tensor(q) else q
+
+
+def spacing(call: Call) -> None:
+    """Tell a step, steps and places apart."""
+    given = call.inputs.pop("spacing", None)
+    if isinstance(given, list) and all(is_tensor(item) for item in given):
+        call.inputs |= {f"places{number}": places for number, places in enumerate(given)}
+    elif given is not None:
+        call.attrs["spacing"] = plain(given)

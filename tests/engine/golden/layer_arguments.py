@@ -30,7 +30,6 @@ def either_triangle(call: Call) -> None:
 
 
 def tolerance(call: Call) -> None:
-    call.attrs.pop("hermitian", None)  # then the matrix is symmetric
     if call.attrs.get("atol", 0) is None:
         del call.attrs["atol"]
 

@@ -91,7 +91,7 @@ def run(info: Any, entry: Entry, sample: Any) -> tuple[Call, list[torch.Tensor],
     first, args, named = leaves_of(sample.input), leaves_of(tuple(sample.args)), leaves_of(dict(sample.kwargs))
     call = entry.call([first, *args], dict(named))
     result = info.op((first + first.mT) / 2 if entry.symmetric else first, *args, **named)
-    outputs = [result] if isinstance(result, torch.Tensor) else list(result)
+    outputs = [result] if isinstance(result, torch.Tensor | bool) else list(result)
     if entry.outputs is not None:
         outputs = [outputs[index] for index in entry.outputs]
     if entry.after is not None:

@@ -62,7 +62,9 @@ ELEMENTWISE = {
     "div|floor_rounding": to("div", "a b rounding_mode=", arg.rounding),
     "div|trunc_rounding": to("div", "a b rounding_mode=", arg.rounding),
     **same("deg2rad rad2deg", "x"),
-    "special.ndtr": to("ndtr"),
+    **same("ndtr ndtri log_ndtr erfcx", "x", "special."),
+    **same("isclose allclose", "a b rtol= atol= equal_nan="),
+    "ldexp": to("ldexp", "x exponent"),
     **{f"mvlgamma|mvlgamma_p_{n}": to("mvlgamma", "x order=") for n in (1, 3, 5)},
     "true_divide": to("div", "a b"),
     "float_power": to("pow", "a b"),
@@ -121,6 +123,8 @@ REDUCTIONS = {
     "median": to("median", "x dim= keepdim=", outputs=(0,)),
     "nanmedian": to("nanmedian", "x dim= keepdim=", outputs=(0,)),
     "mode": to("mode", "x dim= keepdim="),
+    **same("quantile nanquantile", "x q dim= keepdim= interpolation=", adapt=arg.shares),
+    "gradient": to("gradient", "x spacing dim= edge_order=", arg.spacing),
     "kthvalue": to("kthvalue", "x k= dim= keepdim="),
     "topk": to("topk", "x k= dim= largest= sorted=", arg.in_order),
     "sort": to("sort", "x dim= descending= stable="),
@@ -265,6 +269,7 @@ INDEXING = {
     "argwhere": to("argwhere"),
     NN + "one_hot": to("one_hot", "index num_classes=", arg.one_hot),
     NN + "embedding": to("embedding", "weight index", arg.embedding),
+    NN + "embedding_bag": to("embedding_bag", "weight index offsets per_sample_weights", arg.embedding),
 }
 
 LINEAR_ALGEBRA = {
@@ -286,6 +291,7 @@ LINEAR_ALGEBRA = {
     "cholesky_inverse": to("cholesky_inverse", "factor upper=", values_only=True),
     "triangular_solve": to("solve_triangular", "b a upper= transpose= unitriangular=", arg.triangular, outputs=(0,)),
     "linalg.matrix_rank": to("matrix_rank", "x atol= rtol= hermitian=", arg.limited_rank),
+    "linalg.matrix_rank|hermitian": to("matrix_rank", "x atol= rtol= hermitian=", arg.limited_rank, symmetric=True),
     "cross": to("cross", "a b dim=", layer.cross),
     "linalg.cross": to("cross", "a b dim="),
     "einsum": to("einsum", "operands equation=", arg.listed),
@@ -310,6 +316,7 @@ LINEAR_ALGEBRA = {
     "linalg.svd": to("svd", "x full_matrices=", layer.full_unless_told, after="svd"),
     "linalg.svdvals": to("svdvals"),
     "linalg.pinv": to("pinv", "x rtol= atol= hermitian=", layer.tolerance),
+    "linalg.pinv|hermitian": to("pinv", "x rtol= atol= hermitian=", layer.tolerance, symmetric=True),
     "pinverse": to("pinv"),
     "linalg.lstsq": to("lstsq", "a b", outputs=(0,)),
     "linalg.lstsq|grad_oriented": to("lstsq", "a b", outputs=(0,)),

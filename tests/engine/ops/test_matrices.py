@@ -124,6 +124,11 @@ KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [
     ("inv", [np.stack([ONE, SINGULAR])], {"check": False}, np.stack([ONE, np.full((2, 2), np.inf)])),
     ("solve_triangular", [ZERO, np.ones((2, 1))], {"upper": True}, [[np.nan], [np.inf]]),
     ("pinv", [SINGULAR], {}, SINGULAR / 25),
+    ("pinv", [SINGULAR], {"hermitian": True}, SINGULAR / 25),
+    ("pinv", [[[0.0, 2], [6, 0]]], {"hermitian": True}, [[0, 0.25], [0.25, 0]]),
+    ("pinv", [np.diag([-4.0, 1])], {"hermitian": True, "rtol": 0.5}, np.diag([-0.25, 0])),
+    ("matrix_rank", [np.diag([-4.0, 1])], {"hermitian": True}, 2),
+    ("matrix_rank", [np.diag([-4.0, 1])], {"hermitian": True, "rtol": 0.5}, 1),
     ("lstsq", [SINGULAR, np.ones(2)], {}, [0.12, 0.24]),
     ("lstsq", [np.array([[1.0], [1]]), np.array([1.0, 3])], {}, [2]),
     ("matrix_power", [SINGULAR], {"exponent": 0}, ONE),
@@ -171,6 +176,7 @@ EDGES: list[tuple[str, Any, dict[str, Any], Any]] = [
     ("eigh", ONE, {"which": 1}, NOT_A_NUMBER),
     ("svd", ONE, {"which": 0}, NOT_A_NUMBER),
     ("pinv", SINGULAR, {}, [[0.0048, -0.0144], [-0.0144, -0.0768]]),
+    ("pinv", SINGULAR, {"hermitian": True}, [[0.0048, -0.0144], [-0.0144, -0.0768]]),
     ("matrix_norm", ZERO, {}, ZERO),
     ("matrix_norm", ZERO, {"order": 1.0}, ZERO),
     ("matrix_norm", ONE, {"order": 1.0}, ONE / 2),
@@ -244,3 +250,16 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
 def test_errors_name_the_numbers(name: str, inputs: list[Any], attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(EngineError, match=message):
         OPS[name](*inputs, **attrs)
+
+
+def test_a_symmetric_matrix_that_is_not_finite_has_no_pseudo_inverse() -> None:
+    with pytest.raises(NumericalError, match="pinv: matrix 1 of the batch is not finite"):
+        OPS["pinv"](np.stack([ONE, NOT_A_NUMBER]), hermitian=True)
+
+
+def test_the_symmetric_part_counts_for_hermitian_pseudo_inverses() -> None:
+    x = np.array([[2.0, 1], [3, 5]])
+    whole = (x + x.T) / 2
+    np.testing.assert_allclose(_call("pinv", x, hermitian=True), np.linalg.inv(whole), rtol=1e-13)
+    slope = _gradient("pinv", whole)
+    np.testing.assert_allclose(_gradient("pinv", x, hermitian=True), (slope + slope.T) / 2, atol=1e-13)

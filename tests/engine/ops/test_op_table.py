@@ -9,26 +9,26 @@ from engine.registry import lookup
 TABLE = {
     "arithmetic": "add sub mul div neg scale add1 sqr pow reciprocal sqrt rsqrt cbrt square",
     "pairs": "maximum minimum fmax fmin fmod remainder floor_divide hypot atan2 copysign lerp addcmul addcdiv xlogy"
-    " xlog1py logaddexp logaddexp2",
+    " xlog1py logaddexp logaddexp2 ldexp",
     "comparison": "eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor"
-    " bitwise_not isnan isinf isfinite sign step",
+    " bitwise_not isclose allclose isnan isinf isfinite sign step",
     "rounding": "floor ceil round trunc frac",
     "exponentials": "exp expm1 exp2 log log1p log2 log10",
     "trigonometry": "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sinc",
-    "special": "erf erfc erfinv lgamma digamma logit entr i0e",
+    "special": "erf erfc erfinv lgamma digamma logit entr i0e erfcx ndtr ndtri log_ndtr",
     "limits": "clamp nan_to_num threshold",
     "activations": "relu sigmoid tanh softmax silu softplus gelu gelu_quick leaky_relu prelu elu selu celu relu6"
     " hardtanh hardsigmoid hardswish hardshrink softshrink tanhshrink softsign mish logsigmoid xielu swiglu geglu"
     " reglu glu",
     "reductions": "sum mean prod max min amax amin argmax argmin all any count_equal var std var_mean norm logsumexp"
-    " nansum nanmean median sum_rows",
-    "scans": "cumsum cumprod cummax cummin logcumsumexp",
+    " nansum nanmean median quantile nanquantile sum_rows",
+    "scans": "cumsum cumprod cummax cummin logcumsumexp gradient",
     "sorting": "sort argsort topk top_k kthvalue unique searchsorted bucketize",
     "shape": "reshape view permute transpose squeeze expand_dims unsqueeze flatten movedim contiguous cont dup cpy"
     " broadcast_to expand repeat tile repeat_interleave repeat_back concat cat stack split chunk unbind slice narrow"
     " flip roll pad tril triu diag diagonal trace diag_mask_inf diag_mask_zero set acc",
     "indexing": "get_rows embedding set_rows index_put gather take_along_axis scatter scatter_add scatter_reduce"
-    " index_add index_select take masked_fill masked_select where one_hot",
+    " embedding_bag index_add index_select take masked_fill masked_select where one_hot",
     "linear algebra": "matmul mul_mat out_prod dot addmm bmm linear einsum tensordot outer kron cross inv solve"
     " solve_tri cholesky det slogdet qr eigh svd lstsq pinv mul_mat_id",
     "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d im2col unfold col2im fold",

@@ -17,6 +17,8 @@ from engine.ops import OPS
 from engine.optim import LossScaler, ScaledStep, TapeOptimizer
 from engine.value import Array, Value, tensor
 
+pytestmark = pytest.mark.slow
+
 ACCURATE = 5e-6
 """Bound of the relative error of a float32 sum of numbers of one sign; adding row by row would reach 1e-2."""
 

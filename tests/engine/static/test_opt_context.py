@@ -7,7 +7,7 @@ import engine
 from engine import ops
 from engine.errors import AttributeValueError, DataError, DTypeError, GradientError, ShapeError
 from engine.static.opt_context import OptContext
-from engine.static.opt_dataset import Dataset
+from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch
 from engine.static.opt_kinds import AdamWParameters, OptimizerParameters, SGDParameters, constant_opt_pars
 from engine.static.storage import Storage
@@ -190,4 +190,4 @@ def test_batches_that_do_not_fit_are_refused():
         opt.outputs()
     _, opt = shifted(loss="mean_squared_error")
     with pytest.raises(DataError, match="MEAN_SQUARED_ERROR needs labels"):
-        opt_epoch(opt, Dataset(np.arange(6, dtype=np.float32)))
+        opt_epoch(opt, OptDataset(np.arange(6, dtype=np.float32)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.errors import DataError
-from engine.static.opt_dataset import Dataset
+from engine.static.opt_dataset import OptDataset
 
 NDATA = 6
 
@@ -12,7 +12,7 @@ NDATA = 6
 @pytest.mark.parametrize("shard", range(1, 7))
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_batches_are_made_of_whole_shards(shard, shuffled):
-    dataset = Dataset.zeros(2, 1, NDATA, shard)
+    dataset = OptDataset.zeros(2, 1, NDATA, shard)
     dataset.data[...] = np.arange(NDATA)[:, None] * 16 + np.arange(2)
     dataset.labels[...] = dataset.data[:, :1] * 16
     if shuffled:
@@ -33,7 +33,7 @@ def test_batches_are_made_of_whole_shards(shard, shuffled):
 
 
 def test_a_shuffle_of_the_first_datapoints_leaves_the_rest():
-    dataset = Dataset(np.arange(40, dtype=np.float32), ndata_shard=2)
+    dataset = OptDataset(np.arange(40, dtype=np.float32), ndata_shard=2)
     dataset.shuffle(np.random.default_rng(0), 20)
     assert sorted(dataset.permutation[:10].tolist()) == list(range(10)) != dataset.permutation[:10].tolist()
     assert dataset.permutation[10:].tolist() == list(range(10, 20))
@@ -41,15 +41,15 @@ def test_a_shuffle_of_the_first_datapoints_leaves_the_rest():
 
 def test_datasets_refuse_what_they_cannot_hold_or_give():
     with pytest.raises(DataError, match="6 datapoints and 5 labels"):
-        Dataset(np.zeros(6, np.float32), np.zeros(5, np.float32))
+        OptDataset(np.zeros(6, np.float32), np.zeros(5, np.float32))
     with pytest.raises(DataError, match="ndata_shard 7"):
-        Dataset(np.zeros(6, np.float32), ndata_shard=7)
+        OptDataset(np.zeros(6, np.float32), ndata_shard=7)
     with pytest.raises(DataError, match="at least one datapoint"):
-        Dataset(np.zeros((0, 2), np.float32))
+        OptDataset(np.zeros((0, 2), np.float32))
     for extents, name in (((0, 1, 6), "ne_datapoint"), ((1, -1, 6), "ne_label"), ((1, 1, 0), "ndata")):
         with pytest.raises(DataError, match=name):
-            Dataset.zeros(*extents)
-    dataset = Dataset([[0.0], [1.0], [2.0], [3.0]], ndata_shard=2)
+            OptDataset.zeros(*extents)
+    dataset = OptDataset([[0.0], [1.0], [2.0], [3.0]], ndata_shard=2)
     assert dataset.data.dtype == np.float32
     for nbatch in (3, 0):
         with pytest.raises(DataError, match="multiple of the shard size"):

@@ -10,7 +10,7 @@ from engine import ops
 from engine.errors import AttributeValueError, DataError, ShapeError, UnknownName
 from engine.optim import make_optimizer
 from engine.static.opt_context import OptContext
-from engine.static.opt_dataset import Dataset
+from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit, split_batches
 from engine.static.opt_kinds import (
     AdamWParameters,
@@ -21,7 +21,7 @@ from engine.static.opt_kinds import (
     constant_opt_pars,
     default_opt_pars,
 )
-from engine.static.opt_result import Result
+from engine.static.opt_result import OptResult
 from engine.value import Value
 
 NDATA = 6
@@ -40,7 +40,7 @@ def weight(*numbers, dtype=np.float32):
 
 def counted():
     """The dataset of the right numbers: 0..5, no labels."""
-    return Dataset(np.arange(NDATA, dtype=np.float32))
+    return OptDataset(np.arange(NDATA, dtype=np.float32))
 
 
 def shifted(nbatch=1, logical=1, loss="sum", optimizer="adamw", **options):
@@ -74,7 +74,7 @@ def test_gradients_add_up_over_a_window_that_does_not_end(optimizer):
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_forward_gives_losses_and_then_six_steps_move_the_weight(optimizer, whole_epochs, shuffled):
     w, opt = shifted(optimizer=optimizer)
-    dataset, result = counted(), Result()
+    dataset, result = counted(), OptResult()
     assert (result.ndata, result.loss().value) == (0, 0)
     if shuffled:
         dataset.shuffle(opt.generator)
@@ -102,7 +102,7 @@ def test_a_split_trains_on_what_lies_before_it_and_evaluates_the_rest():
     w, opt = shifted()
     dataset = counted()
     for epoch in range(1, 5):
-        train, validation = Result(), Result()
+        train, validation = OptResult(), OptResult()
         opt_epoch(opt, dataset, train, validation, 4)
         assert w.item() == 3 - 4 * epoch
         assert (train.ndata, validation.ndata) == (4, 2)
@@ -116,7 +116,7 @@ def test_a_logical_batch_of_six_is_one_step_whatever_the_physical_batch(physical
     w, opt = shifted(physical, NDATA, loss)
     dataset = counted()
     for epoch in range(1, 5):
-        result, seen = Result(), []
+        result, seen = OptResult(), []
         opt_epoch(
             opt, dataset, result, callback_train=lambda *_, seen=seen: seen.append(opt.grad_acc("w").item() * parts)
         )
@@ -131,7 +131,7 @@ def test_an_epoch_and_a_fit_of_one_epoch_give_equal_weights(optimizer):
     w, opt = shifted(optimizer=optimizer, get_opt_pars=default_opt_pars)
     dataset = counted()
     dataset.shuffle(opt.generator)
-    opt_epoch(opt, dataset, Result(), None, NDATA)
+    opt_epoch(opt, dataset, OptResult(), None, NDATA)
     fitted, inputs = weight(3), declared(1)
     opt_fit(inputs, inputs + fitted, counted(), "sum", optimizer, default_opt_pars, 1, 1, 0.0, silent=True)
     assert fitted.item() == w.item() != 3
@@ -144,7 +144,7 @@ def test_a_fit_finds_a_line_through_noisy_points():
     a, b = (engine.tensor(np.array([v], np.float32), requires_grad=True, name=n) for n, v in (("a", 1), ("b", 3)))
     inputs = declared(201, 1)
     pars = constant_opt_pars(OptimizerParameters(adamw=AdamWParameters(alpha=0.1)))
-    results = opt_fit(inputs, inputs * a + b, Dataset(x, y), "mean_squared_error", "adamw", pars, 100, 201)
+    results = opt_fit(inputs, inputs * a + b, OptDataset(x, y), "mean_squared_error", "adamw", pars, 100, 201)
     assert (a.item(), b.item()) == pytest.approx((1.2, 3.4), abs=1e-2)
     assert [r.epoch for r in results] == list(range(1, 101))
     assert results[-1].train.loss().value == pytest.approx(0.01, rel=0.5)
@@ -166,7 +166,7 @@ def test_each_loss_has_ggmls_value_and_scale(loss, period):
         LossType.MEAN_SQUARED_ERROR: ((x - labels) ** 2).mean() / period,
     }[loss]
     inputs, w = declared(4, 3), weight(0)
-    opt, result = OptContext(inputs, inputs + w, loss, opt_period=period), Result()
+    opt, result = OptContext(inputs, inputs + w, loss, opt_period=period), OptResult()
     found = opt.evaluate(x, labels if loss.takes_labels else None, backward=False, result=result)
     assert found == pytest.approx(wanted, rel=1e-5)
     whole = wanted if loss is LossType.SUM else wanted * period
@@ -184,7 +184,7 @@ def test_the_steps_are_those_of_the_engines_optimizers(optimizer):
     numbers = OptimizerParameters(
         adamw=AdamWParameters(alpha=0.01, beta1=0.8, beta2=0.9, eps=1e-6, wd=0.1), sgd=SGDParameters(alpha=0.01)
     )
-    opt_fit(inputs, inputs @ w, Dataset(x, y), "mean_squared_error", optimizer, constant_opt_pars(numbers), 5, 8)
+    opt_fit(inputs, inputs @ w, OptDataset(x, y), "mean_squared_error", optimizer, constant_opt_pars(numbers), 5, 8)
 
     options = {"betas": [0.8, 0.9], "eps": 1e-6, "weight_decay": 0.1} if optimizer == "adamw" else {}
     transform = make_optimizer({"kind": optimizer, "lr": 0.01, **options})
@@ -207,7 +207,7 @@ def test_a_classification_is_learnt_and_counted():
     generator = np.random.default_rng(3)
     classes = np.arange(120) % 3
     points = np.eye(3)[classes] * 3 + generator.normal(0, 0.3, (120, 3))
-    dataset = Dataset(points.astype(np.float32), np.eye(3, dtype=np.float32)[classes])
+    dataset = OptDataset(points.astype(np.float32), np.eye(3, dtype=np.float32)[classes])
     w, inputs = engine.tensor(np.zeros((3, 3), np.float32), requires_grad=True, name="w"), declared(6, 3)
     pars = constant_opt_pars(OptimizerParameters(adamw=AdamWParameters(alpha=0.05)))
     results = opt_fit(inputs, inputs @ w, dataset, LossType.CROSS_ENTROPY, "adamw", pars, 10, 12, 0.25)
@@ -222,8 +222,8 @@ def test_a_classification_is_learnt_and_counted():
 
 def test_datapoints_are_reshaped_to_the_inputs():
     inputs, w = declared(2, 1, 2, 2), weight(1)
-    opt, result = OptContext(inputs, ops.sum(inputs * w, axis=(2, 3)), "sum"), Result()
-    opt_epoch(opt, Dataset(np.ones((4, 4), np.float32)), None, result, 0)
+    opt, result = OptContext(inputs, ops.sum(inputs * w, axis=(2, 3)), "sum"), OptResult()
+    opt_epoch(opt, OptDataset(np.ones((4, 4), np.float32)), None, result, 0)
     assert result.loss() == (16, 0)
     np.testing.assert_array_equal(opt.outputs(), [[4], [4]])
 
@@ -272,7 +272,7 @@ def test_what_the_callback_returns_must_be_numbers_of_a_step():
 
 def test_callbacks_come_after_each_batch_in_order_with_their_part():
     _, opt = shifted()
-    dataset, train, validation, seen = counted(), Result(), Result(), []
+    dataset, train, validation, seen = counted(), OptResult(), OptResult(), []
 
     def callback(*arguments):
         seen.append((arguments, arguments[3].ndata))
@@ -334,7 +334,7 @@ def test_an_epoch_refuses_what_does_not_divide():
 
 def test_remainders_are_left_out_when_asked_for():
     w, opt = shifted(2, 2)
-    validation = Result()
+    validation = OptResult()
     opt_epoch(opt, counted(), None, validation, 3, remainder="drop")
     assert w.item() == 2  # one step on 0 and 1; 2 and 3 lie astride the split
     assert validation.loss().value == 4 + 5 + 2 * 2
@@ -401,18 +401,18 @@ def orders(dataset, nbatch_logical, val_split, nepoch=3, seed=0):
 
 
 def test_all_datapoints_are_shuffled_once_and_those_for_training_in_each_epoch():
-    seen = orders(Dataset(np.zeros(40, np.float32)), 4, 0.5)
+    seen = orders(OptDataset(np.zeros(40, np.float32)), 4, 0.5)
     assert all(sorted(order) == list(range(40)) for order in seen)
     assert seen[0][20:] == seen[1][20:] == seen[2][20:] != list(range(20, 40))
     assert sorted(seen[0][:20]) == sorted(seen[1][:20]) == sorted(seen[2][:20])
     assert len({tuple(order) for order in seen}) == 3
-    assert seen == orders(Dataset(np.zeros(40, np.float32)), 4, 0.5)
-    assert seen != orders(Dataset(np.zeros(40, np.float32)), 4, 0.5, seed=1)
+    assert seen == orders(OptDataset(np.zeros(40, np.float32)), 4, 0.5)
+    assert seen != orders(OptDataset(np.zeros(40, np.float32)), 4, 0.5, seed=1)
 
 
 def test_one_logical_batch_is_not_shuffled_and_one_for_training_only_once():
-    assert orders(Dataset(np.zeros(40, np.float32)), 40, 0.0) == [list(range(40))] * 3
-    first, second, third = orders(Dataset(np.zeros(40, np.float32)), 20, 0.5)
+    assert orders(OptDataset(np.zeros(40, np.float32)), 40, 0.0) == [list(range(40))] * 3
+    first, second, third = orders(OptDataset(np.zeros(40, np.float32)), 20, 0.5)
     assert first == second == third != list(range(40))
 
 

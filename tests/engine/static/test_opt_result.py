@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from engine.errors import DataError
-from engine.static.opt_result import Batch, Result
+from engine.static.opt_result import Batch, OptResult
 
 
 def test_accuracy_has_a_binomial_uncertainty():
-    result = Result()
+    result = OptResult()
     result.add(Batch(4, 1.0, 1, True, np.array([0, 1, 2, 0]), 3))
     result.add(Batch(4, 2.0, 1, True, np.array([1, 1, 1, 1]), 2))
     assert result.accuracy() == pytest.approx((5 / 8, math.sqrt(5 / 8 * 3 / 8 / 7)))
@@ -24,7 +24,7 @@ def test_accuracy_has_a_binomial_uncertainty():
 
 
 def test_what_is_too_little_to_tell_is_nan():
-    result = Result()
+    result = OptResult()
     assert result.loss().value == 0
     assert math.isnan(result.loss().uncertainty)
     assert math.isnan(result.accuracy().value)
@@ -37,7 +37,7 @@ def test_what_is_too_little_to_tell_is_nan():
 
 @pytest.mark.parametrize("other", [Batch(3, 1.0, 1, True), Batch(2, 1.0, 2, True), Batch(2, 1.0, 1, False)])
 def test_a_result_takes_batches_of_one_kind(other):
-    result = Result()
+    result = OptResult()
     result.add(Batch(2, 1.0, 1, True))
     with pytest.raises(DataError, match="reset it first"):
         result.add(other)

@@ -120,6 +120,7 @@ def test_views_need_no_memory() -> None:
     assert np.array_equal(graph.get(z), numbers.reshape(6, 4).T.reshape(-1))
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_cleared_and_built_again_keeps_no_old_results() -> None:
     graph = Graph(grads=True)
     x = declare([1000], "float64", "x", requires_grad=True)

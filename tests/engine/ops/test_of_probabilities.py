@@ -1,4 +1,4 @@
-"""Inverse error function, log-odds, entropy: ends of the domain, inverses, precision."""
+"""Inverse error function, normal quantiles, log-odds, entropy: ends of the domain, inverses, precision."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ EDGES: list[tuple[str, list[Any], dict[str, Any], Any, list[Any]]] = [
     ("logit", [[0.0, 0.25, 1.0]], {"eps": 0.25}, [-math.log(3), -math.log(3), math.log(3)], [[0, 16 / 3, 0]]),
     ("entr", [[0.0, 1.0, -1.0, math.e]], {}, [0, 0, -INF, -math.e], [[INF, -1, NAN, -2]]),
     ("erfinv", [[0.0, 1.0, -1.0, 1.1]], {}, [0, INF, -INF, NAN], [[math.sqrt(math.pi) / 2, INF, INF, NAN]]),
+    (
+        "ndtri",
+        [[0.5, 1.0, 0.0, 1.1, -0.1]],
+        {},
+        [0, INF, -INF, NAN, NAN],
+        [[math.sqrt(2 * math.pi), INF, INF, NAN, NAN]],
+    ),
 ]
 
 
@@ -50,6 +57,20 @@ def test_erfinv_undoes_erf() -> None:
 )
 def test_erfinv_is_exact_to_the_last_digits(probability: float, wanted: float) -> None:
     assert OPS["erfinv"](np.array(probability)).item() == pytest.approx(wanted, rel=6e-16, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("probability", "wanted"),
+    [
+        (1e-300, -37.0470962993611992),
+        (1e-5, -4.26489079392282461),
+        (0.07, -1.47579102817917069),
+        (0.3, -0.524400512708040816),
+        (0.9, 1.28155156554460059),
+    ],
+)
+def test_normal_quantiles_are_exact_to_the_last_digits(probability: float, wanted: float) -> None:
+    assert OPS["ndtri"](np.array(probability)).item() == pytest.approx(wanted, rel=1e-15, abs=0)
 
 
 def test_logit_is_precise_near_one_half() -> None:

@@ -1,7 +1,7 @@
-"""Functions of probabilities: the inverse error function, the log-odds (logit) and the entropy term.
+"""Functions of probabilities: the inverse error function, normal quantiles, the log-odds and the entropy term.
 
-erfinv is M. J. Wichura's algorithm AS 241, "The percentage points of the normal distribution", Appl. Statist. 37
-(1988), 477-484. Relative error about 1e-16 in float64.
+erfinv and ndtri are M. J. Wichura's algorithm AS 241, "The percentage points of the normal distribution", Appl.
+Statist. 37 (1988), 477-484. Relative error about 1e-16 in float64.
 """
 
 from __future__ import annotations
@@ -73,6 +73,37 @@ def erfinv(x: Array, *, out: Array | None = None) -> Array:
 @erfinv.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
     return g * (exp(square(y)) * (math.sqrt(math.pi) / 2))
+
+
+def _ndtri(y: Array, p: Array) -> None:
+    result = np.full_like(p, np.nan)
+    half = p - 0.5
+    centre = np.abs(half) <= CENTRE / 2
+    inner = half[centre]
+    result[centre] = inner * _ratio(0.180625 - inner * inner, A, B)
+    tail = np.minimum(p, 1 - p)
+    outer = ~centre & (tail > 0)
+    if outer.any():
+        root = np.sqrt(-np.log(tail[outer]))
+        # The third region ends at the smallest normal number, whose root is 26.6, well within the approximation.
+        size = np.where(root <= FAR, _ratio(root - 1.6, C, D), _ratio(root - FAR, E, F))
+        result[outer] = np.copysign(size, half[outer])
+    result[p == 0], result[p == 1] = -np.inf, np.inf
+    y[...] = result
+
+
+@primitive(infer=same, promotion="float", samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(0.95, 0.99))])
+def ndtri(p: Array, *, out: Array | None = None) -> Array:
+    """Quantile of the normal distribution, the inverse of ndtr: -inf and inf at 0 and 1, NaN beyond.
+
+    Relative error about 1e-16 in float64, for the smallest probabilities too.
+    """
+    return in_float64(_ndtri, p, out)
+
+
+@ndtri.vjp
+def _(g: Value, y: Value, p: Value) -> Value:
+    return g * (exp(square(y) * 0.5) * math.sqrt(2 * math.pi))
 
 
 def _eps_in_range(x: Value, *, eps: float | None) -> Spec:

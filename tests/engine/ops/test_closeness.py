@@ -1,0 +1,53 @@
+"""Whether numbers agree within a tolerance: infinities, NaN, integers, and which of the two it is relative to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import AttributeValueError
+from engine.ops import OPS
+
+INF, NAN = math.inf, math.nan
+
+PAIRS: list[tuple[Any, Any, dict[str, Any], bool]] = [
+    (1.0, 1.0 + 5e-6, {}, True),
+    (1.0, 1.0 + 2e-5, {}, False),
+    (0.0, 5e-9, {}, True),
+    (10.0, 8.0, {"rtol": 0.2}, False),
+    (8.0, 10.0, {"rtol": 0.2}, True),
+    (1.0, 1.5, {"rtol": 0.0, "atol": 0.5}, True),
+    (INF, INF, {}, True),
+    (INF, -INF, {"rtol": 1.0}, False),
+    (1.0, INF, {"rtol": 1.0}, False),
+    (NAN, NAN, {}, False),
+    (NAN, NAN, {"equal_nan": True}, True),
+    (NAN, 1.0, {"equal_nan": True}, False),
+    (np.array(2**40), np.array(2**40 + 5), {"rtol": 0.0, "atol": 4.0}, False),
+    (np.array(2**40), np.array(2**40 + 5), {"rtol": 0.0, "atol": 5.0}, True),
+    (np.array(True), np.array(False), {}, False),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "attrs", "wanted"), PAIRS)
+def test_two_numbers_are_close_or_not(a: Any, b: Any, attrs: dict[str, Any], wanted: bool) -> None:
+    for name in ("isclose", "allclose"):
+        made = OPS[name](np.asarray(a), np.asarray(b), **attrs)
+        assert made.dtype == np.bool_
+        assert made.item() == wanted
+
+
+def test_arrays_broadcast_and_one_element_apart_tells_for_all() -> None:
+    a = np.array([[1.0, 2.0], [1.0, 2.5]])
+    assert OPS["isclose"](a, np.array([1.0, 2.0])).numpy().tolist() == [[True, True], [True, False]]
+    assert not OPS["allclose"](a, np.array([1.0, 2.0])).item()
+    assert OPS["allclose"](np.ones((0, 2)), np.ones(2)).item()
+
+
+@pytest.mark.parametrize("attrs", [{"rtol": -1.0}, {"atol": -1.0}])
+def test_a_negative_tolerance_is_refused(attrs: dict[str, Any]) -> None:
+    with pytest.raises(AttributeValueError, match=r"isclose: rtol .* must be at least 0"):
+        OPS["isclose"](1.0, 1.0, **attrs)
