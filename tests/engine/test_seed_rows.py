@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,5 +27,6 @@ def test_a_row_names_tests_that_exist(row):
         assert function in functions_of(ROOT / path), f"{path} has no {function}"
 
 
+@cache
 def functions_of(path: Path) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
