@@ -1,6 +1,7 @@
 """Typed attributes of ops and layers: read from a signature, checked, described for the catalogue.
 
-An annotation is built from `bool`, `int`, `float`, `str`, `Literal[...]`, `tuple[T, ...]`, `np.dtype` and their unions.
+An annotation is built from `bool`, `int`, `float`, `str`, `Literal[...]`, `tuple[T, ...]`, `dict[str, Any]`,
+`np.dtype` and their unions.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ def describe(type_: Any) -> str:
         return (
             f"a list of {describe(args[0])}" if args[-1] is Ellipsis else f"a list of {len(args)} ({describe(args[0])})"
         )
+    if type_ is dict or origin is dict:
+        return "an object"
     words = {bool: "true or false", int: "an integer", float: "a number", str: "a string", type(None): "null"}
     return "a dtype name" if type_ is np.dtype or origin is np.dtype else words[type_]
 
@@ -126,6 +129,8 @@ def _match(type_: Any, value: Any) -> tuple[bool, Any]:
         return _match_tuple(args, value)
     if type_ is np.dtype or origin is np.dtype:
         return _match_dtype(value)
+    if type_ is dict or origin is dict:
+        return isinstance(value, dict), value
     return _match_plain(type_, value)
 
 

@@ -17,6 +17,7 @@ from engine.graph.definition import Definition
 from engine.graph.trace import bind_dims
 from engine.model import Model, at_precision
 from engine.numerics import fingerprint
+from engine.optim import Plateau
 from engine.plan import NumpyExecutor
 from engine.recipe import Recipe
 from engine.training import KEY, RATE, SQUARED_NORM, plan_evaluation, plan_training, trained_parameters
@@ -71,6 +72,8 @@ class Fit:
         )
         self._validation = self._columns if validation is None else self._fed(validation)
         self._held_out = held_out if validation is None else np.arange(len(next(iter(self._validation.values()))))
+        recipe.check_schedule(len(self._held_out), self.steps_per_epoch)
+        self._plateau = recipe.schedule.start(recipe.optimizer.lr)
         first = self._batches.batch(train, 0)
         trained = trained_parameters(self.definition, self._dims(self._columns, len(first)))
         self.model = Model(self.definition, trained, recipe.optimizer, recipe.seed)
@@ -136,6 +139,8 @@ class Fit:
         cursor.step += 1
         cursor.epoch_loss += values["loss"] * len(rows)
         cursor.epoch_rows += len(rows)
+        if self.recipe.schedule.per == "step":
+            self._observe({"loss": values["loss"]})
         self.latest = {**self.latest, **{n: v for n, v in values.items() if "/" not in n}}
         points = []
         if cursor.step % self.recipe.record.every_steps == 0 or self.done:
@@ -152,6 +157,7 @@ class Fit:
             "seed": self.recipe.seed, "step": self.step, "epoch": self.epoch, "seq": self.seq,
             "epoch_loss": self._cursor.epoch_loss.hex(), "epoch_rows": self._cursor.epoch_rows,
             "latest": {name: value.hex() for name, value in self.latest.items()},
+            "plateau": self._plateau and self._plateau.to_json(),
             "best": self.best and {**self.best, "value": float(self.best["value"]).hex()},
         }  # fmt: skip
         checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint()}
@@ -176,6 +182,8 @@ class Fit:
                 float.fromhex(cursor["epoch_loss"]),
                 _count(cursor["epoch_rows"]),
             )
+            if self._plateau is not None:
+                self._plateau = Plateau.from_json(cursor["plateau"])
             self.latest = {name: float.fromhex(value) for name, value in cursor["latest"].items()}
             self.best = cursor["best"] and {**cursor["best"], "value": float.fromhex(cursor["best"]["value"])}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -204,7 +212,7 @@ class Fit:
     def _train(self, rows: Array, epoch: int) -> dict[str, float]:
         executor = self._executor(self._columns, len(rows), training=True)
         recipe, step = self.recipe, self._cursor.step
-        rate = recipe.schedule.rate(recipe.optimizer.lr, epoch=epoch, step=step)
+        rate = recipe.schedule.rate(recipe.optimizer.lr, epoch=epoch, step=step, plateau=self._plateau)
         executor.inputs[RATE][...] = rate
         executor.inputs[KEY][...] = (recipe.seed, step)
         feed_rows(executor, self._columns, rows)
@@ -222,15 +230,25 @@ class Fit:
         """Validate, if there is something to validate on, and keep the best value of the monitored loss."""
         cursor = self._cursor
         monitored, name, points = cursor.epoch_loss / max(cursor.epoch_rows, 1), "loss", []
+        metrics = {name: monitored}
         if len(self._held_out):
             values = self._validate()
             points.append(self._point("validation", values))
             self.latest.update({f"val_{metric}": value for metric, value in values.items()})
             monitored, name = values["loss"], "val_loss"
+            metrics[name] = monitored
+        if self.recipe.schedule.per == "epoch":
+            self._observe(metrics)
         if math.isfinite(monitored) and (self.best is None or monitored < self.best["value"]):
             self.best = {"metric": name, "value": monitored, "step": self.step, "epoch": self.epoch}
             self.improved = True
         return points
+
+    def _observe(self, metrics: Mapping[str, float]) -> None:
+        """Tell the schedule what the metrics are, if it goes by one."""
+        if self._plateau is not None:
+            schedule = self.recipe.schedule
+            self._plateau = schedule.observe(self._plateau, metrics, epoch=self.epoch, step=self.step)
 
     def _validate(self) -> dict[str, float]:
         """Return loss and metrics over the held-out rows: means weighted by the rows of each batch."""

@@ -189,6 +189,61 @@ def eye(generator: np.random.Generator, shape: Shape) -> Array:
 
 
 @initializer
+def normal_rows(generator: np.random.Generator, shape: Shape, *, zero_row: int) -> Array:
+    """Standard normal but for the row `zero_row`, which is 0: a table whose row stands for padding."""
+    if not shape or not 0 <= zero_row < max(shape[0], 1):
+        raise AttributeValueError(f"normal_rows: zero_row {zero_row} must be a row of the shape {list(shape)}")
+    table = generator.standard_normal(shape)
+    table[zero_row : zero_row + 1] = 0
+    return table
+
+
+@initializer
+def dirac(generator: np.random.Generator, shape: Shape, *, groups: int = 1) -> Array:
+    """A convolution's weight [out, in, window...] that passes on its input: 1 in the middle of window (k, k), else 0.
+
+    In each of the `groups` of output channels, as many are passed on as there are inputs.
+    """
+    if not 3 <= len(shape) <= 5:
+        raise AttributeValueError(f"dirac needs a shape with three to five axes, got {list(shape)}")
+    if groups < 1 or shape[0] % groups:
+        raise AttributeValueError(f"dirac: groups {groups} must divide the {shape[0]} outputs of {list(shape)}")
+    weight = np.zeros(shape)
+    each = shape[0] // groups
+    middle = tuple(extent // 2 for extent in shape[2:])
+    for group in range(groups if math.prod(shape) else 0):
+        for channel in range(min(each, shape[1])):
+            weight[(group * each + channel, channel, *middle)] = 1
+    return weight
+
+
+@initializer
+def sparse(generator: np.random.Generator, shape: Shape, *, sparsity: float, std: float = 0.01) -> Array:
+    """Normal with deviation `std`, and in each column the share `sparsity` (rounded up) of rows 0 (Martens 2010)."""
+    if len(shape) != 2:
+        raise AttributeValueError(f"sparse needs a shape with two axes, got {list(shape)}")
+    if not 0 <= sparsity <= 1:
+        raise AttributeValueError(f"sparse: the share sparsity {sparsity} must be between 0 and 1")
+    matrix = generator.standard_normal(shape) * std
+    order = generator.permuted(np.tile(np.arange(shape[0])[:, None], (1, shape[1])), axis=0)
+    matrix[order < math.ceil(sparsity * shape[0])] = 0
+    return matrix
+
+
+@initializer
+def sinusoidal(generator: np.random.Generator, shape: Shape, *, base: float = 10000.0) -> Array:
+    """Positions [steps, width]: sin(t / base^(2i / width)) in feature 2i, cosine in 2i + 1 (Vaswani et al. 2017)."""
+    if len(shape) != 2 or base <= 0:
+        raise AttributeValueError(
+            f"sinusoidal needs a shape with two axes and a base > 0, got {list(shape)} and {base}"
+        )
+    steps, width = shape
+    pairs = np.arange(width) // 2 * 2
+    angles = np.arange(steps)[:, None] * base ** (-pairs / max(width, 1))
+    return np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles))
+
+
+@initializer
 def orthogonal(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
     """Rows or columns of a random orthogonal matrix, times `scale` (Saxe et al. 2014)."""
     if len(shape) < 2:

@@ -34,6 +34,11 @@ class Flat:
         """The name of the vector among the states of a plan."""
         return f"vector:{self.dtype.name}"
 
+    @property
+    def spec(self) -> Spec:
+        """Shape and dtype of the vector."""
+        return Spec((self.size,), self.dtype)
+
     def views(self, vector: Array) -> dict[str, Array]:
         """Return each parameter as a window on `vector`."""
         return {n: vector[o : o + math.prod(self.shapes[n])].reshape(self.shapes[n]) for n, o in self.offsets.items()}
@@ -59,6 +64,15 @@ def lay_out(parameters: Mapping[str, StateSpec]) -> tuple[Flat, ...]:
             end += -(-math.prod(shape) // step) * step
         flats.append(Flat(dtype, shapes, offsets, end))
     return tuple(flats)
+
+
+def _slot_specs(flats: Iterable[Flat], optimizer: Optimizer | None) -> dict[str, dict[str, Spec]]:
+    """Return the slots of whatever is stepped by itself: whole vectors, or each parameter by its name."""
+    if optimizer is None:
+        return {}
+    if optimizer.elementwise:
+        return {flat.name: optimizer.slots(flat.spec) for flat in flats}
+    return {n: optimizer.slots(Spec(shape, flat.dtype)) for flat in flats for n, shape in flat.shapes.items()}
 
 
 def at_precision(definition: Definition, precision: str) -> Definition:
@@ -93,13 +107,10 @@ class Form:
         self.definition = definition
         trained = set(trained)
         self.flats = lay_out({n: s for n, s in definition.parameters.items() if n in trained})
-        self.slots: dict[str, dict[str, Spec]] = {}
-        self.specs: dict[str, Spec] = {}
-        for flat in self.flats:
-            vector = Spec((flat.size,), flat.dtype)
-            self.slots[flat.name] = optimizer.slots(vector) if optimizer else {}
-            self.specs[flat.name] = vector
-            self.specs.update({f"{slot}:{flat.name}": spec for slot, spec in self.slots[flat.name].items()})
+        self.slots = _slot_specs(self.flats, optimizer)
+        self.specs = {flat.name: flat.spec for flat in self.flats}
+        for stepped, slots in self.slots.items():
+            self.specs.update({f"{slot}:{stepped}": spec for slot, spec in slots.items()})
         for name, state in definition.parameters.items():
             if name not in trained:
                 self.specs[f"parameter:{name}"] = Spec(state.shape, state.dtype)
@@ -167,11 +178,13 @@ class Model(Form):
 
     def _slot_views(self) -> dict[str, Array]:
         views: dict[str, Array] = {}
-        for flat in self.flats:
-            for slot, spec in self.slots[flat.name].items():
-                array = self.arrays[f"{slot}:{flat.name}"]
-                if spec.shape == (flat.size,):
+        flats = {flat.name: flat for flat in self.flats}
+        for stepped, slots in self.slots.items():
+            flat = flats.get(stepped)
+            for slot, spec in slots.items():
+                array = self.arrays[f"{slot}:{stepped}"]
+                if flat is not None and spec.shape == (flat.size,):
                     views.update({f"{slot}/{name}": view for name, view in flat.views(array).items()})
                 else:
-                    views[f"{slot}/{flat.name}"] = array
+                    views[f"{slot}/{stepped}"] = array
         return views

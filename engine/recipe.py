@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine.documents import Reader
-from engine.errors import EngineError
-from engine.optim import Optimizer, Schedule, make_optimizer, make_schedule
+from engine.errors import DocumentError, EngineError, Finding
+from engine.optim import Optimizer, Schedule, make_optimizer, read_schedule
 
 FIELDS = (
     "optimizer",
@@ -76,6 +76,18 @@ class Recipe:
     record: Record = Record()
     feeds: Mapping[str, str] = field(default_factory=dict)
 
+    def check_schedule(self, rows: int, steps_per_epoch: int) -> None:
+        """Check that the schedule serves the whole fit, with `rows` to validate on.
+
+        Raises:
+            DocumentError: it ends before the fit does, or goes by a metric that there is not.
+        """
+        steps = self.steps or (self.epochs or 0) * steps_per_epoch
+        faults = self.schedule.faults(steps=steps, steps_per_epoch=steps_per_epoch, validated=rows > 0)
+        findings = [Finding(f"/schedule{place}", "attribute_invalid", detail) for place, detail in faults]
+        if findings:
+            raise DocumentError(findings)
+
 
 def read_recipe(document: Mapping[str, Any]) -> Recipe:
     """Read a recipe from a request's fields.
@@ -93,7 +105,7 @@ def read_recipe(document: Mapping[str, Any]) -> Recipe:
         reader.fault("/epochs", "missing_field", "give exactly one of 'epochs' and 'steps'")
     recipe = Recipe(
         optimizer=_made(reader, make_optimizer, _given(document, "optimizer", {"kind": "adam"}), "/optimizer"),
-        schedule=_made(reader, make_schedule, _given(document, "schedule", {"kind": "constant"}), "/schedule"),
+        schedule=_read_schedule(reader, _given(document, "schedule", {"kind": "constant"})),
         epochs=_at_least(reader, epochs, 1, 10**6, "/epochs"),
         steps=_at_least(reader, steps, 1, 10**9, "/steps"),
         batch_size=_number(reader, get("batch_size", 32), 1, 2**31, "/batch_size"),
@@ -128,6 +140,11 @@ def _made(reader: Reader, make: Any, document: Any, pointer: str) -> Any:
     except EngineError as error:
         reader.error(pointer, error)
         return None
+
+
+def _read_schedule(reader: Reader, document: Any) -> Schedule:
+    """Return the schedule; after a fault, which `Reader.finish` raises, one that stands in for it."""
+    return read_schedule(reader, document, "/schedule") or Schedule("constant", {}, "epoch")
 
 
 def _number(reader: Reader, value: Any, low: int, high: int, pointer: str) -> int:

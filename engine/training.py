@@ -60,9 +60,7 @@ def plan_training(
         updates = {f"buffer:{name}": value for name, value in graph.buffer_updates.items()}
         for flat in model.flats:
             gradient = _clipped(vectors[flat.name], total, clip)
-            slots = {slot: leaves[f"{slot}:{flat.name}"] for slot in model.slots[flat.name]}
-            updates[flat.name], changed = optimizer.update(gradient, leaves[flat.name], slots, lr)
-            updates.update({f"{slot}:{flat.name}": value for slot, value in changed.items()})
+            updates.update(_stepped(model, flat, optimizer, gradient, leaves, lr))
     return make_plan({**graph.inputs, KEY: graph.key, RATE: lr}, leaves, outputs, updates)
 
 
@@ -98,6 +96,26 @@ def _traced(model: Form, dims: Mapping[str, int], *, training: bool) -> tuple[di
 def _packed(flat: Flat, gradients: Mapping[str, Value | None]) -> Value:
     parts = {name: gradient for name in flat.shapes if (gradient := gradients[name]) is not None}
     return pack(*parts.values(), offsets=tuple(flat.offsets[name] for name in parts), size=flat.size)
+
+
+def _stepped(
+    model: Form, flat: Flat, optimizer: Optimizer, gradient: Value, leaves: Mapping[str, Value], lr: Value
+) -> dict[str, Value]:
+    """Return a vector of parameters and its slots after a step: in one go, or where that will not do one by one."""
+    updates: dict[str, Value] = {}
+
+    def step(name: str, gradient: Value, parameter: Value) -> Value:
+        slots = {slot: leaves[f"{slot}:{name}"] for slot in model.slots[name]}
+        stepped, changed = optimizer.update(gradient, parameter, slots, lr)
+        updates.update({f"{slot}:{name}": value for slot, value in changed.items()})
+        return stepped
+
+    vector = leaves[flat.name]
+    if optimizer.elementwise:
+        return {flat.name: step(flat.name, gradient, vector), **updates}
+    gradients, parameters = flat.values(gradient), flat.values(vector)
+    pieces = [step(name, gradients[name], parameters[name]) for name in flat.shapes]
+    return {flat.name: pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size), **updates}
 
 
 def _clipped(gradient: Value, squared_norm: Value, clip: Clip) -> Value:

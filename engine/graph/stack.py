@@ -9,7 +9,7 @@ from typing import Any
 from engine.attributes import attributes_of, bind
 from engine.documents import Reader
 from engine.dtypes import dtype_of
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding
+from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, nearest
 from engine.graph.definition import NAME, NAME_RULE, Definition, NodeSpec, StateSpec, plain
 from engine.graph.limits import LIMITS
 from engine.graph.probe import trial_dims
@@ -17,8 +17,12 @@ from engine.graph.trace import Trace, apply_node, build
 from engine.initializers import resolve
 from engine.layers import find_layer
 from engine.layers.losses import LOSSES
+from engine.layers.nesting import Layers
 from engine.registry import lookup
 from engine.value import Shape, Value
+
+DEEPEST = 8
+"""How many layers within one another are read."""
 
 
 def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
@@ -28,7 +32,9 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
         DocumentError: with the pointer of the layer at fault.
     """
     reader = Reader()
-    entries = [read_layer(entry, index, reader) for index, entry in enumerate(reader.sequence(layers, "/layers"))]
+    entries = [
+        read_layer(entry, f"/layers/{index}", reader) for index, entry in enumerate(reader.sequence(layers, "/layers"))
+    ]
     if not entries:
         reader.fault("/layers", "empty", "give at least one layer")
     if not draft.inputs:
@@ -52,30 +58,47 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
 
 
 def _dependent(first: Definition, second: Definition) -> Finding:
-    name = next((n for n, s in first.parameters.items() if s != second.parameters.get(n)), "?")
-    return Finding(
-        "/inputs",
-        "shape_invalid",
-        f"the shape of the parameter {name!r} would depend on an extent that is only a name; give that extent a number",
-    )
+    """Say what differs between the same layers at two extents."""
+    what = "an attribute of a node"
+    for kind, ones, others in (
+        ("parameter", first.parameters, second.parameters),
+        ("buffer", first.buffers, second.buffers),
+    ):
+        name = next((name for name, spec in ones.items() if spec != others.get(name)), None)
+        if name is not None:
+            what = f"the shape of the {kind} {name!r}"
+            break
+    else:
+        pairs = zip(first.nodes, second.nodes, strict=False)
+        name = next((one.name for one, other in pairs if one != other), None)
+        what = what if name is None else f"an attribute of the node {name!r}"
+    detail = f"{what} would depend on an extent that is only a name; give that extent a number"
+    return Finding("/inputs", "shape_invalid", detail)
 
 
-def read_layer(entry: Any, index: int, reader: Reader) -> tuple[str, str, dict[str, Any]]:
+def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tuple[str, str, dict[str, Any]]:
     """Return kind, name ("" when it has none) and checked attributes of a layer; faults go to the reader."""
-    pointer = f"/layers/{index}"
+    if depth > DEEPEST:
+        reader.fault(pointer, "limit_exceeded", f"layers within layers go {DEEPEST} deep at most")
+        return "", "", {}
     entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
     kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
     name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
     if name and not NAME.match(name):
         reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
     attrs: dict[str, Any] = {}
+    nested: list[str] = []
     if kind:
         try:
-            build_layer = find_layer(kind)
+            attributes = {a.name: a for a in attributes_of(find_layer(kind))}
             given = {key: value for key, value in entry.items() if key not in ("layer", "name")}
-            attrs = bind(kind, {a.name: a for a in attributes_of(build_layer)}, given)
+            attrs = bind(kind, attributes, given)
+            nested = [name for name, attribute in attributes.items() if attribute.type == Layers]
         except EngineError as error:
             reader.error(f"{pointer}/layer" if error.code == "unknown_name" else pointer, error)
+    for within in nested:
+        for index, inner in enumerate(attrs[within]):
+            read_layer(inner, f"{pointer}/{within}/{index}", reader, depth + 1)
     return kind, name, attrs
 
 
@@ -87,6 +110,13 @@ class _StackScope:
         self.pointer = pointer
         self.graph = graph
         self.draft = draft
+
+    def input(self, name: str) -> Value:
+        inputs = self.graph.inputs
+        if name not in inputs:
+            detail = f"there is no input called {name[:64]!r}{nearest(name, inputs)}"
+            raise DocumentError([Finding(self.pointer, "unknown_name", detail)])
+        return inputs[name]
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         resolve(init)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from engine.attributes import attributes_of, bind
@@ -28,6 +29,7 @@ class Layer(Module):
         kind: str,
         inputs: Spec,
         *,
+        others: Mapping[str, Spec] | None = None,
         name: str | None = None,
         seed: int | None = None,
         dtype: DType | None = None,
@@ -39,6 +41,7 @@ class Layer(Module):
         Args:
             kind: the layer's kind in the catalogue of layers.
             inputs: shape (with any number of rows) and dtype of the input.
+            others: shapes and dtypes of other inputs, by the names that options as `memory` give.
             name: what the first values are drawn for beside the seed; the same name, seed and shape give the same.
             seed: where they are drawn from; left out, from this thread's random keys (see `engine.seed`).
             dtype: of parameters and buffers; left out, this thread's default (float32 for the half-size ones).
@@ -50,7 +53,12 @@ class Layer(Module):
         self.precision = precision
         self._build = find_layer(kind)
         self._attrs = bind(kind, {a.name: a for a in attributes_of(self._build)}, options)
-        scope = Declaring(name or kind, drawn_seed() if seed is None else seed, dtype or master_dtype(DEFAULTS.dtype))
+        scope = Declaring(
+            name or kind,
+            drawn_seed() if seed is None else seed,
+            dtype or master_dtype(DEFAULTS.dtype),
+            {key: Value(spec.shape, spec.dtype, None) for key, spec in (others or {}).items()},
+        )
         with tracing(no_key), training_mode(True):
             made = self._build(scope, Value(inputs.shape, inputs.dtype, None), **self._attrs)
         self.output = made.spec
@@ -59,11 +67,12 @@ class Layer(Module):
         for key, leaf in scope.buffers.items():
             self.register_buffer(key, leaf)
 
-    def forward(self, x: Operand) -> Value:
-        """Apply the layer to x, in this module's mode; in training running statistics move."""
+    def forward(self, x: Operand, **others: Operand) -> Value:
+        """Apply the layer to x and its other inputs, in this module's mode; in training running statistics move."""
         scope = Running(
             self._table("_parameters"),
             self._table("_buffers"),
+            inputs={name: as_value(value) for name, value in others.items()},
             training=self.training,
             precision=self.precision,
         )

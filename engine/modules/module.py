@@ -34,12 +34,12 @@ class Module(ABC):
         self.training = True
 
     @abstractmethod
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from the inputs; `module(x)` calls it."""
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from the inputs."""
-        return self.forward(*inputs)
+        return self.forward(*inputs, **named)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Keep an attribute; note what is a parameter or a part of the model."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of
-from engine.errors import ShapeError
+from engine.errors import ShapeError, UnknownName, nearest
 from engine.initializers import initialize
 from engine.modes import no_grad
 from engine.modules.precision import rounded
@@ -14,16 +14,30 @@ from engine.registry import lookup
 from engine.value import Shape, Value
 
 
+def _input(inputs: Mapping[str, Value], name: str) -> Value:
+    if name not in inputs:
+        raise UnknownName(
+            f"this layer has no other input called {name[:64]!r}{nearest(name, inputs)}: layers of a Sequential have "
+            "one input each; give a Layer of its own `others`, or make a graph"
+        )
+    return inputs[name]
+
+
 class Declaring:
     """The scope in which a layer says which parameters and buffers it has; they are made and initialised."""
 
-    def __init__(self, name: str, seed: int, dtype: DType) -> None:
-        """Name the layer, whose names are part of what the first values are drawn from."""
+    def __init__(self, name: str, seed: int, dtype: DType, inputs: Mapping[str, Value]) -> None:
+        """Name the layer, whose names are part of what the first values are drawn from, and its other inputs."""
         self.name = name
+        self._inputs = inputs
         self.seed = seed
         self.dtype = dtype
         self.parameters: dict[str, Value] = {}
         self.buffers: dict[str, Value] = {}
+
+    def input(self, name: str) -> Value:
+        """Return another input."""
+        return _input(self._inputs, name)
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Make a parameter."""
@@ -55,14 +69,20 @@ class Running:
         parameters: Mapping[str, Value],
         buffers: Mapping[str, Value],
         *,
+        inputs: Mapping[str, Value],
         training: bool,
         precision: DType | None = None,
     ) -> None:
-        """Take the state; `precision` is what parameters and results are rounded to."""
+        """Take the state and the other inputs; `precision` is what parameters and results are rounded to."""
+        self._inputs = inputs
         self._parameters = parameters
         self._buffers = buffers
         self._training = training
         self._precision = precision
+
+    def input(self, name: str) -> Value:
+        """Return another input."""
+        return _input(self._inputs, name)
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
         """Return the parameter, which must still suit the input."""

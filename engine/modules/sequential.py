@@ -90,7 +90,7 @@ class Sequential(Module):
     def _add_all(self, items: list[Item], spec: Spec, seed: int, dtype: DType) -> None:
         reader = Reader()
         entries = [
-            item if isinstance(item, Module) else read_layer(_document(item), index, reader)
+            item if isinstance(item, Module) else read_layer(_document(item), f"/layers/{index}", reader)
             for index, item in enumerate(items)
         ]
         if not entries:

@@ -11,7 +11,7 @@ from engine.ops.compare import where
 from engine.ops.random import bernoulli, check_dropout, check_key, dropout_mask
 from engine.registry import composite
 from engine.samples import key, sample
-from engine.value import Value
+from engine.value import Shape, Value
 
 SELU_FLOOR = SELU_SCALE * SELU_ALPHA
 """selu tends to minus this for very negative numbers."""
@@ -73,6 +73,20 @@ def dropout3d(x: Value, key: Value, *, p: float = 0.5, training: bool | None = N
     return _channels(3, x, key, p, training)
 
 
+def _alpha(op: str, x: Value, key: Value, shape: Shape, p: float, training: bool | None) -> Value:
+    """Set elements, decided on in a mask of `shape`, to the limit of selu; scale and move all."""
+    check_dropout(op, p)
+    check_key(op, key)
+    require_float(op, x)
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x * 0.0
+    factor = 1 / math.sqrt((1 - p) * (1 + p * SELU_FLOOR**2))
+    kept = where(bernoulli(key, shape=shape, p=1 - p), x, -SELU_FLOOR)
+    return kept * factor + factor * p * SELU_FLOOR
+
+
 @composite(
     wide=True, random=True, samples=[sample((2, 3), key(), p=0.3, training=True), sample((4,), key(), training=False)]
 )
@@ -81,13 +95,20 @@ def alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None
 
     Klambauer et al. 2017; out of training x itself, and zeros when p is 1.
     """
-    check_dropout("alpha_dropout", p)
-    check_key("alpha_dropout", key)
-    require_float("alpha_dropout", x)
-    if not training or p == 0:
-        return x
-    if p == 1:
-        return x * 0.0
-    factor = 1 / math.sqrt((1 - p) * (1 + p * SELU_FLOOR**2))
-    kept = where(bernoulli(key, shape=x.shape, p=1 - p), x, -SELU_FLOOR)
-    return kept * factor + factor * p * SELU_FLOOR
+    return _alpha("alpha_dropout", x, key, x.shape, p, training)
+
+
+@composite(
+    wide=True,
+    random=True,
+    samples=[sample((2, 3, 2), key(), p=0.3, training=True), sample((2, 3), key(), training=False)],
+)
+def feature_alpha_dropout(x: Value, key: Value, *, p: float = 0.5, training: bool | None = None) -> Value:
+    """x [rows, channels, ...] with a share p of its channels set to the limit of selu, scaled and moved as by dropout.
+
+    See alpha_dropout, which decides on each element alone.
+    """
+    if x.ndim < 2:
+        raise ShapeError(f"feature_alpha_dropout needs an input [rows, channels, ...], got {list(x.shape)}")
+    shape = (*x.shape[:2], *(1,) * (x.ndim - 2))
+    return _alpha("feature_alpha_dropout", x, key, shape, p, training)

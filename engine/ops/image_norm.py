@@ -10,9 +10,10 @@ from engine.ops.channel_norm import batch_normalize
 from engine.ops.elementwise import power, square
 from engine.ops.normalization import standardize
 from engine.ops.pooling import avg_pool
+from engine.ops.reduce import mean, var
 from engine.ops.shape import pad, reshape
 from engine.registry import composite
-from engine.samples import positive, sample
+from engine.samples import normal, positive, sample
 from engine.value import Value
 
 
@@ -88,6 +89,46 @@ def instance_norm(
             raise ShapeError("instance_norm: without use_input_stats it needs a running mean and variance")
         return batch_normalize(x, weight, bias, running_mean, running_var, eps=eps, training=False)
     return _scaled("instance_norm", standardize(x, axis=tuple(range(2, x.ndim)), eps=eps)[0], weight, bias)
+
+
+STATISTICS = (positive(3), normal(3), normal(3), positive(3))
+
+
+@composite(
+    wide=True,
+    outputs=("y", "running_mean", "running_var"),
+    updates={3: 1, 4: 2},
+    samples=[
+        sample((2, 3, 4), *STATISTICS, training=True),
+        sample((1, 3, 2, 2), *STATISTICS, training=False, eps=1e-2),
+    ],
+)
+def tracked_instance_norm(
+    x: Value,
+    weight: Value,
+    bias: Value,
+    running_mean: Value,
+    running_var: Value,
+    *,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    training: bool | None = None,
+) -> tuple[Value, Value, Value]:
+    """instance_norm of x and the new running statistics, which take the place of mean and variance out of training.
+
+    In training the running ones move by `momentum` towards the means, over the images, of mean and unbiased variance,
+    as in PyTorch.
+    """
+    if not 0 <= momentum <= 1:
+        raise AttributeValueError(f"tracked_instance_norm: momentum {momentum} must be in 0..1")
+    if not training:
+        y = instance_norm(x, weight, bias, running_mean, running_var, use_input_stats=False, eps=eps)
+        return y, running_mean, running_var
+    y = instance_norm(x, weight, bias, eps=eps)
+    axes = tuple(range(2, x.ndim))
+    new_mean = running_mean * (1 - momentum) + mean(x, axis=(0, *axes)) * momentum
+    new_var = running_var * (1 - momentum) + mean(var(x, axis=axes), axis=0) * momentum
+    return y, new_mean, new_var
 
 
 @composite(wide=True, samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)])

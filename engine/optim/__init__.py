@@ -2,10 +2,11 @@
 
 from engine.optim.clipping import clip_grad_norm_, clip_grad_value_, clip_gradients, total_norm
 from engine.optim.loss_scaler import LossScaler, ScaledStep
-from engine.optim.optimizers import OPTIMIZERS, Optimizer, make_optimizer, optimizer_catalogue
+from engine.optim.optimizers import OPTIMIZERS, make_optimizer, optimizer_catalogue
 from engine.optim.scheduler import Scheduler
-from engine.optim.schedules import SCHEDULES, Schedule, make_schedule, schedule_catalogue
+from engine.optim.schedules import SCHEDULES, Plateau, Schedule, make_schedule, read_schedule, schedule_catalogue
 from engine.optim.tape_optimizer import Group, TapeOptimizer
+from engine.optim.transform import Optimizer
 
 __all__ = [
     "OPTIMIZERS",
@@ -13,6 +14,7 @@ __all__ = [
     "Group",
     "LossScaler",
     "Optimizer",
+    "Plateau",
     "ScaledStep",
     "Schedule",
     "Scheduler",
@@ -23,6 +25,7 @@ __all__ = [
     "make_optimizer",
     "make_schedule",
     "optimizer_catalogue",
+    "read_schedule",
     "schedule_catalogue",
     "total_norm",
 ]

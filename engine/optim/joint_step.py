@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.dtypes import DType
-from engine.optim.optimizers import Optimizer
+from engine.optim.transform import Optimizer
 from engine.value import Spec, Value
 
 Slots = dict[str, Value]
@@ -32,8 +32,8 @@ class Pending:
 def step_jointly(transform: Optimizer, pending: Sequence[Pending], lr: Value) -> list[Stepped]:
     """Return each parameter and its slots after one step of `transform`.
 
-    Updates are elementwise, so small parameters of one dtype that have taken equally many steps go as one vector; the
-    results are bitwise those of one by one.
+    Where updates are elementwise, small parameters of one dtype that have taken equally many steps go as one vector;
+    the results are bitwise those of one by one.
     """
     results: dict[str, Stepped] = {}
     for together in _clusters(transform, pending):
@@ -46,6 +46,8 @@ def step_jointly(transform: Optimizer, pending: Sequence[Pending], lr: Value) ->
 
 
 def _clusters(transform: Optimizer, pending: Sequence[Pending]) -> list[list[Pending]]:
+    if not transform.elementwise:
+        return [[one] for one in pending]
     clusters: dict[object, list[Pending]] = {}
     shared: dict[DType, list[str]] = {}
     for one in pending:

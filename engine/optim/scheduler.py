@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, SupportsFloat
 
-from engine.errors import CheckpointError
-from engine.optim.schedules import make_schedule
+from engine.errors import AttributeValueError, CheckpointError
+from engine.optim.schedules import Plateau, make_schedule
 from engine.optim.tape_optimizer import TapeOptimizer
 
 
 class Scheduler:
     """Sets the learning rate of every group: `Scheduler(optimizer, "cosine", t_max=150)`, then `step()` each epoch.
 
-    The rates that the groups have when it is made are those the schedule starts from.
+    The rates that the groups have when it is made are those the schedule starts from. A schedule that goes by a metric
+    is given it: `step(loss)`.
     """
 
     def __init__(self, optimizer: TapeOptimizer, kind: str, **options: Any) -> None:
@@ -23,14 +24,25 @@ class Scheduler:
         self._document = {"kind": kind, **options}
         self._schedule = make_schedule({"per": "step", **self._document})
         self._bases = [group.lr for group in optimizer.groups]
+        self._plateaus = [self._schedule.start(base) for base in self._bases]
         for group in optimizer.groups:
             group.initial_lr = group.lr
         self._apply()
 
-    def step(self) -> None:
-        """Go on by one epoch, or whatever is counted."""
-        self.last_epoch += 1
-        self._apply()
+    def step(self, metric: SupportsFloat | None = None) -> None:
+        """Go on by one epoch, or whatever is counted.
+
+        Args:
+            metric: what reduce_on_plateau goes by, whatever its `monitor`; other schedules take no notice of it.
+
+        Raises:
+            AttributeValueError: the schedule goes by a metric and none is given, or it is past its end.
+        """
+        count = self.last_epoch + 1
+        plateaus = [None if one is None else self._observed(one, metric, count) for one in self._plateaus]
+        rates = self._rates(count, plateaus)
+        self.last_epoch, self._plateaus = count, plateaus
+        self._set(rates)
 
     def get_last_lr(self) -> list[float]:
         """Return the learning rate of each group."""
@@ -38,22 +50,55 @@ class Scheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where it stands, as plain data."""
-        return {"schedule": dict(self._document), "last_epoch": self.last_epoch, "bases": list(self._bases)}
+        return {
+            "schedule": dict(self._document),
+            "last_epoch": self.last_epoch,
+            "bases": list(self._bases),
+            "plateaus": [None if one is None else one.to_json() for one in self._plateaus],
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to where `state` stands and set the learning rates of there.
 
         Raises:
-            CheckpointError: a state of other groups.
+            CheckpointError: a state of other groups, or one that is damaged; nothing has been changed then.
         """
         if len(state["bases"]) != len(self.optimizer.groups):
             counts = f"{len(state['bases'])} parameter groups, the optimizer has {len(self.optimizer.groups)}"
             raise CheckpointError(f"the state is of {counts}")
         schedule = make_schedule({"per": "step", **state["schedule"]})
-        self._document, self._schedule = dict(state["schedule"]), schedule
+        plateaus = [schedule.start(base) for base in state["bases"]]
+        if any(plateaus):
+            plateaus = _read_plateaus(state.get("plateaus"), len(plateaus))
+        self._document, self._schedule, self._plateaus = dict(state["schedule"]), schedule, plateaus
         self.last_epoch, self._bases = state["last_epoch"], list(state["bases"])
         self._apply()
 
+    def _observed(self, plateau: Plateau, metric: SupportsFloat | None, count: int) -> Plateau:
+        if metric is None:
+            raise AttributeValueError("reduce_on_plateau goes by a metric: call step(metric), such as step(loss)")
+        value = float(metric)
+        return self._schedule.observe(plateau, {"loss": value, "val_loss": value}, epoch=count, step=count)
+
+    def _rates(self, count: int, plateaus: list[Plateau | None]) -> list[float]:
+        return [
+            self._schedule.rate(base, epoch=count, step=count, plateau=plateau)
+            for base, plateau in zip(self._bases, plateaus, strict=True)
+        ]
+
     def _apply(self) -> None:
-        for group, base in zip(self.optimizer.groups, self._bases, strict=False):
-            group.lr = self._schedule.rate(base, epoch=self.last_epoch, step=self.last_epoch)
+        self._set(self._rates(self.last_epoch, self._plateaus))
+
+    def _set(self, rates: list[float]) -> None:
+        for group, rate in zip(self.optimizer.groups, rates, strict=False):
+            group.lr = rate
+
+
+def _read_plateaus(documents: Any, groups: int) -> list[Plateau | None]:
+    try:
+        plateaus: list[Plateau | None] = [Plateau.from_json(document) for document in documents]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(f"the state of reduce_on_plateau is damaged ({error})") from error
+    if len(plateaus) != groups:
+        raise CheckpointError(f"the state of reduce_on_plateau is of {len(plateaus)} parameter groups, not {groups}")
+    return plateaus

@@ -14,7 +14,8 @@ from engine.errors import AttributeValueError, CheckpointError, GradientError, S
 from engine.modes import no_grad
 from engine.ops.casting import cast
 from engine.optim.joint_step import Pending, Slots, step_jointly
-from engine.optim.optimizers import Optimizer, make_optimizer
+from engine.optim.optimizers import make_optimizer
+from engine.optim.transform import Optimizer
 from engine.value import Operand, Spec, Value, as_value
 
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
@@ -32,7 +33,6 @@ class Group:
     parameters: dict[str, Value]
     lr: float
     initial_lr: float
-    maximize: bool = False
     slots: dict[str, Slots] = field(default_factory=dict)
 
 
@@ -43,21 +43,20 @@ class TapeOptimizer:
     step like any other.
     """
 
-    def __init__(self, parameters: Parameters, kind: str = "sgd", *, maximize: bool = False, **options: Any) -> None:
+    def __init__(self, parameters: Parameters, kind: str = "sgd", **options: Any) -> None:
         """Take the parameters.
 
         Args:
             parameters: leaves by name, or a list of them, or a list of groups: objects with "params" and the options in
                 which they differ, which may be "kind".
             kind: the optimizer's kind in the catalogue of optimizers.
-            maximize: step up the gradient.
-            options: the optimizer's options, for all groups.
+            options: the optimizer's options, for all groups; `maximize` steps up the gradient.
 
         Raises:
             AttributeValueError: no parameters, or one that is given twice.
             GradientError: a parameter that is no leaf.
         """
-        self._defaults = {"kind": kind, "maximize": maximize, **options}
+        self._defaults = {"kind": kind, **options}
         self.groups: list[Group] = []
         given: Any = parameters if isinstance(parameters, Mapping) else list(parameters)
         if not given:
@@ -73,11 +72,12 @@ class TapeOptimizer:
         if "params" not in group:
             raise AttributeValueError("a parameter group is an object with 'params' and options")
         options = {**self._defaults, **{key: value for key, value in group.items() if key != "params"}}
-        kind, maximize = options.pop("kind"), options.pop("maximize")
+        kind = options.pop("kind")
         transform = make_optimizer({"kind": kind, **options})
         parameters = self._named(group["params"])
-        lr = transform.lr
-        self.groups.append(Group(kind, options, transform, parameters, lr, lr, bool(maximize)))
+        for leaf in parameters.values():
+            transform.slots(Spec(leaf.shape, computing_dtype(leaf.dtype)))  # some optimizers take matrices only
+        self.groups.append(Group(kind, options, transform, parameters, transform.lr, transform.lr))
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -120,7 +120,6 @@ class TapeOptimizer:
                 {
                     "kind": group.kind,
                     "options": dict(group.options),
-                    "maximize": group.maximize,
                     "lr": group.lr,
                     "initial_lr": group.initial_lr,
                     "params": list(group.parameters),
@@ -154,8 +153,7 @@ class TapeOptimizer:
             loaded.append((entry, transform, slots))
         for group, (entry, transform, slots) in zip(self.groups, loaded, strict=True):
             group.kind, group.options, group.transform = entry["kind"], dict(entry["options"]), transform
-            group.lr, group.initial_lr, group.maximize = entry["lr"], entry["initial_lr"], entry["maximize"]
-            group.slots = slots
+            group.lr, group.initial_lr, group.slots = entry["lr"], entry["initial_lr"], slots
 
     def _named(self, params: Value | Mapping[str, Value] | Sequence[Value]) -> dict[str, Value]:
         """Name the parameters of a new group, and check them."""
@@ -198,7 +196,7 @@ def _pending(group: Group, name: str, leaf: Value, gradient: Value) -> Pending:
     slots = dict(group.slots.get(name) or _fresh(group.transform, leaf, wide))
     start = _start(leaf, slots, wide)
     gradient = cast(gradient, dtype=wide) if gradient.dtype != wide else gradient.detach()
-    return Pending(name, leaf, start, -gradient if group.maximize else gradient, slots)
+    return Pending(name, leaf, start, gradient, slots)
 
 
 def _start(leaf: Value, slots: Slots, wide: DType) -> Value:

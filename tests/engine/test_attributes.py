@@ -29,6 +29,7 @@ ACCEPTED: list[tuple[Any, Any, Any]] = [
     (tuple[int, ...], [], ()),
     (Pairs, [[1, 2], (3, 4)], ((1, 2), (3, 4))),
     (Literal["mean", "sum"], "sum", "sum"),
+    (tuple[str | dict[str, Any], ...], ["a", {"b": [1]}], ("a", {"b": [1]})),
     (np.dtype, "float32", np.dtype("float32")),
     (np.dtype, np.float64, np.dtype("float64")),
 ]
@@ -46,6 +47,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (str, 1, "a string, not 1"),
     (int | None, "a", "an integer or null, not 'a'"),
     (tuple[int, ...], 3, "a list of an integer, not 3"),
+    (tuple[str | dict[str, Any], ...], ["a", 3], "a list of a string or an object, not a list"),
     (tuple[int, ...], [1, 2.5], "a list of an integer, not a list"),
     (tuple[int, ...], {"a": 1}, "a list of an integer, not a dict"),
     (Pairs, [[1, 2, 3]], "a list of a list of 2"),

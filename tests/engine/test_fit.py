@@ -116,6 +116,32 @@ def test_a_fit_stopped_after_any_step_goes_on_to_the_same_bits(tmp_path):
         assert (resumed.latest, resumed.best) == (whole.latest, whole.best) or not resumed.done
 
 
+@pytest.mark.parametrize("kind", engine.optim.OPTIMIZERS)
+def test_a_fit_by_any_optimizer_goes_on_to_the_same_bits_from_any_step(kind, tmp_path):
+    document = {
+        "inputs": {"x": ["n", 2], "y": ["n", 2]},
+        "parameters": {"v": [2, 3], "w": [3, 2]},
+        "program": "loss = mse_loss(tanh(x @ v) @ w, y)",
+    }
+    columns = {"x": X[:12, :2], "y": X[:12, 1:3]}
+
+    def start():
+        return line(columns, document, optimizer={"kind": kind})
+
+    whole, states = start(), []
+    while not whole.done:
+        whole.advance()
+        whole.snapshot().save(tmp_path / f"{whole.step}.safetensors")
+        states.append(state(whole))
+    assert len(set(map(repr, states))) == len(states) == 6
+    for step in range(1, 6):
+        resumed = start()
+        resumed.restore(engine.Checkpoint.load(tmp_path / f"{step}.safetensors"))
+        while not resumed.done:
+            resumed.advance()
+            assert state(resumed) == states[resumed.step - 1]
+
+
 def test_a_resumed_fit_ends_where_the_whole_one_ends(tmp_path):
     whole = classifier()
     expected = run(whole)
@@ -128,6 +154,81 @@ def test_a_resumed_fit_ends_where_the_whole_one_ends(tmp_path):
         assert head + run(resumed) == expected
         assert state(resumed) == state(whole)
         assert (resumed.best, resumed.latest, resumed.seq) == (whole.best, whole.latest, whole.seq)
+
+
+PLATEAU = {"kind": "reduce_on_plateau", "patience": 0, "factor": 0.5, "threshold": 0.1, "cooldown": 1}
+REDUCING = {
+    "by the loss of each step": {**PLATEAU, "per": "step"},
+    "by the loss of each epoch": {**PLATEAU, "monitor": "loss"},
+    "by the validation loss": {**PLATEAU, "mode": "max", "monitor": "val_loss"},
+    "after a warm-up": {"kind": "warm_up", "total_iters": 2, "per": "step", "schedule": PLATEAU},
+}
+
+
+def rates_of(rows):
+    return [row["values"]["lr"] for row in map(json.loads, rows) if row["split"] == "train"]
+
+
+@pytest.mark.parametrize("schedule", REDUCING.values(), ids=REDUCING)
+def test_a_fit_whose_rate_goes_by_a_metric_is_resumed_to_the_bit(schedule, tmp_path):
+    whole = classifier(schedule=schedule, epochs=6)
+    expected = run(whole)
+    assert len(set(rates_of(expected)[5:])) > 1
+    for step in (3, 11, 16):
+        fit = classifier(schedule=schedule, epochs=6)
+        head = [point.to_json() for _ in range(step) for point in fit.advance()]
+        fit.snapshot().save(tmp_path / "state.safetensors")
+        resumed = classifier(schedule=schedule, epochs=6)
+        resumed.restore(engine.Checkpoint.load(tmp_path / "state.safetensors"))
+        assert head + run(resumed) == expected
+        assert state(resumed) == state(whole)
+
+
+def test_the_rate_falls_as_the_monitored_loss_says():
+    points = list(classifier(schedule={**PLATEAU, "cooldown": 0}, epochs=8))
+    found = [point.values["lr"] for point in points if point.split == "train"][::5]
+    rate, best, wanted = 0.1, math.inf, []
+    for loss in (point.values["loss"] for point in points if point.split == "validation"):
+        wanted.append(rate)
+        rate, best = (rate, loss) if loss < best * 0.9 else (rate * 0.5, best)
+    assert found == wanted
+    assert wanted[-1] < 0.1
+
+
+@pytest.mark.parametrize("plateau", [None, {}, {"rate": "0x1p-3", "best": "inf", "bad": 0.5, "cooling": 0}])
+def test_a_damaged_plateau_is_refused(plateau):
+    fit = classifier(schedule=PLATEAU)
+    checkpoint = fit.snapshot()
+    checkpoint.cursor["plateau"] = plateau
+    with pytest.raises(engine.CheckpointError, match="cursor"):
+        fit.restore(checkpoint)
+
+
+UNSUITABLE = {
+    "no validation": ({**PLATEAU, "monitor": "val_loss"}, "/schedule/monitor", "no rows to validate on"),
+    "no validation after a warm-up": (
+        {"kind": "warm_up", "schedule": {**PLATEAU, "monitor": "val_loss"}},
+        "/schedule/schedule/monitor",
+        "no rows to validate on",
+    ),
+    "a cycle too short": ({"kind": "one_cycle", "total_steps": 4, "per": "step"}, "/schedule", "total_steps 4"),
+}
+
+
+@pytest.mark.parametrize(("schedule", "pointer", "detail"), UNSUITABLE.values(), ids=UNSUITABLE)
+def test_a_schedule_that_does_not_serve_the_whole_fit_is_refused_at_once(schedule, pointer, detail):
+    with pytest.raises(engine.DocumentError, match=detail) as caught:
+        line(schedule=schedule)
+    assert [finding.pointer for finding in caught.value.findings] == [pointer]
+    rows = {"x": engine.ColumnInfo("float64", (1,), 12), "y": engine.ColumnInfo("float64", (), 12)}
+    recipe = engine.read_recipe({"epochs": 2, "batch_size": 4, "schedule": schedule})
+    with pytest.raises(engine.DocumentError, match=detail):
+        engine.check_fit(engine.parse_graph(LINE), recipe, rows)
+
+
+def test_a_cycle_as_long_as_the_fit_serves_it():
+    for schedule in ({"total_steps": 6, "per": "step"}, {"total_steps": 2}):
+        assert len(list(line(schedule={"kind": "one_cycle", **schedule}))) == 6
 
 
 def test_equal_seeds_give_equal_bits_and_other_seeds_do_not():

@@ -80,18 +80,50 @@ def test_plain_starts():
     np.testing.assert_array_equal(draw("eye", (2, 3)), np.eye(2, 3))
 
 
-OPTIONS = {"constant": {"value": 2.0}}
+def test_a_convolution_that_starts_as_dirac_passes_on_its_input():
+    weight = draw("dirac", (4, 2, 3, 5))
+    assert weight.sum() == 2
+    assert weight[0, 0, 1, 2] == weight[1, 1, 1, 2] == 1
+    grouped = draw("dirac", (6, 2, 3), groups=2)
+    assert np.argwhere(grouped).tolist() == [[0, 0, 1], [1, 1, 1], [3, 0, 1], [4, 1, 1]]
+
+
+@pytest.mark.parametrize(("rows", "sparsity", "zeros"), [(200, 0.1, 20), (7, 0.5, 4), (5, 0.0, 0), (5, 1.0, 5)])
+def test_a_sparse_start_has_as_many_zeros_in_each_column(rows, sparsity, zeros):
+    matrix = draw("sparse", (rows, 300), sparsity=sparsity, std=0.5)
+    np.testing.assert_array_equal((matrix == 0).sum(axis=0), zeros)
+    if rows == 200:
+        assert matrix[matrix != 0].std() == pytest.approx(0.5, rel=0.02)
+        assert (matrix == 0).sum(axis=1).std() == pytest.approx(math.sqrt(300 * 0.1 * 0.9), rel=0.2)
+
+
+def test_a_table_can_start_with_a_row_of_zeros():
+    table = draw("normal_rows", (300, 200), zero_row=2)
+    np.testing.assert_array_equal(table[2], 0)
+    assert np.delete(table, 2, axis=0).std() == pytest.approx(1, rel=0.02)
+
+
+def test_sinusoidal_positions_turn_ever_more_slowly():
+    t = np.arange(6.0)
+    expected = np.stack([np.sin(t), np.cos(t), np.sin(t / 10), np.cos(t / 10), np.sin(t / 100)], axis=1)
+    slow = 10 ** (5 / 2)
+    np.testing.assert_allclose(draw("sinusoidal", (6, 5), base=slow), expected, atol=1e-15)
+
+
+OPTIONS = {"constant": {"value": 2.0}, "sparse": {"sparsity": 0.3}, "normal_rows": {"zero_row": 1}}
+SHAPES = {"dirac": (6, 6, 3)}
 
 
 @pytest.mark.parametrize("kind", INITIALIZERS)
 def test_the_numbers_depend_on_seed_and_name_alone(kind):
     options = OPTIONS.get(kind, {})
-    first = draw(kind, (6, 6), **options)
-    np.testing.assert_array_equal(first, draw(kind, (6, 6), **options))
-    random = kind not in ("zeros", "ones", "constant", "eye")
-    assert np.array_equal(first, draw(kind, (6, 6), seed=1, **options)) is not random
-    assert np.array_equal(first, draw(kind, (6, 6), name="v", **options)) is not random
-    half = initialize({"kind": kind, **options}, "w", (6, 6), F32, 0)
+    shape = SHAPES.get(kind, (6, 6))
+    first = draw(kind, shape, **options)
+    np.testing.assert_array_equal(first, draw(kind, shape, **options))
+    random = kind not in ("zeros", "ones", "constant", "eye", "dirac", "sinusoidal")
+    assert np.array_equal(first, draw(kind, shape, seed=1, **options)) is not random
+    assert np.array_equal(first, draw(kind, shape, name="v", **options)) is not random
+    half = initialize({"kind": kind, **options}, "w", shape, F32, 0)
     np.testing.assert_array_equal(half, first.astype(np.float32))
 
 
@@ -112,7 +144,9 @@ def test_the_default_is_kaiming_for_matrices_and_zero_for_the_rest():
 
 def test_empty_shapes_are_no_trouble():
     for kind in INITIALIZERS:
-        assert draw(kind, (0, 3), **OPTIONS.get(kind, {})).shape == (0, 3)
+        shape = (0, *SHAPES.get(kind, (6, 3))[1:])
+        options = {**OPTIONS.get(kind, {}), **({"zero_row": 0} if kind == "normal_rows" else {})}
+        assert draw(kind, shape, **options).shape == shape
 
 
 REFUSED = {
@@ -130,6 +164,11 @@ REFUSED = {
     "an unknown mode": {"kind": "kaiming_normal", "mode": "fan"},
     "too few axes": {"kind": "orthogonal"},
     "no identity": {"kind": "eye"},
+    "no convolution": {"kind": "dirac"},
+    "no matrix to be sparse": {"kind": "sparse", "sparsity": 0.5},
+    "no share": {"kind": "sparse"},
+    "no such row": {"kind": "normal_rows", "zero_row": 2},
+    "no positions": {"kind": "sinusoidal"},
 }
 
 

@@ -16,6 +16,7 @@ class CatalogueAttribute(BaseModel):
     type: str
     required: bool
     default: Any = None
+    range: str | None = Field(default=None, description="Which numbers it takes, where that is less than its type.")
 
 
 class OpInput(BaseModel):

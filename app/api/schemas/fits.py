@@ -27,7 +27,10 @@ class OptimizerChoice(RequestShape):
 
 
 class ScheduleChoice(RequestShape):
-    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules."""
+    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules.
+
+    It counts what `per` says: "epoch" (the default) or "step". Options may be schedules in their turn.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 

@@ -11,6 +11,14 @@ INLINE: dict[str, Any] = {
     "steps": 2,
 }
 UNKNOWN_GRAPH = "graph_01m7xpv32a4ykd0nsmnkebvv3p"
+NESTED: dict[str, Any] = {
+    "kind": "sequential",
+    "schedules": [
+        {"kind": "linear", "start_factor": 0.5, "total_iters": 2},
+        {"kind": "chained", "schedules": ["constant", {"kind": "exponential", "gamma": 0.5}]},
+    ],
+    "milestones": [2],
+}
 
 # What is changed in a good request (None: left out), and what is said of it.
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -33,6 +41,31 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "an unknown optimizer": ({"optimizer": {"kind": "adamm"}}, "/optimizer", "unknown_name"),
     "an unknown option": ({"optimizer": {"kind": "sgd", "rate": 1.0}}, "/optimizer", "attribute_invalid"),
     "an unknown schedule": ({"schedule": {"kind": "cosin"}}, "/schedule", "unknown_name"),
+    "a schedule's option out of range": (
+        {"schedule": {"kind": "exponential", "gamma": -1.0}},
+        "/schedule/gamma",
+        "attribute_invalid",
+    ),
+    "a fault in a nested schedule": (
+        {"schedule": {**NESTED, "schedules": [NESTED["schedules"][0], {"kind": "exponential"}]}},
+        "/schedule/schedules/1",
+        "attribute_invalid",
+    ),
+    "an option out of range in a nested schedule": (
+        {"schedule": {**NESTED, "schedules": [NESTED["schedules"][0], {"kind": "exponential", "gamma": -1}]}},
+        "/schedule/schedules/1/gamma",
+        "attribute_invalid",
+    ),
+    "a schedule that ends before the fit": (
+        {"schedule": {"kind": "one_cycle", "total_steps": 1, "per": "step"}, "epochs": 9},
+        "/schedule",
+        "attribute_invalid",
+    ),
+    "a monitor without rows to validate on": (
+        {"schedule": {"kind": "reduce_on_plateau", "monitor": "val_loss"}},
+        "/schedule/monitor",
+        "attribute_invalid",
+    ),
     "an unknown metric": ({"metrics": ["acuracy"]}, "/metrics/0", "unknown_name"),
     "an unknown precision": ({"precision": "float16"}, "/precision", "unknown_name"),
     "an unknown priority": ({"resources": {"priority": "urgent"}}, "/resources/priority", "unknown_name"),
@@ -84,6 +117,24 @@ def test_a_fit_may_bring_its_graph_and_its_rows(http: httpx.Client) -> None:
     assert http.get(f"/v1/datasets/{fit['dataset']}").json()["rows"] == 3
     assert fit["request"] == {"graph": fit["graph"], "dataset": fit["dataset"], "steps": 2}
     assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+
+
+def test_a_fit_follows_a_nested_schedule(http: httpx.Client) -> None:
+    optimizer = {"kind": "sgd", "lr": 0.25}
+    wanted = {**INLINE, "steps": 5, "optimizer": optimizer, "schedule": {**NESTED, "per": "step"}}
+    fit = http.post("/v1/fits", json=wanted).json()
+    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+    rows = http.get(f"/v1/fits/{fit['id']}/metrics").json()["data"]
+    assert [row["values"]["lr"] for row in rows if row["split"] == "train"] == [0.125, 0.1875, 0.25, 0.125, 0.0625]
+
+
+def test_a_fit_reduces_its_rate_on_a_plateau(http: httpx.Client) -> None:
+    reducing = {"kind": "reduce_on_plateau", "patience": 0, "threshold": 1e9, "threshold_mode": "abs", "factor": 0.5}
+    schedule = {"kind": "warm_up", "total_iters": 1, "start_factor": 0.5, "schedule": reducing, "per": "step"}
+    fit = http.post("/v1/fits", json={**INLINE, "steps": 4, "optimizer": {"kind": "sgd"}, "schedule": schedule}).json()
+    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+    rows = http.get(f"/v1/fits/{fit['id']}/metrics").json()["data"]
+    assert [row["values"]["lr"] for row in rows if row["split"] == "train"] == [5e-4, 1e-3, 1e-3, 5e-4]
 
 
 def test_a_refused_fit_leaves_neither_graph_nor_rows(http: httpx.Client) -> None:

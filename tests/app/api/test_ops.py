@@ -38,3 +38,11 @@ def test_every_catalogue_tells_kinds_and_their_options(http: httpx.Client, kind:
         assert entry["kind"]
         assert entry["doc"]
         assert all({"name", "type", "required"} <= attr.keys() for attr in entry["attrs"])
+
+
+def test_the_catalogue_of_schedules_tells_ranges_and_nesting(http: httpx.Client) -> None:
+    entries = {entry["kind"]: entry["attrs"] for entry in http.get("/v1/schedules").json()["data"]}
+    assert list(entries) == [entry["kind"] for entry in engine.schedule_catalogue()]
+    (gamma,) = entries["exponential"]
+    assert gamma == {"name": "gamma", "type": "a number", "required": True, "range": "at least 0"}
+    assert {attr["name"]: attr["type"] for attr in entries["chained"]} == {"schedules": "a list of schedules"}

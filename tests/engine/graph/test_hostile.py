@@ -309,7 +309,12 @@ def test_a_valid_request_with_one_part_replaced_is_computed_or_refused(data):
 def test_a_valid_recipe_with_one_part_replaced_is_read_or_refused(data):
     recipe = {
         "optimizer": {"kind": "adamw", "lr": 0.001, "betas": [0.9, 0.99], "eps": 1e-8, "weight_decay": 0.1},
-        "schedule": {"kind": "cosine", "t_max": 10, "eta_min": 0.0, "per": "step"},
+        "schedule": {
+            "kind": "sequential",
+            "schedules": [{"kind": "linear", "total_iters": 3}, {"kind": "cosine", "t_max": 10, "eta_min": 0.0}],
+            "milestones": [5],
+            "per": "step",
+        },
         "clip": {"norm": 1.0, "value": 0.5},
         "epochs": 3,
         "batch_size": 8,

@@ -209,7 +209,7 @@ def test_a_precision_can_be_asked_for_without_a_default():
     assert np.abs(model(x).numpy() - wide(x).numpy()).max() > 1e-5
 
 
-@pytest.mark.parametrize("kind", sorted(set(LAYERS) - {"embedding"}))
+@pytest.mark.parametrize("kind", sorted(set(LAYERS) - {"embedding", "embedding_bag", "transformer_decoder_layer"}))
 def test_every_layer_of_the_table_is_a_module(kind):
     options, shape = {
         "linear": ({"units": 5}, (4,)),
@@ -217,6 +217,31 @@ def test_every_layer_of_the_table_is_a_module(kind):
         "multi_head_attention": ({"heads": 2}, (3, 4)),
         "flatten": ({}, (4, 2)),
         "global_avg_pool": ({}, (4, 2)),
+        "bilinear": ({"units": 5}, (4,)),
+        "threshold": ({"threshold": 0.5, "value": 1.0}, (4,)),
+        "unflatten": ({"axis": 1, "sizes": (2, 2)}, (4,)),
+        "permute": ({"axes": (0, 2, 1)}, (4, 3)),
+        "sequential": ({"layers": ("relu", {"layer": "linear", "units": 2})}, (4,)),
+        "residual": ({"layers": ["relu", {"layer": "linear", "units": 4}]}, (4,)),
+        "transformer_encoder_layer": ({"heads": 2, "width": 5}, (3, 4)),
+        **{f"{what}_positions": ({}, (3, 4)) for what in ("sinusoidal", "learned")},
+        **{kind: ({"units": 5}, (3, 4)) for kind in ("rnn", "lstm", "gru")},
+        **{kind: ({"factor": 2}, (4, 2, 2)) for kind in ("pixel_shuffle", "pixel_unshuffle")},
+        "channel_shuffle": ({"groups": 2}, (4, 2)),
+        "upsample": ({"size": 3}, (4, 2)),
+        "group_norm": ({"groups": 2}, (4,)),
+        "instance_norm": ({"track_running_stats": True}, (4, 2)),
+        "local_response_norm": ({"size": 2}, (4, 2)),
+        **{f"dropout{n}d": ({}, (2, *(4,) * n)) for n in (1, 2, 3)},
+        **{f"lp_pool{n}d": ({"kernel": 2}, (2, *(4,) * n)) for n in (1, 2, 3)},
+        **{f"adaptive_{w}_pool{n}d": ({"output_size": 2}, (2, *(4,) * n)) for n in (1, 2, 3) for w in ("max", "avg")},
+        **{f"conv_transpose{n}d": ({"channels": 2, "kernel": 3}, (2, *(4,) * n)) for n in (1, 2, 3)},
+        **{f"constant_pad{n}d": ({"padding": 1, "value": 2.0}, (2, *(4,) * n)) for n in (1, 2, 3)},
+        **{
+            f"{what}_pad{n}d": ({"padding": 1}, (2, *(4,) * n))
+            for n in (1, 2, 3)
+            for what in ("zero", "reflection", "replication", "circular")
+        },
         **{f"conv{n}d": ({"channels": 2, "kernel": 3}, (2, *(4,) * n)) for n in (1, 2, 3)},
         **{f"{what}_pool{n}d": ({"kernel": 2}, (2, *(4,) * n)) for n in (1, 2, 3) for what in ("max", "avg")},
     }.get(kind, ({}, (4,)))
@@ -234,6 +259,16 @@ REFUSED = {
         lambda: engine.Sequential("relu", ("conv2d", {"channels": 2, "kernel": 3}), inputs=(4,)),
         DocumentError,
         "/layers/1: conv2d",
+    ),
+    "a layer of another input": (
+        lambda: engine.Sequential(("transformer_decoder_layer", {"heads": 2, "memory": "m"}), inputs=(3, 4)),
+        DocumentError,
+        "/layers/0: this layer has no other input called 'm'",
+    ),
+    "a faulty layer within a layer": (
+        lambda: engine.Sequential(("residual", {"layers": ["relu", "rely"]}), inputs=(4,)),
+        DocumentError,
+        "/layers/0/layers/1/layer: there is no layer called 'rely'",
     ),
     "a name twice": (
         lambda: engine.Sequential(*[{"layer": "relu", "name": "a"}] * 2, inputs=(4,)),

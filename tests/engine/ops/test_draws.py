@@ -11,7 +11,7 @@ import pytest
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.ops import OPS
 from engine.ops.draws import exponential, gumbel_softmax, multinomial, random_integers, randperm, truncated_normal
-from engine.ops.dropouts import alpha_dropout, dropout2d, feature_dropout
+from engine.ops.dropouts import alpha_dropout, dropout2d, feature_alpha_dropout, feature_dropout
 from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
@@ -128,9 +128,27 @@ def test_alpha_dropout_keeps_mean_and_variance() -> None:
     assert np.unique(y, return_counts=True)[1].max() / MANY == pytest.approx(0.3, abs=SIGMAS)
 
 
+def test_feature_alpha_dropout_saturates_whole_channels_and_keeps_mean_and_variance() -> None:
+    x = np.random.default_rng(0).standard_normal((MANY // 10, 10, 2))
+    y = feature_alpha_dropout(x, KEY, p=0.3, training=True).numpy()
+    values, counts = np.unique(y, return_counts=True)
+    floor = values[counts.argmax()]
+    assert ((y == floor).all(axis=2) == (y == floor).any(axis=2)).all()
+    assert np.mean(y == floor) == pytest.approx(0.3, abs=SIGMAS)
+    assert y.mean() == pytest.approx(0, abs=2 * SIGMAS)
+    assert y.var() == pytest.approx(1, abs=3 * SIGMAS)
+
+
 @pytest.mark.parametrize(
     ("name", "spatial"),
-    [("alpha_dropout", 0), ("feature_dropout", 0), ("dropout1d", 1), ("dropout2d", 2), ("dropout3d", 3)],
+    [
+        ("alpha_dropout", 0),
+        ("feature_alpha_dropout", 0),
+        ("feature_dropout", 0),
+        ("dropout1d", 1),
+        ("dropout2d", 2),
+        ("dropout3d", 3),
+    ],
 )
 def test_out_of_training_nothing_is_dropped(name: str, spatial: int) -> None:
     x = tensor(np.ones((2, 3, *(2,) * spatial)))
@@ -154,6 +172,7 @@ REFUSED = [
     ("gumbel_softmax", [WEIGHTS, KEY], {"tau": 0.0}, AttributeValueError, "tau 0.0 must be greater"),
     ("alpha_dropout", [WEIGHTS, KEY], {"p": 1.5}, AttributeValueError, "at most 1"),
     ("dropout2d", [WEIGHTS, KEY], {}, ShapeError, "with 2 spatial axes"),
+    ("feature_alpha_dropout", [WEIGHTS, KEY], {}, ShapeError, r"\[rows, channels, ...\]"),
     ("feature_dropout", [WEIGHTS, KEY], {}, ShapeError, r"\[rows, channels, ...\]"),
     ("exponential", [np.array([1.0, 2.0])], {"shape": (2,)}, ShapeError, "needs a random key"),
 ]

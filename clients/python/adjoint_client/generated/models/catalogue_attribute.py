@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -19,6 +19,8 @@ class CatalogueAttribute:
     required: bool
     type_: str
     default: Any | Unset = UNSET
+    range_: None | str | Unset = UNSET
+    """ Which numbers it takes, where that is less than its type. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -29,6 +31,12 @@ class CatalogueAttribute:
         type_ = self.type_
 
         default = self.default
+
+        range_: None | str | Unset
+        if isinstance(self.range_, Unset):
+            range_ = UNSET
+        else:
+            range_ = self.range_
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -41,6 +49,8 @@ class CatalogueAttribute:
         )
         if default is not UNSET:
             field_dict["default"] = default
+        if range_ is not UNSET:
+            field_dict["range"] = range_
 
         return field_dict
 
@@ -55,11 +65,21 @@ class CatalogueAttribute:
 
         default = d.pop("default", UNSET)
 
+        def _parse_range_(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        range_ = _parse_range_(d.pop("range", UNSET))
+
         catalogue_attribute = cls(
             name=name,
             required=required,
             type_=type_,
             default=default,
+            range_=range_,
         )
 
         catalogue_attribute.additional_properties = d

@@ -11,7 +11,11 @@ T = TypeVar("T", bound="ScheduleChoice")
 
 @_attrs_define
 class ScheduleChoice:
-    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules."""
+    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules.
+
+    It counts what `per` says: "epoch" (the default) or "step". Options may be schedules in their turn.
+
+    """
 
     kind: str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)

@@ -1,0 +1,151 @@
+"""Recurrent layers over [batch, steps, width]: plain, LSTM and GRU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from engine.errors import AttributeValueError, ShapeError
+from engine.layers.scope import Scope
+from engine.layers.table import layer
+from engine.value import Value
+
+Result = Literal["sequence", "last"]
+
+MOST_LAYERS = 100
+"""More layers upon one another are refused: each has weights of its own."""
+
+
+def _weights(
+    scope: Scope, x: Value, gates: int, units: int, layers: int, bidirectional: bool, bias: bool
+) -> list[Value]:
+    """Declare the weights layer by layer in PyTorch's order, all uniform within 1 / sqrt(units)."""
+    bound = 1 / math.sqrt(units)
+    made = []
+    for number in range(layers):
+        width = units * (1 + bidirectional) if number else x.shape[-1]
+        shapes = {"weight_ih": (gates * units, width), "weight_hh": (gates * units, units)}
+        if bias:
+            shapes |= {"bias_ih": (gates * units,), "bias_hh": (gates * units,)}  # type: ignore[dict-item]
+        for ending in ("", "_reverse")[: 1 + bidirectional]:
+            made += [
+                scope.parameter(f"{name}_l{number}{ending}", shape, kind="uniform", low=-bound, high=bound)
+                for name, shape in shapes.items()
+            ]
+    return made
+
+
+def _last(scope: Scope, y: Value, units: int, bidirectional: bool) -> Value:
+    """Return the state in which each direction ended, side by side."""
+    last = scope.apply("slice", y, name="end", axis=1, start=-1)
+    if bidirectional:
+        first = scope.apply("slice", y, name="start", axis=1, stop=1)
+        ends = (
+            scope.apply("slice", last, name="forward", axis=2, stop=units),
+            scope.apply("slice", first, name="backward", axis=2, start=units),
+        )
+        last = scope.apply("concat", *ends, name="ends", axis=2)
+    return scope.apply("squeeze", last, axis=1)
+
+
+def _recurrent(
+    scope: Scope,
+    x: Value,
+    kind: str,
+    gates: int,
+    *,
+    units: int,
+    layers: int,
+    bidirectional: bool,
+    bias: bool,
+    dropout: float,
+    result: Result,
+    **attrs: Any,
+) -> Value:
+    if x.ndim != 3:
+        raise ShapeError(f"{kind} needs an input [batch, steps, width], got shape {list(x.shape)}")
+    if units < 1 or not 1 <= layers <= MOST_LAYERS:
+        raise AttributeValueError(f"{kind}: units {units} must be at least 1, and layers {layers} 1 to {MOST_LAYERS}")
+    if result == "last" and not x.shape[1]:
+        raise ShapeError(f"{kind}: the last state needs at least one step, got shape {list(x.shape)}")
+    y = scope.apply(
+        kind,
+        x,
+        *_weights(scope, x, gates, units, layers, bidirectional, bias),
+        name="sequence" if result == "last" else "",
+        layers=layers,
+        bidirectional=bidirectional,
+        bias=bias,
+        batch_first=True,
+        dropout=dropout,
+        **attrs,
+    )
+    return y if result == "sequence" else _last(scope, y, units, bidirectional)
+
+
+@layer
+def rnn(
+    scope: Scope,
+    x: Value,
+    *,
+    units: int,
+    layers: int = 1,
+    bidirectional: bool = False,
+    bias: bool = True,
+    dropout: float = 0.0,
+    nonlinearity: Literal["tanh", "relu"] = "tanh",
+    result: Result = "sequence",
+) -> Value:
+    """Plain recurrent layers over [batch, steps, width]: every output [batch, steps, directions * units], or the last.
+
+    The last ones are the states in which each direction of the top layer ends. In training a share `dropout` of what
+    passes between layers is dropped. Parameters and starts as of torch.nn.RNN.
+    """
+    return _recurrent(
+        scope, x, "rnn", 1, units=units, layers=layers, bidirectional=bidirectional, bias=bias, dropout=dropout,
+        result=result, nonlinearity=nonlinearity,
+    )  # fmt: skip
+
+
+@layer
+def lstm(
+    scope: Scope,
+    x: Value,
+    *,
+    units: int,
+    layers: int = 1,
+    bidirectional: bool = False,
+    bias: bool = True,
+    dropout: float = 0.0,
+    result: Result = "sequence",
+) -> Value:
+    """Long short-term memory over [batch, steps, width] (Hochreiter & Schmidhuber 1997); see rnn.
+
+    Parameters and starts as of torch.nn.LSTM.
+    """
+    return _recurrent(
+        scope, x, "lstm", 4, units=units, layers=layers, bidirectional=bidirectional, bias=bias, dropout=dropout,
+        result=result,
+    )  # fmt: skip
+
+
+@layer
+def gru(
+    scope: Scope,
+    x: Value,
+    *,
+    units: int,
+    layers: int = 1,
+    bidirectional: bool = False,
+    bias: bool = True,
+    dropout: float = 0.0,
+    result: Result = "sequence",
+) -> Value:
+    """Gated recurrent units over [batch, steps, width] (Cho et al. 2014); see rnn.
+
+    Parameters and starts as of torch.nn.GRU.
+    """
+    return _recurrent(
+        scope, x, "gru", 3, units=units, layers=layers, bidirectional=bidirectional, bias=bias, dropout=dropout,
+        result=result,
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Schedules made of schedules: rate(base, t, options), where options hold further schedules."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Annotated, Any, Protocol
+
+from engine.errors import AttributeValueError
+from engine.optim.schedules.ranges import Length, Range
+
+Faults = Iterator[tuple[str, str]]
+
+
+class Member(Protocol):
+    """A schedule within another."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind in the table."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Its options."""
+
+    def at(self, base: float, t: int) -> float:
+        """Return its rate."""
+
+
+def sequential(
+    base: float, t: int, *, schedules: tuple[Member, ...], milestones: Annotated[tuple[int, ...], Range(1)]
+) -> float:
+    """One schedule after the other, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
+    index = bisect_right(milestones, t)
+    return schedules[index].at(base, t - milestones[index - 1] if index else t)
+
+
+def check_sequential(options: Mapping[str, Any]) -> Faults:
+    """Find milestones that do not separate the schedules, and schedules that end before their milestone."""
+    schedules, milestones = options["schedules"], options["milestones"]
+    yield from _no_plateau("sequential", schedules)
+    if not schedules:
+        yield "/schedules", "sequential.schedules must hold at least one schedule"
+        return
+    if len(milestones) != len(schedules) - 1:
+        wanted = f"one less than the schedules, of which there are {len(schedules)}, not {len(milestones)}"
+        yield "/milestones", f"sequential.milestones must be {wanted}"
+        return
+    if any(later <= earlier for earlier, later in pairwise(milestones)):
+        yield "/milestones", "sequential.milestones must rise"
+        return
+    for index, (start, end) in enumerate(pairwise((0, *milestones))):
+        fault = _ends_early(schedules[index], end - start - 1)
+        if fault:
+            yield f"/schedules/{index}", fault
+
+
+def chained(base: float, t: int, *, schedules: tuple[Member, ...]) -> float:
+    """All schedules at once, as torch's ChainedScheduler: each takes the rate of the one before as its base.
+
+    So factors multiply. Where torch multiplies the rate of the step before, this is a function of t alone: the two
+    differ for a cosine with an eta_min or past its t_max, and after warm restarts.
+    """
+    for member in schedules:
+        base = member.at(base, t)
+    return base
+
+
+def check_chained(options: Mapping[str, Any]) -> Faults:
+    """Find schedules that would make those before them pointless."""
+    schedules = options["schedules"]
+    yield from _no_plateau("chained", schedules)
+    if not schedules:
+        yield "/schedules", "chained.schedules must hold at least one schedule"
+    for index, member in enumerate(schedules[1:], start=1):
+        if member.kind == "cyclic" or member.options.get("max_lr") is not None:
+            yield f"/schedules/{index}", f"{member.kind} sets a rate of its own: in a chain it can only come first"
+
+
+def warm_up(
+    base: float,
+    t: int,
+    *,
+    schedule: Member,
+    total_iters: Length = 5,
+    start_factor: Annotated[float, Range(0, 1, above=True)] = 1 / 3,
+) -> float:
+    """A straight rise to the first rate of `schedule` in total_iters, then that schedule from its t 0.
+
+    The rise starts at start_factor of that rate. It is torch's LinearLR followed by another schedule in a SequentialLR;
+    reduce_on_plateau takes no notice of the metric before the rise is over.
+    """
+    if t >= total_iters:
+        return schedule.at(base, t - total_iters)
+    return schedule.at(base, 0) * (start_factor + (1 - start_factor) * t / total_iters)
+
+
+def _no_plateau(owner: str, schedules: tuple[Member, ...]) -> Faults:
+    for index, member in enumerate(schedules):
+        if _innermost(member).kind == "reduce_on_plateau":
+            detail = f"{owner} takes no reduce_on_plateau, which goes by a metric; it may stand alone or in a warm_up"
+            yield f"/schedules/{index}", detail
+
+
+def _innermost(member: Member) -> Member:
+    return _innermost(member.options["schedule"]) if member.kind == "warm_up" else member
+
+
+def _ends_early(member: Member, last: int) -> str | None:
+    try:
+        member.at(1.0, last)
+    except AttributeValueError as error:
+        return str(error)
+    except OverflowError:
+        pass
+    return None

@@ -1,0 +1,81 @@
+"""The table of schedules by kind, and its description for clients."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from engine.attributes import Attribute, attributes_of
+from engine.optim.schedules.annealing import cosine, cosine_warm_restarts
+from engine.optim.schedules.composed import Member, chained, check_chained, check_sequential, sequential, warm_up
+from engine.optim.schedules.cycles import check_cyclic, cyclic, one_cycle
+from engine.optim.schedules.factors import (
+    constant,
+    constant_factor,
+    exponential,
+    linear,
+    multi_step,
+    multiplicative,
+    polynomial,
+    step,
+)
+from engine.optim.schedules.plateau import reduce_on_plateau
+from engine.optim.schedules.ranges import ranges_of
+
+Check = Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]
+
+SCHEDULES: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {
+        rate.__name__: rate
+        for rate in (
+            constant,
+            step,
+            cosine,
+            multiplicative,
+            multi_step,
+            constant_factor,
+            linear,
+            exponential,
+            polynomial,
+            cosine_warm_restarts,
+            one_cycle,
+            cyclic,
+            reduce_on_plateau,
+            sequential,
+            chained,
+            warm_up,
+        )
+    }
+)
+"""Every schedule by its kind: rate(base, t, options)."""
+
+CHECKS: Mapping[str, Check] = MappingProxyType(
+    {"cyclic": check_cyclic, "sequential": check_sequential, "chained": check_chained}
+)
+"""What is wrong between the options of a kind: pairs of a pointer below the schedule and a sentence."""
+
+NESTED = MappingProxyType({Member: "a schedule", tuple[Member, ...]: "a list of schedules"})
+"""The types of options that hold schedules, in words."""
+
+
+def schedule_catalogue() -> list[dict[str, Any]]:
+    """Describe every schedule for a client: kind, documentation, options with the ranges they must lie in."""
+    return [
+        {"kind": kind, "doc": inspect.getdoc(rate) or "", "attrs": _options(rate)} for kind, rate in SCHEDULES.items()
+    ]
+
+
+def _options(rate: Callable[..., float]) -> list[dict[str, Any]]:
+    ranges = ranges_of(rate)
+    return [
+        {**_described(option), **({"range": str(ranges[option.name])} if option.name in ranges else {})}
+        for option in attributes_of(rate)
+    ]
+
+
+def _described(option: Attribute) -> dict[str, Any]:
+    if option.type in NESTED:
+        return {"name": option.name, "type": NESTED[option.type], "required": option.required}
+    return option.to_json()
