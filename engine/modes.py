@@ -39,17 +39,17 @@ MODES = Modes()
 
 def no_grad() -> AbstractContextManager[None]:
     """Record no operations inside: results require no gradient."""
-    return _set(recording=False)
+    return _Changed(recording=False)
 
 
 def enable_grad() -> AbstractContextManager[None]:
     """Record operations inside, whatever surrounds; in inference mode that has no effect."""
-    return _set(recording=not MODES.inference)
+    return _Changed(recording=not MODES.inference)
 
 
 def differentiating() -> AbstractContextManager[None]:
     """Record operations inside, in inference mode too: what has to run in order to be differentiated."""
-    return _set(recording=True, inference=False)
+    return _Changed(recording=True, inference=False)
 
 
 def set_grad_enabled(flag: bool) -> AbstractContextManager[None]:
@@ -73,22 +73,22 @@ def is_grad_enabled() -> bool:
 
 def inference_mode() -> AbstractContextManager[None]:
     """Record nothing inside, and make results that can never take part in a backward pass."""
-    return _set(recording=False, inference=True)
+    return _Changed(recording=False, inference=True)
 
 
 def detect_anomaly() -> AbstractContextManager[None]:
     """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
-    return _set(anomaly=True)
+    return _Changed(anomaly=True)
 
 
 def training_mode(flag: bool) -> AbstractContextManager[None]:
     """Run dropout and batch norm in training (True) or evaluation (False) mode inside."""
-    return _set(training=flag)
+    return _Changed(training=flag)
 
 
 def tracing(next_key: Callable[[], Value]) -> AbstractContextManager[None]:
     """Run no kernel inside: every operation only infers shapes and joins the graph; `next_key` feeds random ops."""
-    return _set(tracing=True, recording=True, next_key=next_key, recorder=None)
+    return _Changed(tracing=True, recording=True, next_key=next_key, recorder=None)
 
 
 def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextManager[None]:
@@ -96,17 +96,17 @@ def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextMana
 
     Calls that ops make themselves are not told.
     """
-    return _set(recorder=recorder)
+    return _Changed(recorder=recorder)
 
 
-class _set(AbstractContextManager[None], ContextDecorator):  # noqa: N801 - reads as the function it replaces
+class _Changed(AbstractContextManager[None], ContextDecorator):
     """Change modes in a with statement, or while a function that it decorates runs."""
 
     def __init__(self, **changes: object) -> None:
         self.changes = changes
 
-    def _recreate_cm(self) -> _set:
-        return _set(**self.changes)
+    def _recreate_cm(self) -> _Changed:
+        return _Changed(**self.changes)
 
     def __enter__(self) -> None:
         modes = MODES.__dict__

@@ -150,7 +150,11 @@ def ggml_build_forward_select(graph: Graph, tensors: Sequence[Value], idx: int) 
     return graph.select(tensors, idx)
 
 
-def ggml_build_backward_expand(ctx: Context | None, graph: Graph, grad_accs: Accumulators = None) -> None:  # noqa: ARG001
+def ggml_build_backward_expand(
+    ctx: Context | None,  # noqa: ARG001 - a graph knows its context
+    graph: Graph,
+    grad_accs: Accumulators = None,
+) -> None:
     """`Graph.build_backward`; what it needs is charged to the context of the graph."""
     graph.build_backward(grad_accs)
 

@@ -128,7 +128,7 @@ def default_opt_pars(epoch: int) -> OptimizerParameters:  # noqa: ARG001 - every
 
 def constant_opt_pars(parameters: OptimizerParameters) -> GetOptPars:
     """Return a callback that tells `parameters` in every epoch (ggml_opt_get_constant_optimizer_params)."""
-    return lambda epoch: parameters  # noqa: ARG005
+    return lambda epoch: parameters  # noqa: ARG005 - every callback of this kind gets the epoch
 
 
 def _require(good: bool, name: str, value: float, wanted: str) -> None:

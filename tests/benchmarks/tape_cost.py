@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tape_worker import CHAIN, OPS
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from tape_worker import CHAIN, OPS  # noqa: E402
 
 
 class Side:

@@ -17,7 +17,7 @@ def leaf(*numbers: float) -> Value:
 
 def numbers(value: Value | None) -> list[float]:
     assert value is not None
-    return value.numpy().tolist()  # type: ignore[no-any-return]
+    return value.numpy().tolist()
 
 
 class Multiply(Function):
@@ -169,7 +169,7 @@ def test_only_values_are_saved() -> None:
     class Careless(Function):
         @staticmethod
         def forward(context: Context, x: Value) -> Value:
-            context.save_for_backward(3)  # type: ignore[arg-type]
+            context.save_for_backward(3)
             return x
 
     with pytest.raises(GradientError, match="keeps values and None, not int: use saved_data"):
@@ -217,7 +217,7 @@ def test_a_forward_returns_values() -> None:
     class Plain(Function):
         @staticmethod
         def forward(context: Context, x: Value) -> Value:
-            return x.numpy()  # type: ignore[return-value]
+            return x.numpy()
 
     with pytest.raises(GradientError, match="forward of Plain must return values, not ndarray"):
         Plain.apply(leaf(1))

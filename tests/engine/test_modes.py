@@ -19,7 +19,7 @@ def leaf(*numbers: float) -> Value:
 
 def numbers(value: Value | None) -> list[float]:
     assert value is not None
-    return value.numpy().tolist()  # type: ignore[no-any-return]
+    return value.numpy().tolist()
 
 
 @pytest.mark.parametrize("mode", [engine.no_grad, lambda: engine.set_grad_enabled(False)])
@@ -27,7 +27,7 @@ def test_modes_nest_and_end_with_exceptions(mode: Callable[[], object]) -> None:
     x = leaf(1)
 
     def inside() -> None:
-        with mode():  # type: ignore[attr-defined]
+        with mode():
             assert not (x * 2).requires_grad
             with engine.enable_grad():
                 assert (x * 2).requires_grad

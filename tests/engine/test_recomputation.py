@@ -20,7 +20,7 @@ def leaf(*numbers: float) -> Value:
 
 def numbers(value: Value | None) -> list[float]:
     assert value is not None
-    return value.numpy().tolist()  # type: ignore[no-any-return]
+    return value.numpy().tolist()
 
 
 def test_recomputed_gradients_are_bitwise_the_plain_ones_dropout_included() -> None:
