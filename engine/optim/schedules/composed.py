@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
 from engine.errors import AttributeValueError
-from engine.optim.schedules.ranges import Length, Range
+from engine.ranges import Length, Range
 
 Faults = Iterator[tuple[str, str]]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from engine.errors import AttributeValueError
-from engine.optim.schedules.ranges import Factor, Length, Range, Rate, Share
+from engine.ranges import Factor, Length, Range, Rate, Share
 
 Divisor = Annotated[float, Range(0, above=True)]
 

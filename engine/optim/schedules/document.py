@@ -10,9 +10,9 @@ from engine.attributes import MISSING, Attribute, attributes_of, check, describe
 from engine.documents import Reader, escape, type_name
 from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, UnknownName, nearest
 from engine.optim.schedules.composed import Member
-from engine.optim.schedules.ranges import ranges_of
 from engine.optim.schedules.schedule import Schedule
 from engine.optim.schedules.table import CHECKS, NESTED, SCHEDULES
+from engine.ranges import ranges_of
 
 DEPTH = 8
 """So many schedules may stand within one another."""

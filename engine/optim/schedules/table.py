@@ -22,7 +22,7 @@ from engine.optim.schedules.factors import (
     step,
 )
 from engine.optim.schedules.plateau import reduce_on_plateau
-from engine.optim.schedules.ranges import ranges_of
+from engine.ranges import ranges_of
 
 Check = Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]
 

@@ -1,4 +1,4 @@
-"""Ranges that the options of schedules must lie in, written beside their types: `Annotated[float, Range(0, 1)]`."""
+"""Ranges that numbers must lie in, written beside their types: `Annotated[float, Range(0, 1)]`."""
 
 from __future__ import annotations
 
