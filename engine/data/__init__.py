@@ -1,6 +1,53 @@
 """Rows, their order and their batches."""
 
-from engine.data.batches import Batches, held_out_rows, split_rows
+from engine.data.batches import Batches
+from engine.data.labels import Labels, check_labels
 from engine.data.loader import Batch, DataLoader
+from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
+from engine.data.prefetcher import Prefetcher, prefetch_depth
+from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
+from engine.data.scaling import Affine, Scales
+from engine.data.shuffling import Shuffle, read_shuffle
+from engine.data.source import Source, open_source
+from engine.data.splitting import (
+    Split,
+    grouped_split,
+    held_out_rows,
+    split_examples,
+    split_rows,
+    stratified_split,
+)
+from engine.data.windows import Windows
 
-__all__ = ["Batch", "Batches", "DataLoader", "held_out_rows", "split_rows"]
+__all__ = [
+    "Affine",
+    "Batch",
+    "Batches",
+    "DataLoader",
+    "Labels",
+    "MinMax",
+    "Normalization",
+    "Prefetcher",
+    "Robust",
+    "Sampler",
+    "Sampling",
+    "Scales",
+    "Shuffle",
+    "Source",
+    "Split",
+    "Standard",
+    "Windows",
+    "check_labels",
+    "class_weights",
+    "fit_scales",
+    "grouped_split",
+    "held_out_rows",
+    "make_sampler",
+    "open_source",
+    "prefetch_depth",
+    "read_normalize",
+    "read_shuffle",
+    "split_examples",
+    "split_rows",
+    "stratified_split",
+]

@@ -1,60 +1,88 @@
-"""The order in which rows are visited: a pure function of seed and epoch, so that any position can be found again."""
+"""The order in which examples are visited: a pure function of seed and epoch, so that any position is found again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from engine.data.sampling import Sampler
+from engine.data.shuffling import Shuffle
+from engine.data.streams import ORDER_STREAM, SAMPLE_STREAM, generator
+from engine.errors import DataError
 from engine.value import Array
-
-SPLIT_STREAM = 0x5B17
-ORDER_STREAM = 0x0DE4
-
-
-def held_out_rows(rows: int, fraction: float) -> int:
-    """Return how many of `rows` a split holds out: the nearest number to the fraction, but never all or none."""
-    return min(max(round(rows * fraction), 1), rows - 1) if fraction else 0
-
-
-def split_rows(rows: int, fraction: float, seed: int) -> tuple[Array, Array]:
-    """Return the row numbers for training and for validation, both in ascending order.
-
-    The validation rows are `held_out_rows` of all, picked at random.
-    """
-    held_out = held_out_rows(rows, fraction)
-    if not held_out:
-        return np.arange(rows), np.arange(0)
-    order = _generator(seed, SPLIT_STREAM, 0).permutation(rows)
-    return np.sort(order[held_out:]), np.sort(order[:held_out])
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Rows in batches: in random order of each epoch when shuffled, the last short batch kept or dropped."""
+    """Examples in batches: those that the sampler draws, or all; shuffled; the last short batch kept or dropped.
+
+    Attributes:
+        rows: the examples, by number.
+        batch_size: how many are in a batch.
+        shuffle: the kind of shuffle; True stands for single rows, False for none.
+        drop_last: whether the examples that do not fill a batch are left out.
+        seed: what orders and draws come from.
+        sampler: draws the examples of an epoch; they are put in order by `shuffle` too.
+    """
 
     rows: Array | range
     batch_size: int
-    shuffle: bool
+    shuffle: bool | Shuffle
     drop_last: bool
     seed: int
+    sampler: Sampler | None = None
+
+    @property
+    def examples(self) -> int:
+        """Number of examples of one epoch, before the last are dropped."""
+        return len(self.rows) if self.sampler is None else self.sampler.examples
 
     @property
     def per_epoch(self) -> int:
         """Number of batches of one epoch."""
-        whole, rest = divmod(len(self.rows), self.batch_size)
+        whole, rest = divmod(self.examples, self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
     def order(self, epoch: int) -> Array:
-        """Return the row numbers in the order of `epoch` (counted from 0)."""
-        if not self.shuffle:
-            return np.asarray(self.rows)
-        return np.asarray(np.asarray(self.rows)[_generator(self.seed, ORDER_STREAM, epoch).permutation(len(self.rows))])
+        """Return the examples in the order of `epoch` (counted from 0)."""
+        rows = self._rows()
+        if self.sampler is not None:
+            rows = rows[self.sampler.draw(generator(self.seed, SAMPLE_STREAM, epoch))]
+        shuffle = self.shuffle
+        if isinstance(shuffle, bool):
+            shuffle = Shuffle(kind="rows" if shuffle else "none")
+        if shuffle.kind == "none":
+            return rows
+        return np.asarray(rows[shuffle.arrangement(len(rows), self.batch_size, self._random(epoch))])
 
     def batch(self, order: Array, position: int) -> Array:
-        """Return the row numbers of batch `position` of an epoch's order."""
+        """Return the examples of batch `position` of an epoch's order."""
         return order[position * self.batch_size : (position + 1) * self.batch_size]
 
+    def stream(self, start: int = 0, stop: int | None = None) -> Iterator[Array]:
+        """Yield the examples of each step from `start` to before `stop` (never, if None), across epochs.
 
-def _generator(seed: int, stream: int, epoch: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=[seed, stream], counter=[0, 0, 0, epoch]))
+        Raises:
+            DataError: an epoch has no batch.
+        """
+        if not self.per_epoch:
+            raise DataError(
+                f"{self.examples} examples fill no batch of {self.batch_size}: take smaller batches or keep the last"
+            )
+        step = start
+        while stop is None or step < stop:
+            epoch, position = divmod(step, self.per_epoch)
+            order = self.order(epoch)
+            ahead = self.per_epoch - position if stop is None else min(self.per_epoch - position, stop - step)
+            for offset in range(ahead):
+                yield self.batch(order, position + offset)
+            step += ahead
+
+    def _rows(self) -> Array:
+        rows = self.rows
+        return np.arange(rows.start, rows.stop, rows.step) if isinstance(rows, range) else np.asarray(rows)
+
+    def _random(self, epoch: int) -> np.random.Generator:
+        return generator(self.seed, ORDER_STREAM, epoch)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.data.batches import Batches
+from engine.data.shuffling import Shuffle
 from engine.errors import AttributeValueError, DataError
 from engine.layout import Layout, check_layout
 from engine.value import Array, Operand, Value, as_value
@@ -32,7 +33,7 @@ class DataLoader:
         y: Operand | None = None,
         *,
         batch_size: int,
-        shuffle: bool = True,
+        shuffle: bool | Shuffle = True,
         drop_last: bool = True,
         layout: Layout = "row",
         seed: int = 0,
@@ -43,7 +44,8 @@ class DataLoader:
             x: the examples: rows under the layout "row", columns (the last axis) under "col".
             y: one entry for each of them; a vector in either layout, or a matrix in the layout of x.
             batch_size: examples in a batch.
-            shuffle: draw the order of each epoch from the seed and the number of the epoch; else keep it.
+            shuffle: draw the order of each epoch from the seed and the number of the epoch, as a `Shuffle` says; False
+                keeps the order.
             drop_last: leave out the examples that do not fill a batch.
             layout: of x and y.
             seed: where the order comes from.

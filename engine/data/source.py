@@ -1,0 +1,196 @@
+"""Source: the examples of a fit, by the names of the graph's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.data.column import Column
+from engine.data.scaling import Scales
+from engine.data.windows import Windows
+from engine.dtypes import FLOAT64
+from engine.errors import DataError, nearest
+from engine.value import Array, Spec
+
+MAPPED_BYTES = 256 * 2**20
+"""From here on, reading a mapped source may wait for the disk: less than that stays in the system's cache."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Numbered examples, gathered into the arrays of a plan; opened by `open_source`.
+
+    Attributes:
+        inputs: the column of each input.
+        columns: every column, the ones that no input takes too.
+        rows: how many rows the columns have.
+        windows: what an example is, when it is not a row.
+        starts: the row at which each example starts; None when that is its own number.
+        scales: what is done to the elements of an input.
+    """
+
+    inputs: Mapping[str, Column]
+    columns: Mapping[str, Array | Sequence[Array]]
+    rows: int
+    windows: Windows | None
+    starts: Array | None
+    scales: Scales
+
+    @property
+    def count(self) -> int:
+        """Number of examples."""
+        return self.rows if self.starts is None else len(self.starts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns that inputs take."""
+        return sum(column.nbytes for column in {id(column): column for column in self.inputs.values()}.values())
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether batches are worth gathering ahead: columns of mapped files, of 256 MiB together or more."""
+        mapped = {id(column): column.nbytes for column in self.inputs.values() if column.mapped}
+        return sum(mapped.values()) >= MAPPED_BYTES
+
+    def spec(self, name: str) -> Spec:
+        """Return the shape of an example of the input `name`, and the type it is kept in (float64 if it is scaled)."""
+        column = self.inputs[name]
+        shape = column.shape if self.windows is None else self.windows.example_shape(name, column.shape)
+        return Spec(shape, FLOAT64 if name in self.scales else column.dtype)
+
+    def scaled(self, scales: Scales) -> Source:
+        """Return the same examples with these inputs scaled as they are gathered."""
+        return replace(self, scales=scales)
+
+    def gather(self, examples: Array, into: Mapping[str, Array]) -> None:
+        """Copy examples (int64) into the array that `into` has for each input, as its type.
+
+        Scaled inputs are computed in float64 and rounded once. Arrays of other names are left alone.
+
+        Raises:
+            DataError: there is no such example, or an array of another shape.
+        """
+        examples = np.asarray(examples, np.int64)
+        self._check(examples)
+        starts = _as_range(examples) if self.starts is None else self.starts[examples]
+        for name, column in self.inputs.items():
+            if name in self.scales:
+                exact = np.empty((len(examples), *self.spec(name).shape))
+                self._take(name, column, starts, exact)
+                into[name][...] = self.scales.apply(name, exact, exact)
+            else:
+                self._take(name, column, starts, into[name])
+
+    def read(self, examples: Array) -> dict[str, Array]:
+        """Return copies of examples, by input, in the types of `spec`."""
+        specs = {name: self.spec(name) for name in self.inputs}
+        into = {name: np.empty((len(examples), *spec.shape), spec.dtype) for name, spec in specs.items()}
+        self.gather(examples, into)
+        return into
+
+    def values(self, column: str, examples: Array | None = None) -> Array:
+        """Return one value of a column for each example, or for some: that of the row at which it starts.
+
+        Raises:
+            DataError: there is no such column, or its rows are no single values.
+        """
+        found = _column(self.columns, column)
+        if found.shape:
+            shape = list(found.shape)
+            raise DataError(f"column {column!r} must have one value a row, but its rows have shape {shape}")
+        if found.rows != self.rows:
+            raise DataError(f"column {column!r} has {found.rows} rows, the others have {self.rows}: make them agree")
+        examples = np.arange(self.count) if examples is None else examples
+        return found.read(examples if self.starts is None else self.starts[examples])
+
+    def rows_of(self, name: str, examples: Array) -> Array:
+        """Return the rows of the input's column that any of the examples shows, each once, in ascending order."""
+        if self.windows is None or self.starts is None:
+            return np.unique(examples)
+        span = self.windows.spans.get(name, 0)
+        first, end = (span, span + 1) if isinstance(span, int) else span
+        starts = self.starts[examples]
+        opened = np.bincount(starts + first, minlength=self.rows + 1)
+        closed = np.bincount(starts + end, minlength=self.rows + 1)
+        return np.flatnonzero(np.cumsum(opened - closed) > 0)
+
+    def _check(self, examples: Array) -> None:
+        # Seen as unsigned, a negative number is beyond every count: the greatest tells of both ends.
+        if len(examples) and not 0 <= int(examples[examples.view(np.uint64).argmax()]) < self.count:
+            wrong = examples[(examples < 0) | (examples >= self.count)][0]
+            raise DataError(f"there is no example {wrong}: they are 0 to {self.count - 1}")
+
+    def _take(self, name: str, column: Column, starts: Array | range, into: Array) -> None:
+        if self.windows is None:
+            column.take(starts, into)
+            return
+        starts = np.asarray(starts)
+        shape = (len(starts), *self.windows.example_shape(name, column.shape))
+        if into.shape != shape:
+            raise DataError(f"input {name!r} gives an array of shape {list(shape)}, not {list(into.shape)}")
+        rows = self.windows.rows(name, starts)
+        flat = (len(rows), *column.shape)
+        if into.flags.c_contiguous:
+            column.take(rows, into.reshape(flat))
+        else:
+            into[...] = column.read(rows).reshape(shape)
+
+
+def open_source(
+    columns: Mapping[str, Array | Sequence[Array]], inputs: Mapping[str, str], windows: Windows | None = None
+) -> Source:
+    """Open columns as examples, without reading them (but for the column that tells series apart).
+
+    Args:
+        columns: arrays by name, in memory or mapped, or lists of arrays that are joined along their rows.
+        inputs: the column of each input.
+        windows: what an example is, when it is not a row.
+
+    Raises:
+        DataError: a column is missing, empty or of another length, or no window fits.
+    """
+    made: dict[str, Column] = {}
+    for column in inputs.values():
+        if column not in made:
+            made[column] = _column(columns, column)
+    rows = _row_count(made)
+    starts = None
+    if windows is not None:
+        for _, detail in windows.problems(inputs, columns, rows):
+            raise DataError(detail)
+        series = None if windows.within is None else _column(columns, windows.within)
+        if series is not None and series.rows != rows:
+            raise DataError(f"column {series.name!r} has {series.rows} rows, the others have {rows}: make them agree")
+        starts = windows.starts(rows, series)
+    return Source({name: made[column] for name, column in inputs.items()}, columns, rows, windows, starts, Scales())
+
+
+def _as_range(examples: Array) -> Array | range:
+    """Return examples that follow each other as a range, whose rows are one slice."""
+    count = len(examples)
+    if not count or int(examples[-1]) - int(examples[0]) != count - 1:
+        return examples
+    first = int(examples[0])
+    return range(first, first + count) if (examples[1:] - examples[:-1] == 1).all() else examples
+
+
+def _column(columns: Mapping[str, Array | Sequence[Array]], name: str) -> Column:
+    if name not in columns:
+        hint = nearest(name, columns) or f"; they are {', '.join(columns)}"
+        raise DataError(f"there is no column called {name[:64]!r}{hint}")
+    return Column(name, columns[name])
+
+
+def _row_count(columns: Mapping[str, Column]) -> int:
+    if not columns:
+        raise DataError("a source needs at least one input with a column")
+    first = next(iter(columns.values()))
+    for column in columns.values():
+        if column.rows != first.rows:
+            detail = f"column {column.name!r} has {column.rows} rows, column {first.name!r} has {first.rows}"
+            raise DataError(f"{detail}: make them agree")
+    if not first.rows:
+        raise DataError(f"column {first.name!r} has no rows")
+    return first.rows
