@@ -13,6 +13,7 @@ import numpy as np
 from engine.attributes import Attribute, attributes_of, bind
 from engine.dtypes import (
     BFLOAT16,
+    FLOAT16,
     FLOAT32,
     FLOAT_KINDS,
     DType,
@@ -24,7 +25,7 @@ from engine.dtypes import (
 )
 from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError, UnknownName, name_op, nearest
 from engine.modes import MODES, recording_calls
-from engine.narrow import rounded, widened
+from engine.narrow import SMALL, rounded, widened
 from engine.samples import Sample
 from engine.unsupported import refuse_unsupported
 from engine.value import Node, Operand, Spec, Value, as_value
@@ -88,7 +89,8 @@ class Op(Generic[R]):
             updates: which output holds the new value of which input, for running statistics.
             aliases: other names the op is known by.
             native: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
-            wide: a composition that gets nothing but a half type computes in float32 and rounds its results once.
+            wide: a composition that gets nothing but a half type computes in float32 and rounds its results once. A
+                kernel gets large float16 inputs as float32, where that gives the same numbers in less time.
             data_dependent: the shape of a result depends on data, so that a graph cannot hold the op.
             no_gradient: why floating results that are neither drawn nor constant carry no gradient.
             outputs: what several outputs are called.
@@ -305,7 +307,7 @@ class Op(Generic[R]):
                 tracked = True
             if value.counter is not None or value.inference:
                 noted = True
-            if value.dtype is BFLOAT16:
+            if value.dtype is BFLOAT16 or (self.wide and value.dtype is FLOAT16 and value.size >= SMALL):
                 narrow = True
             arrays.append(data)
         needs_grad = tracked and MODES.recording and self.differentiable

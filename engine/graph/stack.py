@@ -9,17 +9,17 @@ from typing import Any
 from engine.attributes import attributes_of, bind
 from engine.documents import Reader
 from engine.dtypes import dtype_of
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, nearest
+from engine.errors import DocumentError, EngineError, Finding, nearest
 from engine.graph.definition import NAME, NAME_RULE, Definition, NodeSpec, StateSpec, plain
+from engine.graph.ending import end_in_loss
 from engine.graph.limits import LIMITS
 from engine.graph.probe import trial_dims
 from engine.graph.trace import Trace, apply_node, build
 from engine.initializers import resolve
 from engine.layers import find_layer
-from engine.layers.losses import LOSSES
 from engine.layers.nesting import Layers
 from engine.registry import lookup
-from engine.value import Shape, Value
+from engine.value import Array, Shape, Value
 
 DEEPEST = 8
 """How many layers within one another are read."""
@@ -84,7 +84,7 @@ def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tupl
     entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
     kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
     name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
-    if name and not NAME.match(name):
+    if name and not NAME.match(f"_.{name}" if depth else name):  # names within follow that of the layer around them
         reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
     attrs: dict[str, Any] = {}
     nested: list[str] = []
@@ -138,19 +138,51 @@ class _StackScope:
         self.draft.keep.append(values[full])
         return values[full]
 
-    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
+    def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
+        return self.apply_all(op, *inputs, name=name, **attrs)[0]
+
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
         full = f"{self.name}.{name}" if name else self.name
         self.draft.take(full, self.pointer)
         defaults = {a.name: a.default for a in lookup(op).attributes.values()}
         given = plain({key: value for key, value in attrs.items() if value != defaults.get(key)})
-        references = tuple(self.draft.references[value.key] for value in inputs)
+        references = tuple(self.draft.references[v.key] if isinstance(v, Value) else v for v in inputs)
         node = NodeSpec(full, lookup(op).name, references, given, self.pointer, f"layer {self.name!r}: ")
         outputs = apply_node(self.graph, node)
         self.draft.nodes.append(node)
         self.graph.values[full] = outputs
+        for number, output in enumerate(outputs):
+            self.draft.references.setdefault(output.key, f"{full}:{number}" if number else full)
         self.draft.references[outputs[0].key] = full
         self.draft.keep.extend(outputs)
-        return outputs[0]
+        return outputs
+
+
+class _EndScope(_StackScope):
+    """The place of the loss: it may take any value of the graph by its name, and declare constants."""
+
+    def others(self) -> tuple[str, ...]:
+        return tuple(self.graph.inputs)[1:]
+
+    def unused(self) -> tuple[str, ...]:
+        taken = {reference for node in self.draft.nodes for reference in node.inputs}
+        return tuple(name for name in self.others() if name not in taken)
+
+    def find(self, name: str) -> Value | None:
+        graph = self.graph
+        for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants):
+            if name in table:
+                return table[name]
+        return graph.values[name][0] if name in graph.values else None
+
+    def constant(self, name: str, array: Array) -> Value:
+        full = f"{self.name}.{name}"
+        self.draft.take(full, self.pointer)
+        self.draft.constants[full] = array
+        value = self.graph.constants[full] = Value(array.shape, array.dtype, array, name=full)
+        self.draft.references[value.key] = full
+        self.draft.keep.append(value)
+        return value
 
 
 class _Draft:
@@ -159,6 +191,7 @@ class _Draft:
     def __init__(self, graph: Trace) -> None:
         self.parameters: dict[str, StateSpec] = dict(graph.definition.parameters)
         self.buffers: dict[str, StateSpec] = dict(graph.definition.buffers)
+        self.constants: dict[str, Array] = dict(graph.definition.constants)
         self.nodes: list[NodeSpec] = []
         self.keep: list[Value] = []  # keys hold while their values live
         self.references: dict[object, str] = {}
@@ -197,38 +230,16 @@ def _expand(
                 raise DocumentError([Finding(f"/layers/{index}", error.code, str(error))]) from error
         output = parts.references[x.key]
         losses: tuple[str, ...] = ()
+        outputs: tuple[str, ...] = (output,)
         if loss is not None:
-            losses = (_add_loss(loss, x, graph, parts),)
+            more = end_in_loss(loss, x, _EndScope("loss", "/loss", graph, parts))
+            losses, outputs = ("loss",), (output, *(parts.references[value.key] for value in more))
     return replace(
         draft,
         parameters=parts.parameters,
         buffers=parts.buffers,
+        constants=parts.constants,
         nodes=tuple(parts.nodes),
-        outputs=(output,),
+        outputs=outputs,
         losses=losses,
     )
-
-
-def _add_loss(loss: Any, x: Value, graph: Trace, parts: _Draft) -> str:
-    reader = Reader()
-    loss = {"kind": loss} if isinstance(loss, str) else reader.mapping(loss, "/loss")
-    kind = reader.typed(loss.get("kind"), str, "/loss/kind", "kind", "")
-    reader.finish()
-    others = list(graph.inputs)[1:]
-    target = loss.get("target", others[0] if len(others) == 1 else None)
-    if not isinstance(target, str) or target not in graph.inputs:
-        detail = f"name the input that holds the target: one of {', '.join(others) or '(there is no second input)'}"
-        raise DocumentError([Finding("/loss/target", "unknown_name", detail)])
-    try:
-        op = lookup(kind)
-        if op.name not in LOSSES:
-            raise AttributeValueError(f"{kind[:64]!r} is not a loss; losses are {', '.join(LOSSES)}")
-    except EngineError as error:
-        raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
-    given = {key: value for key, value in loss.items() if key not in ("kind", "target")}
-    try:
-        attrs = bind(op.name, op.attributes, given)
-    except EngineError as error:
-        raise DocumentError([Finding("/loss", error.code, str(error))]) from error
-    _StackScope("loss", "/loss", graph, parts).apply(op.name, x, graph.inputs[target], **attrs)
-    return "loss"

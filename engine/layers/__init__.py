@@ -14,6 +14,7 @@ from engine.layers import (
     rows,
     shape,
     transformer,
+    transformer_stack,
 )
 from engine.layers.losses import LOSSES, loss_catalogue
 from engine.layers.table import LAYERS, find_layer, layer_catalogue
@@ -37,4 +38,5 @@ __all__ = [
     "rows",
     "shape",
     "transformer",
+    "transformer_stack",
 ]

@@ -12,13 +12,13 @@ from engine.value import Value
 Activation = Literal[
     "relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6",
     "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink",
-    "softshrink", "tanhshrink", "none",
+    "softshrink", "tanhshrink", "rrelu", "none",
 ]  # fmt: skip
 
 PLAIN = (
     "relu", "sigmoid", "tanh", "gelu", "silu", "softplus", "softmax", "log_softmax", "leaky_relu", "elu", "relu6",
     "celu", "selu", "mish", "softmin", "softsign", "logsigmoid", "hardsigmoid", "hardswish", "hardtanh", "hardshrink",
-    "softshrink", "tanhshrink",
+    "softshrink", "tanhshrink", "rrelu",
 )  # fmt: skip
 """Activations that need no option."""
 

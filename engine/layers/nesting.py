@@ -1,4 +1,4 @@
-"""Layers made of layers: a list of them one after another, alone or with its input added."""
+"""Layers made of layers: a list of them one after another, alone or with its input added, or side by side."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ Layers = tuple[str | dict[str, Any], ...]
 
 
 def _named(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, kind and options of each: the name given, or the kind and its number, from 0."""
+    """Return name, kind and options of each: the name given, or its place, from 0, as in torch.nn.Sequential."""
     if not layers:
         raise AttributeValueError("layers must hold at least one layer")
-    counts: dict[str, int] = {}
     named = []
-    for entry in layers:
+    for place, entry in enumerate(layers):
         options = {"layer": entry} if isinstance(entry, str) else dict(entry)
         kind, name = options.pop("layer", None), options.pop("name", "")
         if not isinstance(kind, str) or not isinstance(name, str):
             raise AttributeValueError("each of layers must be a kind, or an object with layer and perhaps a name")
-        number = counts.get(kind, 0)
-        counts[kind] = number + 1
-        named.append((name or f"{kind}_{number}", kind, options))
+        named.append((name or str(place), kind, options))
     names = [name for name, _, _ in named]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -37,17 +34,23 @@ def _named(layers: Layers) -> list[tuple[str, str, dict[str, Any]]]:
     return named
 
 
+def _built(scope: Scope, x: Value, entry: tuple[str, str, dict[str, Any]]) -> Value:
+    """Build one layer on x."""
+    name, kind, options = entry
+    build = find_layer(kind)
+    attrs = bind(kind, {a.name: a for a in attributes_of(build)}, options)
+    try:
+        return build(Inner(scope, name), x, **attrs)
+    except EngineError as error:
+        if not isinstance(error, DocumentError):  # whose faults have pointers
+            error.args = (f"{name} ({kind}): {error}", *error.args[1:])
+        raise
+
+
 def _through(scope: Scope, x: Value, layers: Layers) -> Value:
     """Let x flow through the layers."""
-    for name, kind, options in _named(layers):
-        build = find_layer(kind)
-        attrs = bind(kind, {a.name: a for a in attributes_of(build)}, options)
-        try:
-            x = build(Inner(scope, name), x, **attrs)
-        except EngineError as error:
-            if not isinstance(error, DocumentError):  # whose faults have pointers
-                error.args = (f"{name}: {error}", *error.args[1:])
-            raise
+    for entry in _named(layers):
+        x = _built(scope, x, entry)
     return x
 
 
@@ -55,9 +58,36 @@ def _through(scope: Scope, x: Value, layers: Layers) -> Value:
 def sequential(scope: Scope, x: Value, *, layers: Layers) -> Value:
     """Layers one after another as one, each a kind or an object with layer, perhaps name, and options.
 
-    Parameters are named by the layers within: sequential_0.linear_0.weight.
+    Parameters are named by the places of the layers within, as in torch.nn.Sequential, or by their names:
+    sequential_0.0.weight, block.last.bias.
     """
     return _through(scope, x, layers)
+
+
+@layer
+def parallel(
+    scope: Scope,
+    x: Value,
+    *,
+    layers: Layers,
+    join: Literal["concat", "sum", "mean", "product"] = "concat",
+    axis: int = -1,
+) -> Value:
+    """What each of several layers makes of x, joined: side by side on `axis`, or element by element.
+
+    The layers as in sequential, and named like there; one of them may be a sequential itself.
+    """
+    branches = [_built(scope, x, entry) for entry in _named(layers)]
+    if join == "concat":
+        return scope.apply("concat", *branches, axis=axis)
+    if any(branch.shape != branches[0].shape for branch in branches):
+        shapes = ", ".join(str(list(branch.shape)) for branch in branches)
+        raise ShapeError(f"parallel: join {join!r} needs branches of one shape, got {shapes}; join 'concat' may not")
+    y = branches[0]
+    for number, branch in enumerate(branches[1:], 2):
+        name = "" if number == len(branches) and join != "mean" else f"join{number}"
+        y = scope.apply("mul" if join == "product" else "add", y, branch, name=name)
+    return scope.apply("scale", y, factor=1 / len(branches)) if join == "mean" else y
 
 
 @layer

@@ -12,8 +12,13 @@ def _scale_and_shift(scope: Scope, shape: Shape) -> tuple[Value, Value]:
     return scope.parameter("weight", shape, kind="ones"), scope.parameter("bias", shape, kind="zeros")
 
 
-def _statistics(scope: Scope, shape: Shape) -> tuple[Value, Value]:
-    return scope.buffer("running_mean", shape), scope.buffer("running_var", shape, kind="ones")
+def _statistics(scope: Scope, shape: Shape) -> tuple[Value, Value, Value]:
+    """Declare the running statistics and the count of the batches they come from."""
+    return (
+        scope.buffer("running_mean", shape),
+        scope.buffer("running_var", shape, kind="ones"),
+        scope.buffer("num_batches_tracked", (), dtype="int64"),
+    )
 
 
 def _ones_and_zeros(scope: Scope, x: Value) -> tuple[Value, Value]:
@@ -28,14 +33,14 @@ def batch_norm(
     x: Value,
     *,
     eps: float = 1e-5,
-    momentum: float = 0.1,
+    momentum: float | None = 0.1,
     affine: bool = True,
     track_running_stats: bool = True,
 ) -> Value:
     """Normalise each channel (axis 1) over the batch, then scale and shift; keeps running statistics for evaluation.
 
-    Without `track_running_stats` evaluation too takes the statistics of the batch. See torch.nn.BatchNorm1d to 3d; the
-    count of batches that those keep has no part in the result and is not kept.
+    They move by `momentum` towards those of each batch; null makes them the means over all batches so far. Without
+    `track_running_stats` evaluation too takes the statistics of the batch. See torch.nn.BatchNorm1d to 3d.
     """
     if x.ndim < 2:
         raise ShapeError(f"batch_norm needs an input [batch, channels, ...], got shape {list(x.shape)}")
@@ -43,7 +48,7 @@ def batch_norm(
     if not track_running_stats:
         return scope.apply("batch_normalize", x, *(_scale_and_shift(scope, channels) if affine else ()), eps=eps)
     scaled = _scale_and_shift(scope, channels) if affine else _ones_and_zeros(scope, x)
-    return scope.apply("batch_norm", x, *scaled, *_statistics(scope, channels), eps=eps, momentum=momentum)
+    return scope.apply("tracked_batch_norm", x, *scaled, *_statistics(scope, channels), eps=eps, momentum=momentum)
 
 
 @layer
@@ -52,13 +57,14 @@ def instance_norm(
     x: Value,
     *,
     eps: float = 1e-5,
-    momentum: float = 0.1,
+    momentum: float | None = 0.1,
     affine: bool = False,
     track_running_stats: bool = False,
 ) -> Value:
     """Normalise each channel (axis 1) of each example over its spatial axes, then, if `affine`, scale and shift.
 
-    With `track_running_stats` running statistics are kept and serve in evaluation. See torch.nn.InstanceNorm1d to 3d.
+    With `track_running_stats` running statistics are kept and serve in evaluation. As in PyTorch the count of batches
+    stays 0 and `momentum` null moves nothing. See torch.nn.InstanceNorm1d to 3d.
     """
     if x.ndim < 3:
         raise ShapeError(f"instance_norm needs an input [batch, channels, spatial ...], got shape {list(x.shape)}")
@@ -66,7 +72,9 @@ def instance_norm(
     if not track_running_stats:
         return scope.apply("instance_norm", x, *(_scale_and_shift(scope, channels) if affine else ()), eps=eps)
     scaled = _scale_and_shift(scope, channels) if affine else _ones_and_zeros(scope, x)
-    return scope.apply("tracked_instance_norm", x, *scaled, *_statistics(scope, channels), eps=eps, momentum=momentum)
+    mean, var, _ = _statistics(scope, channels)
+    momentum = 0.0 if momentum is None else momentum
+    return scope.apply("tracked_instance_norm", x, *scaled, mean, var, eps=eps, momentum=momentum)
 
 
 @layer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from engine.errors import AttributeValueError, ShapeError
 from engine.layers.scope import Scope
 from engine.layers.table import layer
@@ -39,3 +41,34 @@ def learned_positions(scope: Scope, x: Value, *, length: int | None = None, std:
     if rows > steps:
         weight = scope.apply("slice", weight, name="rows", stop=steps)
     return scope.apply("add", x, weight)
+
+
+@layer
+def rotary_positions(
+    scope: Scope,
+    x: Value,
+    *,
+    heads: int = 1,
+    dims: int | None = None,
+    base: float = 10000.0,
+    mode: Literal["normal", "neox"] = "normal",
+) -> Value:
+    """Turn pairs of features of [rows, steps, width] by angles that grow with the step (Su et al. 2021).
+
+    The width falls into `heads` parts, of each of which the first `dims` features (all unless given) are turned. Mode
+    "normal" pairs neighbours, "neox" the first half of them with the second. There are no parameters; the steps must
+    be a number. For scores that know how far apart steps are, it goes on what becomes queries and keys.
+    """
+    steps, width = _steps_and_width("rotary_positions", x)
+    if heads < 1 or width % heads:
+        raise AttributeValueError(f"rotary_positions: heads {heads} must divide the width {width}")
+    each = width // heads
+    turned = each if dims is None else dims
+    if not 2 <= turned <= each or turned % 2:
+        raise AttributeValueError(
+            f"rotary_positions: dims {turned} must be even and 2 to {each}, the features of a head; set dims"
+        )
+    places = scope.apply("arange", name="places", stop=steps, dtype="int64")
+    parts = scope.apply("reshape", x, name="heads", shape=(-1, steps, heads, each))
+    parts = scope.apply("rope", parts, places, name="turned", axis=1, dims=turned, freq_base=base, mode=mode)
+    return scope.apply("reshape", parts, shape=(-1, steps, width))

@@ -23,8 +23,11 @@ class Scope(Protocol):
     def buffer(self, name: str, shape: Shape, *, kind: str = "zeros", dtype: str = "float32") -> Value:
         """Declare a buffer `name`: state that is not trained."""
 
-    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
-        """Apply an op; the last one of a layer is what flows on."""
+    def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
+        """Apply an op and return its first output; the last one of a layer is what flows on."""
+
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
+        """Apply an op and return all its outputs."""
 
 
 class Inner:
@@ -47,6 +50,10 @@ class Inner:
         """Declare a buffer."""
         return self._scope.buffer(f"{self._name}.{name}", shape, kind=kind, dtype=dtype)
 
-    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
+    def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
         """Apply an op."""
-        return self._scope.apply(op, *inputs, name=f"{self._name}.{name}" if name else self._name, **attrs)
+        return self.apply_all(op, *inputs, name=name, **attrs)[0]
+
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
+        """Apply an op and return all its outputs."""
+        return self._scope.apply_all(op, *inputs, name=f"{self._name}.{name}" if name else self._name, **attrs)

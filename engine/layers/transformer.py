@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.layers.attention import attend
+from engine.layers.attention import Attention
 from engine.layers.dense import linear
 from engine.layers.normalization import layer_norm
 from engine.layers.scope import Inner, Scope
@@ -17,7 +17,7 @@ Between = Literal["relu", "gelu"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
     """What the parts of one transformer layer share."""
 
     scope: Scope
@@ -41,7 +41,7 @@ class _Block:
 
     def norm(self, x: Value, number: int, *, last: bool = False) -> Value:
         """Normalise the last axis, with the parameters of norm `number`."""
-        inner = _Unnamed(self.scope, f"norm{number}") if last else Inner(self.scope, f"norm{number}")
+        inner = Unnamed(self.scope, f"norm{number}") if last else Inner(self.scope, f"norm{number}")
         return layer_norm(inner, x, eps=self.eps, bias=self.bias)
 
     def attention(
@@ -55,10 +55,8 @@ class _Block:
         padding_mask: str | None = None,
     ) -> Value:
         """Let x attend to `memory`."""
-        return attend(
-            Inner(self.scope, name), x, memory, heads=self.heads, causal=causal, bias=self.bias, dropout=self.dropout,
-            mask=mask, padding_mask=padding_mask,
-        )  # fmt: skip
+        attention = Attention(self.heads, causal, self.bias, self.dropout, mask, padding_mask)
+        return attention.attend(Inner(self.scope, name), x, memory)
 
     def feed_forward(self, x: Value) -> Value:
         """Apply two linear layers, the inner one of `width` units."""
@@ -67,11 +65,44 @@ class _Block:
         return linear(Inner(self.scope, "linear2"), inner, units=x.shape[-1], bias=self.bias)
 
 
-class _Unnamed(Inner):
+class Unnamed(Inner):
     """An inner place whose op is what flows on, and so goes by the name of the layer."""
 
-    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
-        return self._scope.apply(op, *inputs, name=name, **attrs)
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
+        return self._scope.apply_all(op, *inputs, name=name, **attrs)
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """Names of inputs that hide steps from one attention, and whether a step sees only those up to it."""
+
+    causal: bool = False
+    mask: str | None = None
+    padding_mask: str | None = None
+
+
+def encode(block: Block, x: Value, masks: Masks) -> Value:
+    """Build one layer of an encoder."""
+
+    def itself(x: Value) -> Value:
+        return block.attention("self_attn", x, x, causal=masks.causal, mask=masks.mask, padding_mask=masks.padding_mask)
+
+    return block.add(block.add(x, 1, itself), 2, block.feed_forward, last=True)
+
+
+def decode(block: Block, x: Value, memory: Value, masks: Masks, of_memory: Masks) -> Value:
+    """Build one layer of a decoder."""
+
+    def itself(x: Value) -> Value:
+        return block.attention("self_attn", x, x, causal=masks.causal, mask=masks.mask, padding_mask=masks.padding_mask)
+
+    def other(x: Value) -> Value:
+        return block.attention(
+            "multihead_attn", x, memory, causal=of_memory.causal, mask=of_memory.mask,
+            padding_mask=of_memory.padding_mask,
+        )  # fmt: skip
+
+    return block.add(block.add(block.add(x, 1, itself), 2, other), 3, block.feed_forward, last=True)
 
 
 @layer
@@ -96,11 +127,8 @@ def transformer_encoder_layer(
     `padding_mask` name inputs of the model as in multi_head_attention. Parameters and starts as of
     torch.nn.TransformerEncoderLayer.
     """
-    block = _Block(scope, heads, width, dropout, activation, eps, norm_first, bias)
-    x = block.add(
-        x, 1, lambda x: block.attention("self_attn", x, x, causal=causal, mask=mask, padding_mask=padding_mask)
-    )
-    return block.add(x, 2, block.feed_forward, last=True)
+    block = Block(scope, heads, width, dropout, activation, eps, norm_first, bias)
+    return encode(block, x, Masks(causal, mask, padding_mask))
 
 
 @layer
@@ -127,14 +155,6 @@ def transformer_decoder_layer(
     `memory` names the input of the model [rows, columns, features] that is attended to, as an encoder's outputs; the
     masks name inputs as in multi_head_attention. Parameters and starts as of torch.nn.TransformerDecoderLayer.
     """
-    block = _Block(scope, heads, width, dropout, activation, eps, norm_first, bias)
-    source = scope.input(memory)
-    x = block.add(
-        x, 1, lambda x: block.attention("self_attn", x, x, causal=causal, mask=mask, padding_mask=padding_mask)
-    )
-    x = block.add(
-        x,
-        2,
-        lambda x: block.attention("multihead_attn", x, source, mask=memory_mask, padding_mask=memory_padding_mask),
-    )
-    return block.add(x, 3, block.feed_forward, last=True)
+    block = Block(scope, heads, width, dropout, activation, eps, norm_first, bias)
+    of_memory = Masks(False, memory_mask, memory_padding_mask)
+    return decode(block, x, scope.input(memory), Masks(causal, mask, padding_mask), of_memory)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import tape
-from engine.checkpoint import Checkpoint
+from engine.checkpoint import Checkpoint, write_tensors
 from engine.defaults import check_device
 from engine.dtypes import DType, dtype_of, is_float
 from engine.errors import DTypeError, EngineError, UnknownName, nearest
@@ -148,11 +148,12 @@ class Module(ABC):
         fill({**self.parameters(), **self.buffers()}, state, "the state")
 
     def save(self, path: Path) -> None:
-        """Write parameters and buffers to a safetensors file."""
-        Checkpoint(snapshot(self.parameters()), snapshot(self.buffers())).save(path)
+        """Write parameters and buffers, named as in a state_dict of PyTorch, to a safetensors file."""
+        with path.open("wb") as file:
+            write_tensors(file, self.state_dict(), {})
 
     def load(self, path: Path) -> None:
-        """Read what `save` wrote.
+        """Read what `save` wrote, or another file with tensors of the same names.
 
         Raises:
             CheckpointError: no such file of this model; nothing has been changed then.

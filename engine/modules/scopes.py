@@ -51,10 +51,14 @@ class Declaring:
         self.buffers[name] = self._made(name, shape, {"kind": kind}, self.dtype if given == DEFAULT_FLOAT else given)
         return self.buffers[name]
 
-    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
+    def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
+        """Infer what an op gives first."""
+        return self.apply_all(op, *inputs, name=name, **attrs)[0]
+
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
         """Infer what an op gives."""
         outputs = lookup(op)(*inputs, **attrs)
-        return outputs[0] if isinstance(outputs, tuple) else outputs  # type: ignore[no-any-return]
+        return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def _made(self, name: str, shape: Shape, init: Mapping[str, Any], dtype: DType) -> Value:
         full = f"{self.name}.{name}"
@@ -98,8 +102,12 @@ class Running:
         """Return the buffer."""
         return self._buffers[name]
 
-    def apply(self, op: str, *inputs: Value, name: str = "", **attrs: Any) -> Value:
-        """Apply an op, and write what its running statistics become in training into the buffers."""
+    def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
+        """Apply an op and return its first output; see apply_all."""
+        return self.apply_all(op, *inputs, name=name, **attrs)[0]
+
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
+        """Apply an op, and write what its state becomes in training into the buffers and parameters."""
         chosen = lookup(op)
         if "training" in chosen.attributes and attrs.get("training") is None:
             attrs["training"] = self._training
@@ -108,9 +116,10 @@ class Running:
         if self._training:
             for source, result in chosen.updates.items():
                 self._update(inputs[source], outputs[result])
-        return rounded(outputs[0], self._precision)
+        return tuple(rounded(output, self._precision) for output in outputs)
 
-    def _update(self, buffer: Value, new: Value) -> None:
-        if new.data is not None and any(buffer is known for known in self._buffers.values()):
+    def _update(self, state: Value | float, new: Value) -> None:
+        held = (*self._buffers.values(), *self._parameters.values())
+        if isinstance(state, Value) and new.data is not None and any(state is known for known in held):
             with no_grad():
-                buffer.copy_(new.detach())
+                state.copy_(new.detach())

@@ -18,7 +18,7 @@ from engine.ops.random import dropout as drop
 from engine.ops.shape import permute, reshape, slice, squeeze, transpose, unsqueeze
 from engine.registry import composite
 from engine.samples import booleans, key, sample
-from engine.value import Value
+from engine.value import Value, as_value
 
 
 def _heads_of(op: str, q: Value, k: Value, v: Value) -> int:
@@ -117,9 +117,17 @@ def _joined(a: Value | None, b: Value | None, like: Value) -> Value | None:
     return added[0] + added[1]
 
 
-def _masks(attn_mask: Value | None, padding: Value | None, shape: tuple[int, ...], like: Value) -> Value | None:
-    """Bring both masks to the shape of the scores [rows, heads, of query, of key] and join them."""
-    op, (batch, heads, rows, columns) = "multi_head_attention", shape
+def joined_masks(
+    op: str,
+    attn_mask: Value | None,
+    padding: Value | None,
+    shape: tuple[int, ...],
+    like: Value,
+    *,
+    causal: bool = False,
+) -> Value | None:
+    """Bring both masks to the shape of the scores [rows, heads, of query, of key] and join them, and the causal one."""
+    batch, heads, rows, columns = shape
     for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", padding)):
         if mask is not None and mask.dtype != BOOL and not is_float(mask.dtype):
             raise DTypeError(f"{op}: {name} must be bool (true is left out) or float (added), not {mask.dtype.name}")
@@ -136,7 +144,8 @@ def _masks(attn_mask: Value | None, padding: Value | None, shape: tuple[int, ...
         if padding.shape != (batch, columns):
             raise ShapeError(f"{op}: key_padding_mask {list(padding.shape)} must have the shape [{batch}, {columns}]")
         padding = _as_taking_part(reshape(padding, shape=(batch, 1, 1, columns)))
-    return _joined(attn_mask, padding, like)
+    mask = _joined(attn_mask, padding, like)
+    return _joined(mask, as_value(np.tri(rows, columns, dtype=bool)), like) if causal else mask
 
 
 def _projected(query: Value, key: Value, value: Value, weight: Value, bias: Value | None) -> tuple[Value, ...]:
@@ -235,7 +244,7 @@ def multi_head_attention(
         q,
         k,
         v,
-        _masks(attn_mask, key_padding_mask, (*q.shape[:3], k.shape[2]), q),
+        joined_masks("multi_head_attention", attn_mask, key_padding_mask, (*q.shape[:3], k.shape[2]), q),
         dropout_key,
         causal=causal,
         dropout=dropout,

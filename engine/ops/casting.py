@@ -1,13 +1,14 @@
-"""Changing the element type, and cutting the history."""
+"""Changing the element type, and values that stay what they are: cut from their history, copied, or held back."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
+from engine.batching import Call, Outputs, by_itself
 from engine.dtypes import BOOL, DType, is_float
 from engine.errors import DTypeError
 from engine.infer import same
+from engine.narrow import converted
 from engine.registry import composite, primitive
 from engine.samples import integers, sample
 from engine.value import Array, Spec, Value
@@ -20,10 +21,7 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
 @primitive(infer=_cast, samples=[sample((2, 3), dtype="float64")], aliases=("astype", "to"))
 def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
     """x as another dtype; floats become integers towards zero. The gradient is cast back."""
-    if out is None:
-        return x.astype(dtype)
-    np.copyto(out, x, casting="unsafe")
-    return out
+    return converted(x, dtype, out)
 
 
 cast.batch(by_itself)
@@ -95,3 +93,22 @@ def copy(x: Array, *, out: Array | None = None) -> Array:
 @copy.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
     return g
+
+
+@primitive(infer=same, samples=[sample((2, 3)), sample((2, 3), (4,))], view=True, aliases=("optimization_barrier",))
+def barrier(x: Array, after: Array | None = None) -> Array:
+    """x itself, to be had only once `after` has been computed: what is made of it is not merged with what is made of x.
+
+    It keeps a second computation of something apart from the first, as jax.lax.optimization_barrier.
+    """
+    return x
+
+
+@barrier.batch
+def _(call: Call) -> Outputs:
+    return call.again(call.spread(0), *call.inputs[1:])
+
+
+@barrier.vjp
+def _(g: Value, y: Value, x: Value, after: Value | None = None) -> tuple[Value | None, ...]:
+    return (g,) if after is None else (g, None)

@@ -7,7 +7,8 @@ import numpy as np
 from engine.batching import Call, Outputs, join_channels, part_channels
 from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import require_rank
+from engine.infer import require_integer, require_rank
+from engine.ops.casting import cast
 from engine.ops.creation import ones, zeros
 from engine.ops.elementwise import rsqrt
 from engine.ops.normalization import check_eps, standardize, standardize_backward, statistics_dtype
@@ -15,7 +16,7 @@ from engine.ops.reduce import count, sum
 from engine.ops.shape import broadcast_to, reshape
 from engine.ops.sums import dot_over, sum_over
 from engine.registry import composite, primitive
-from engine.samples import normal, positive, sample
+from engine.samples import integers, normal, positive, sample
 from engine.value import Array, Spec, Value
 
 
@@ -236,3 +237,44 @@ def batch_normalize(
         eps=eps,
         training=training or running_mean is None,
     )[0]
+
+
+@composite(
+    wide=True,
+    outputs=("y", "running_mean", "running_var", "num_batches_tracked"),
+    updates={3: 1, 4: 2, 5: 3},
+    samples=[
+        sample((4, 3), *BATCH, integers(0, 5), training=True),
+        sample((2, 3, 2), *BATCH, integers(1, 5), momentum=None, training=True),
+        sample((4, 3), *BATCH, integers(1, 5), training=False),
+    ],
+)
+def tracked_batch_norm(
+    x: Value,
+    weight: Value,
+    bias: Value,
+    running_mean: Value,
+    running_var: Value,
+    num_batches_tracked: Value,
+    *,
+    momentum: float | None = 0.1,
+    eps: float = 1e-5,
+    training: bool | None = None,
+) -> tuple[Value, Value, Value, Value]:
+    """batch_norm of x that counts the batches of training; with `momentum` null their statistics have equal shares.
+
+    The n-th batch then moves the running statistics towards its own by 1 / n, as in PyTorch: they are plain means.
+    """
+    require_integer("tracked_batch_norm", "the count of batches", num_batches_tracked)
+    given = (x, weight, bias, running_mean, running_var)
+    if not training:
+        y, *kept = batch_norm(*given, eps=eps, training=False)
+        return y, kept[0], kept[1], num_batches_tracked
+    counted = num_batches_tracked + 1
+    if momentum is not None:
+        y, new_mean, new_var = batch_norm(*given, momentum=momentum, eps=eps, training=True)
+        return y, new_mean, new_var, counted
+    y, batch_mean, batch_var = batch_norm(*given, momentum=1.0, eps=eps, training=True)
+    share = 1.0 / cast(counted, dtype=running_mean.dtype)
+    new_mean = running_mean + (batch_mean - running_mean) * share
+    return y, new_mean, running_var + (batch_var - running_var) * share, counted

@@ -93,6 +93,23 @@ def nll_loss(
     return _reduced_by_weight(losses, counted, target, reduction)
 
 
+@composite(
+    samples=[
+        sample((4, 3), integers(0, 3, 4), positive(3)),
+        sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=1),
+    ]
+)
+def target_weights(logits: Value, target: Value, weight: Value | None = None, *, ignore_index: int = IGNORE) -> Value:
+    """How much each class target counts in the mean of cross_entropy: as the weight of its class, 0 if it is ignored.
+
+    Shape of the target; without weights those that count have 1.
+    """
+    classes = _check_rows("target_weights", logits, weight)
+    _check_class_targets("target_weights", logits, target)
+    flat = reshape(target, shape=(target.size,))
+    return reshape(_class_weights(flat, weight, classes, ignore_index, logits), shape=target.shape)
+
+
 def _check_rows(op: str, logits: Value, weight: Value | None) -> int:
     """Return the number of classes."""
     require_float(op, logits)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.dtypes import FLOAT16, FLOAT32
+from engine.narrow import converted
 from engine.ops.windows import Ints, sliding, tap
 from engine.value import Array, Shape
 
@@ -22,13 +24,15 @@ WHOLE = (slice(None), slice(None))
 
 def widen(x: Array) -> Array:
     """Return float16 as float32, in which it accumulates."""
-    return x.astype(np.float32) if x.dtype == np.float16 else x
+    return converted(x, FLOAT32) if x.dtype == FLOAT16 else x
 
 
 def store(result: Array, dtype: np.dtype, out: Array | None) -> Array:
     """Return the result as a contiguous array of `dtype`, or write it into `out`."""
+    if result.dtype != dtype:
+        return converted(np.ascontiguousarray(result), dtype, out)
     if out is None:
-        return np.ascontiguousarray(result, dtype)
+        return np.ascontiguousarray(result)
     np.copyto(out, result)
     return out
 

@@ -43,7 +43,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return g, lambda: neg(g)
 
 
-@primitive(infer=broadcast, samples=PAIRS, promotion="common")
+@primitive(infer=broadcast, samples=PAIRS, promotion="common", wide=True)
 def mul(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Product a * b, elementwise with broadcasting."""
     return np.multiply(a, b, out=out)
@@ -117,7 +117,7 @@ def pow(base: Value, exponent: Value) -> Value:
     return power(base, exponent)
 
 
-@primitive(infer=same, samples=SHAPES, aliases=("sqr",))
+@primitive(infer=same, samples=SHAPES, aliases=("sqr",), wide=True)
 def square(x: Array, *, out: Array | None = None) -> Array:
     """x * x."""
     return np.multiply(x, x, out=out)

@@ -13,7 +13,7 @@ from engine.ops.compare import eq, where
 from engine.ops.shape import broadcast_to, permute, reshape
 from engine.registry import OPS, composite, primitive
 from engine.samples import integers, sample
-from engine.value import Array, Shape, Spec, Value
+from engine.value import Array, Shape, Spec, Value, as_value
 
 
 def check_range(op: str, index: Array, extent: int) -> None:
@@ -104,7 +104,7 @@ def _(g: Value, y: Value, x: Value, index: Value, *, axis: int) -> object:
     return gather(g, index, axis=axis), None
 
 
-def _embedding(weight: Value, index: Value, *, padding_idx: int | None) -> Spec:
+def _embedding(weight: Value, index: Value, *, padding_idx: int | None, scale_grad_by_freq: bool) -> Spec:
     require_integer("embedding", "indices", index)
     if not weight.ndim:
         raise ShapeError("embedding needs a table with at least one axis")
@@ -116,33 +116,51 @@ def _embedding(weight: Value, index: Value, *, padding_idx: int | None) -> Spec:
 
 @primitive(
     infer=_embedding,
-    gradient_notes={"padding_idx": "the padding row is made to get no gradient"},
+    gradient_notes={
+        "padding_idx": "the padding row is made to get no gradient",
+        "scale_grad_by_freq": "the gradient of a row is divided by how often it is looked up",
+    },
     aliases=("get_rows",),
     samples=[
         sample((5, 3), integers(0, 5, 4)),
         sample((5, 3), integers(0, 5, 2, 2)),
         sample((5, 2), integers(0, 5, 6), padding_idx=1),
+        sample((5, 2), integers(0, 5, 6), scale_grad_by_freq=True),
     ],
 )
-def embedding(weight: Array, index: Array, *, padding_idx: int | None = None, out: Array | None = None) -> Array:
-    """Rows of the table `weight` [rows, ...] by index; the row `padding_idx` gets no gradient."""
+def embedding(
+    weight: Array,
+    index: Array,
+    *,
+    padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """Rows of the table `weight` [rows, ...] by index; the row `padding_idx` gets no gradient.
+
+    With `scale_grad_by_freq` the gradient of each row is divided by how often the index holds it, as in PyTorch.
+    """
     check_range("embedding", index, weight.shape[0])
     return np.take(weight, index, axis=0, out=out, mode="wrap")
 
 
 @embedding.batch
 def _(call: Call) -> Outputs:
-    if not call.batched[0]:
+    if not call.batched[0] and not call.attrs["scale_grad_by_freq"]:
         return call.again(*call.inputs)
-    if call.attrs["padding_idx"] is not None:
+    if call.attrs["padding_idx"] is not None or call.attrs["scale_grad_by_freq"]:
         return each(call)
     example = call.numbers(call.rank(1))
     return OPS["index_get"](call.inputs[0], example, call.spread(1), axes=(0, 1))  # type: ignore[no-any-return]
 
 
 @embedding.vjp
-def _(g: Value, y: Value, weight: Value, index: Value, *, padding_idx: int | None) -> object:
-    return add_rows(g, index, rows=weight.shape[0], padding_idx=padding_idx), None
+def _(g: Value, y: Value, weight: Value, index: Value, *, padding_idx: int | None, scale_grad_by_freq: bool) -> object:
+    rows = weight.shape[0]
+    if scale_grad_by_freq:
+        found = add_rows(broadcast_to(as_value(g.dtype.type(1)), shape=index.shape), index, rows=rows)
+        g = g / reshape(embedding(found, index), shape=(*index.shape, *(1,) * (weight.ndim - 1)))
+    return add_rows(g, index, rows=rows, padding_idx=padding_idx), None
 
 
 def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> Spec:

@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 from engine.batching import by_itself
+from engine.dtypes import FLOAT16, FLOAT32
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes
+from engine.narrow import converted
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, unsqueeze
 from engine.registry import composite, primitive
@@ -48,9 +50,8 @@ def matrix_product(
     float16 accumulates in float32.
     """
     if a.dtype == np.float16:
-        a, b = a.astype(np.float32), b.astype(np.float32)
-        product = matrix_product.body(a, b, transpose_a=transpose_a, transpose_b=transpose_b).astype(np.float16)
-        return product if out is None else _into(out, product)
+        a, b = converted(a, FLOAT32), converted(b, FLOAT32)
+        return converted(matrix_product.body(a, b, transpose_a=transpose_a, transpose_b=transpose_b), FLOAT16, out)
     if transpose_b:
         b = b.swapaxes(-1, -2)
     if transpose_a:
@@ -64,11 +65,6 @@ def matrix_product(
 
 
 matrix_product.batch(by_itself)
-
-
-def _into(out: Array, result: Array) -> Array:
-    np.copyto(out, result)
-    return out
 
 
 @matrix_product.vjp

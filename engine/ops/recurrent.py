@@ -13,10 +13,10 @@ import numpy as np
 
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_integer
-from engine.ops.compare import gt, where
+from engine.ops.compare import eq, gt, where
 from engine.ops.creation import full, zeros
 from engine.ops.gru_layer import gru_steps
-from engine.ops.linalg import linear
+from engine.ops.linalg import linear, matrix_product
 from engine.ops.lstm_layer import lstm_steps
 from engine.ops.random import check_dropout, dropout, fold_in
 from engine.ops.rnn_layer import Nonlinearity, rnn_steps
@@ -26,7 +26,8 @@ from engine.registry import composite
 from engine.samples import Argument, Sample, integers, key, normal, sample
 from engine.value import Value
 
-Weights = tuple[Value, Value, Value | None, Value | None]
+Weights = tuple[Value, Value, Value | None, Value | None, Value | None]
+"""weight_ih, weight_hh, bias_ih, bias_hh and weight_hr of one direction of one layer."""
 Layer = Callable[[Value, Weights, tuple[Value, ...], Value, bool], tuple[Value, ...]]
 """From an input [steps, rows, in], weights, initial states, lengths and "in reverse" to all the states of one layer."""
 
@@ -44,11 +45,17 @@ class Form:
     batch_first: bool
     initial: bool
     packed: bool
+    projected: bool = False
+
+    @property
+    def weights(self) -> int:
+        """How many weights there are for each direction of each layer."""
+        return (4 if self.bias else 2) + self.projected
 
     @property
     def inputs(self) -> int:
         """How many inputs follow x, a random key not counted."""
-        weights = self.layers * self.directions * (4 if self.bias else 2)
+        weights = self.layers * self.directions * self.weights
         return weights + (self.states if self.initial else 0) + (1 if self.packed else 0)
 
 
@@ -70,45 +77,59 @@ def _take_apart(form: Form, rest: tuple[Value, ...], rows: int) -> Parts:
             f"dropout, if you like), got {len(rest)}"
         )
     random_key = rest[-1] if len(rest) > form.inputs else None
-    each = 4 if form.bias else 2
+    each = form.weights
     last = form.layers * form.directions * each
     weights: list[Weights] = [
-        (rest[k], rest[k + 1], rest[k + 2] if form.bias else None, rest[k + 3] if form.bias else None)
+        (
+            rest[k],
+            rest[k + 1],
+            rest[k + 2] if form.bias else None,
+            rest[k + 3] if form.bias else None,
+            rest[k + each - 1] if form.projected else None,
+        )
         for k in range(0, last, each)
     ]
     lengths = rest[form.inputs - 1] if form.packed else None
     if lengths is not None:
         require_integer(form.op, "lengths", lengths)
-    wanted = (form.layers * form.directions, rows, _hidden(form, weights))
+    hidden, width = _hidden(form, weights)
+    shapes = [(form.layers * form.directions, rows, size) for size in (width, hidden)[: form.states]]
     if form.initial:
         states = rest[last : last + form.states]
-        for state in states:
+        for state, wanted in zip(states, shapes, strict=True):
             if state.shape not in (wanted, (wanted[0], wanted[2])):
                 raise ShapeError(f"{form.op}: an initial state {list(state.shape)} must have the shape {list(wanted)}")
-        states = tuple(reshape(state, shape=wanted) for state in states)
+        states = tuple(reshape(state, shape=wanted) for state, wanted in zip(states, shapes, strict=True))
     else:
-        states = (zeros(shape=wanted, dtype=rest[0].dtype),) * form.states
+        states = tuple(zeros(shape=wanted, dtype=rest[0].dtype) for wanted in shapes)
     return Parts(weights, states, lengths, random_key)
 
 
-def _hidden(form: Form, weights: list[Weights]) -> int:
-    """Check the shapes of the weights and return the number of hidden units."""
-    size = weights[0][1].shape[-1] if weights[0][1].ndim == 2 else -1
-    for number, (w_ih, w_hh, b_ih, b_hh) in enumerate(weights):
+def _hidden(form: Form, weights: list[Weights]) -> tuple[int, int]:
+    """Check the shapes of the weights and return the numbers of hidden units and of outputs of a direction."""
+    w_hh, last = weights[0][1], weights[0][4]
+    size = w_hh.shape[-1] if w_hh.ndim == 2 else -1
+    width = size
+    if last is not None and last.ndim == 2:
+        width, size = last.shape
+    for number, (w_ih, w_hh, b_ih, b_hh, w_hr) in enumerate(weights):
         layer, reverse = divmod(number, form.directions)
         name = f"_l{layer}{'_reverse' * reverse}"
-        if w_hh.shape != (form.gates * size, size):
+        if w_hr is not None and w_hr.shape != (width, size):
+            raise ShapeError(f"{form.op}: weight_hr{name} {list(w_hr.shape)} must have the shape [proj, hidden]")
+        if w_hh.shape != (form.gates * size, width):
             raise ShapeError(
-                f"{form.op}: weight_hh{name} {list(w_hh.shape)} must have the shape [{form.gates} * hidden, hidden]"
-                + (f" = [{form.gates * size}, {size}]" if size > 0 else "")
+                f"{form.op}: weight_hh{name} {list(w_hh.shape)} must have the shape [{form.gates} * hidden, "
+                f"{'proj' if form.projected else 'hidden'}]"
+                + (f" = [{form.gates * size}, {width}]" if size > 0 else "")
             )
         if w_ih.ndim != 2 or w_ih.shape[0] != form.gates * size:
             raise ShapeError(
                 f"{form.op}: weight_ih{name} {list(w_ih.shape)} must have the shape [{form.gates * size}, in]"
             )
-        if layer and w_ih.shape[1] != form.directions * size:
+        if layer and w_ih.shape[1] != form.directions * width:
             raise ShapeError(
-                f"{form.op}: weight_ih{name} {list(w_ih.shape)} must take the {form.directions * size} outputs of "
+                f"{form.op}: weight_ih{name} {list(w_ih.shape)} must take the {form.directions * width} outputs of "
                 "the layer before"
             )
         for bias in (b_ih, b_hh):
@@ -116,7 +137,7 @@ def _hidden(form: Form, weights: list[Weights]) -> int:
                 raise ShapeError(
                     f"{form.op}: a bias{name} {list(bias.shape)} must have the shape [{form.gates * size}]"
                 )
-    return size
+    return size, width
 
 
 def _check_call(form: Form, x: Value, p: float) -> None:
@@ -212,7 +233,7 @@ def rnn(
     def layer(
         x: Value, weights: Weights, states: tuple[Value, ...], lengths: Value, reverse: bool
     ) -> tuple[Value, ...]:
-        w_ih, w_hh, b_ih, b_hh = weights
+        w_ih, w_hh, b_ih, b_hh, _ = weights
         product = linear(x, w_ih, _added(b_ih, b_hh))
         return (rnn_steps(product, w_hh, *states, lengths, nonlinearity=nonlinearity, reverse=reverse),)
 
@@ -220,7 +241,49 @@ def rnn(
     return _network(form, layer, x, inputs, dropout, training)
 
 
-@composite(wide=True, samples=_samples(4, 2))
+def _projecting(
+    x: Value, weights: Weights, states: tuple[Value, ...], lengths: Value, reverse: bool, initial: bool
+) -> tuple[Value, Value]:
+    """Run one direction of an LSTM whose outputs are w_hr h, which also take the place of h in the products.
+
+    As (w_hr h) w_hh^T is h (w_hh w_hr)^T, the steps are those of a plain LSTM; an initial output, which need not be
+    w_hr times anything, joins the input of the first step.
+    """
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    assert w_hr is not None
+    first, c0 = states
+    product = linear(x, w_ih, _added(b_ih, b_hh))
+    counts = reshape(lengths, shape=(1, lengths.size, 1))
+    if initial:
+        start = counts - 1 if reverse else counts * 0
+        places = np.arange(x.shape[0]).reshape(-1, 1, 1)
+        product = product + where(eq(start, places), unsqueeze(linear(first, w_hh), axis=0), 0.0)
+    together = matrix_product(w_hh, w_hr)
+    h, c, _ = lstm_steps(product, together, zeros(shape=c0.shape, dtype=c0.dtype), c0, lengths, reverse=reverse)
+    projected = linear(h, w_hr)
+    if initial:  # a row without steps keeps what it began with
+        projected = where(gt(counts, 0), projected, unsqueeze(first, axis=0))
+    return projected, c
+
+
+@composite(
+    wide=True,
+    samples=[
+        *_samples(4, 2),
+        sample(
+            normal(2, 2, 2),
+            *[normal(12, 2), normal(12, 2), normal(2, 3)] * 2,
+            normal(2, 2, 2),
+            normal(2, 2, 3),
+            integers(1, 3, 2),
+            bias=False,
+            bidirectional=True,
+            projected=True,
+            initial=True,
+            packed=True,
+        ),
+    ],
+)
 def lstm(
     x: Value,
     *inputs: Value,
@@ -230,23 +293,28 @@ def lstm(
     batch_first: bool = False,
     initial: bool = False,
     packed: bool = False,
+    projected: bool = False,
     dropout: float = 0.0,
     training: bool | None = None,
 ) -> tuple[Value, ...]:
     """Long short-term memory as PyTorch's LSTM: outputs [steps, rows, directions * hidden], last states h_n and c_n.
 
     Inputs and attributes as of rnn, with weights [4 * hidden, ...] in the order i f g o, and with `initial` both h0 and
-    c0 [layers * directions, rows, hidden].
+    c0 [layers * directions, rows, hidden]. `projected` (PyTorch's proj_size; Sak et al. 2014) adds weight_hr
+    [proj, hidden] after the other weights of each: outputs, h0 and h_n then have proj units, and weight_hh is
+    [4 * hidden, proj].
     """
 
     def layer(
         x: Value, weights: Weights, states: tuple[Value, ...], lengths: Value, reverse: bool
     ) -> tuple[Value, ...]:
-        w_ih, w_hh, b_ih, b_hh = weights
+        if projected:
+            return _projecting(x, weights, states, lengths, reverse, initial)
+        w_ih, w_hh, b_ih, b_hh, _ = weights
         product = linear(x, w_ih, _added(b_ih, b_hh))
         return lstm_steps(product, w_hh, *states, lengths, reverse=reverse)[:2]
 
-    form = Form("lstm", 4, 2, layers, 1 + bidirectional, bias, batch_first, initial, packed)
+    form = Form("lstm", 4, 2, layers, 1 + bidirectional, bias, batch_first, initial, packed, projected)
     return _network(form, layer, x, inputs, dropout, training)
 
 
@@ -272,7 +340,7 @@ def gru(
     def layer(
         x: Value, weights: Weights, states: tuple[Value, ...], lengths: Value, reverse: bool
     ) -> tuple[Value, ...]:
-        w_ih, w_hh, b_ih, b_hh = weights
+        w_ih, w_hh, b_ih, b_hh, _ = weights
         size = w_hh.shape[1]
         b_n = zeros(shape=(size,), dtype=x.dtype)
         if b_ih is not None and b_hh is not None:  # only the part of n lies inside the product with r

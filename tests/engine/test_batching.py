@@ -39,6 +39,7 @@ EXAMPLE_BY_EXAMPLE = {
     "random_integers": "one key gives one draw",
     "randperm": "one key gives one draw",
     "multinomial": "one key gives one draw",
+    "limit_rows": "each example limits a table of its own",
 }
 """Ops without a rule of their own, and why."""
 

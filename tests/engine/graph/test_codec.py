@@ -132,14 +132,22 @@ def test_layers_expand_to_named_nodes_parameters_and_buffers():
     assert {name: spec.init["kind"] for name, spec in definition.buffers.items()} == {
         "norm.running_mean": "zeros",
         "norm.running_var": "ones",
+        "norm.num_batches_tracked": "zeros",
     }
     assert [(node.name, node.op, node.inputs, node.attrs) for node in definition.nodes] == [
         ("linear_0", "linear", ("x", "linear_0.weight", "linear_0.bias"), {}),
         ("linear_0.relu", "relu", ("linear_0",), {}),
         (
             "norm",
-            "batch_norm",
-            ("linear_0.relu", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var"),
+            "tracked_batch_norm",
+            (
+                "linear_0.relu",
+                "norm.weight",
+                "norm.bias",
+                "norm.running_mean",
+                "norm.running_var",
+                "norm.num_batches_tracked",
+            ),
             {},
         ),
         ("dropout_0", "dropout", ("norm",), {"p": 0.25}),

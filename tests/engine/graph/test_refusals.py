@@ -323,11 +323,11 @@ BAD = {
     ),
     "an unknown option of a loss": (
         layers("relu", inputs=LOGITS, loss={"kind": "cross_entropy", "name": "other"}),
-        [("/loss", "attribute_invalid")],
+        [("/loss/name", "attribute_invalid")],
     ),
     "an unknown option of a loss, null": (
         layers("relu", inputs=LOGITS, loss={"kind": "cross_entropy", "op": None}),
-        [("/loss", "attribute_invalid")],
+        [("/loss/op", "attribute_invalid")],
     ),
     "a layer named as the loss": (
         layers({"layer": "relu", "name": "loss"}, inputs=LOGITS, loss="cross_entropy"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.checkpoint import read_tensors
 from engine.layers import LAYERS
 from engine.modules.layer import Layer
 from engine.value import Spec
@@ -23,8 +24,7 @@ WITHOUT_MODULE = {
     "geglu": "no PyTorch module: an op with tests of its own",
     "reglu": "no PyTorch module: an op with tests of its own",
     "swiglu": "no PyTorch module: an op with tests of its own",
-    "embedding": "integer inputs: see test_layers",
-    "embedding_bag": "integer inputs: see test_layers",
+    "rotary_positions": "PyTorch has no such module: see test_layers",
     **{kind: "random: see test_layers" for kind in LAYERS if "dropout" in kind},
 }
 
@@ -55,7 +55,7 @@ def made(entry):
     others = {name: arrays[f"other/{name}"] for name in entry["others"]}
     layer = Layer(
         entry["kind"],
-        Spec(arrays["x"].shape, F64),
+        Spec(arrays["x"].shape, arrays["x"].dtype),
         others={name: Spec(array.shape, array.dtype) for name, array in others.items()},
         seed=0,
         dtype=F64,
@@ -73,11 +73,12 @@ def test_a_layer_gives_what_pytorch_gives(name):
     for mode in ("train", "eval"):
         layer.train(mode == "train")
         layer.zero_grad()
-        x = engine.parameter(arrays["x"])
+        whole = arrays["x"].dtype.kind == "i"
+        x = engine.tensor(arrays["x"]) if whole else engine.parameter(arrays["x"])
         y = layer(x, **others)
         np.testing.assert_allclose(y.numpy(), arrays[f"{mode}/y"], rtol=1e-7, atol=1e-12, err_msg=mode)
         y.backward(arrays[f"{mode}/cotangent"])
-        for key, leaf in {"x": x, **layer.parameters()}.items():
+        for key, leaf in {**({} if whole else {"x": x}), **layer.parameters()}.items():
             expected = arrays[f"{mode}/gradient/{key}"]
             np.testing.assert_allclose(leaf.grad.numpy(), expected, rtol=1e-7, atol=1e-10, err_msg=f"{mode}: {key}")
         for key, buffer in layer.buffers().items():
@@ -92,6 +93,33 @@ def test_a_state_of_pytorch_goes_in_and_comes_out_by_its_names(name):
     assert {key: list(array.shape) for key, array in state.items()} == entry["state"]
     for key, array in state.items():
         np.testing.assert_array_equal(array, entry["arrays"][f"state/{key}"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_names_of_pytorch_are_those_of_the_layers_spelling_and_of_the_file(name, tmp_path):
+    entry = CASES[name]
+    arrays = entry["arrays"]
+
+    def spec(array):
+        return {"shape": list(array.shape), "dtype": str(array.dtype).replace("float64", "float32")}
+
+    inputs = {"x": spec(arrays["x"]), **{other: spec(arrays[f"other/{other}"]) for other in entry["others"]}}
+    entries = [{"layer": entry["kind"], "name": "network", **entry["options"]}]
+    definition = engine.parse_graph({"inputs": inputs, "layers": entries})
+    states = {**definition.parameters, **definition.buffers}
+    assert {key: list(state.shape) for key, state in states.items()} == {
+        f"network.{key}": shape for key, shape in entry["state"].items()
+    }
+    layer, _ = made(entry)
+    path = tmp_path / "layer.safetensors"
+    layer.save(path)
+    tensors, _ = read_tensors(path)
+    assert {key: list(tensor.shape) for key, tensor in tensors.items()} == entry["state"]
+    for key, tensor in tensors.items():
+        assert str(tensor.dtype) == ("int64" if key.endswith("num_batches_tracked") else "float64")
+        np.testing.assert_array_equal(tensor, arrays[f"state/{key}"])
+    layer.load(path)
+    assert {key: list(array.shape) for key, array in layer.state_dict().items()} == entry["state"]
 
 
 def test_every_layer_has_golden_values_or_a_reason_for_none():

@@ -15,7 +15,12 @@ from engine.layers.activation import PLAIN, Activation
 IMAGE = {1: ["batch", 4, 8], 2: ["batch", 4, 8, 8], 3: ["batch", 4, 4, 4, 4]}
 STEPS = ["batch", 3, 4]
 INTEGERS = {"shape": ["batch", 2], "dtype": "int64"}
-OTHERS = {"transformer_decoder_layer": {"memory": ["batch", 5, 4]}, "bilinear": {"other": ["batch", 2]}}
+OTHERS = {
+    "transformer_decoder_layer": {"memory": ["batch", 5, 4]},
+    "transformer_decoder": {"memory": ["batch", 5, 4]},
+    "transformer": {"target": ["batch", 2, 4]},
+    "bilinear": {"other": ["batch", 2]},
+}
 SAMPLES = {
     "linear": ({"units": 5}, ["batch", 4]),
     "bilinear": ({"units": 5, "other": "other"}, ["batch", 4]),
@@ -29,6 +34,14 @@ SAMPLES = {
     "gru": ({"units": 5, "result": "last"}, STEPS),
     "transformer_encoder_layer": ({"heads": 2, "width": 6, "causal": True}, STEPS),
     "transformer_decoder_layer": ({"heads": 2, "width": 6, "memory": "memory"}, STEPS),
+    "transformer_encoder": ({"heads": 2, "width": 6, "layers": 2, "norm": True}, STEPS),
+    "transformer_decoder": ({"heads": 2, "width": 6, "layers": 2, "memory": "memory"}, STEPS),
+    "transformer": (
+        {"heads": 2, "width": 6, "encoder_layers": 1, "decoder_layers": 1, "target": "target"},
+        STEPS,
+    ),
+    "rotary_positions": ({"heads": 2}, STEPS),
+    "parallel": ({"layers": ["tanh", {"layer": "linear", "units": 2}]}, ["batch", 4]),
     "sinusoidal_positions": ({}, STEPS),
     "learned_positions": ({"length": 5}, STEPS),
     "sequential": ({"layers": ["tanh", {"layer": "linear", "units": 2}]}, ["batch", 4]),
@@ -172,7 +185,7 @@ NAMES = {
     ),
     "sequential": (
         {"layers": [{"layer": "residual", "layers": [{"layer": "linear", "units": 4}]}, "prelu"]},
-        {"residual_0.linear_0.weight": (4, 4), "residual_0.linear_0.bias": (4,), "prelu_0.weight": (1,)},
+        {"0.0.weight": (4, 4), "0.0.bias": (4,), "1.weight": (1,)},
     ),
 }
 
@@ -253,6 +266,18 @@ def test_dropout_drops_elements_or_whole_channels_in_training_only(kind):
     assert 0.22 < dropped.mean() < 0.28
     whole = (dropped.all(axis=2) | ~dropped.any(axis=2)).all()
     assert whole == (kind not in ("dropout", "alpha_dropout"))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LAYERS if "dropout" in kind])
+def test_dropout_of_nothing_leaves_all_and_of_all_leaves_nothing(kind):
+    rank = int(kind[-2]) if kind[-1] == "d" else 1
+    x = np.ones((4, 3, *(2,) * rank), "float32")
+    np.testing.assert_array_equal(output(kind, {"p": 0.0}, x, training=True)[1], x)
+    if kind == "dropout":  # as in ggmlR, an error
+        with pytest.raises(DocumentError, match="less than 1"):
+            output(kind, {"p": 1.0}, x)
+    else:
+        np.testing.assert_array_equal(output(kind, {"p": 1.0}, x, training=True)[1], 0)
 
 
 def test_dropout_between_recurrent_layers_is_of_training_alone():
@@ -347,7 +372,7 @@ REFUSED = {
     "a convolution of no image": (
         {"layer": "residual", "layers": ["flatten"], "projection": "convolution"}, "", "a convolution projects"),
     "a fault within": (
-        {"layer": "residual", "layers": [{"layer": "conv2d", "channels": 2, "kernel": 1}]}, "", "conv2d_0: conv2d"),
+        {"layer": "residual", "layers": [{"layer": "conv2d", "channels": 2, "kernel": 1}]}, "", r"0 \(conv2d\): "),
 }  # fmt: skip
 
 
@@ -393,32 +418,124 @@ def test_layers_are_counted_by_kind_unless_named():
     assert [node.name for node in definition.nodes] == ["relu_0", "linear_0", "last", "relu_1"]
 
 
+CLASSES = {"shape": ["batch"], "dtype": "int64"}
 TARGETS = {
-    "cross_entropy": {"shape": ["batch"], "dtype": "int64"},
-    "nll_loss": {"shape": ["batch"], "dtype": "int64"},
+    **dict.fromkeys(("cross_entropy", "nll_loss", "multi_margin_loss"), CLASSES),
+    "multilabel_margin_loss": {"shape": ["batch", 3], "dtype": "int64"},
+    "cosine_embedding_loss": {"shape": ["batch"], "dtype": "float32"},
+    "ctc_loss": {"shape": ["batch", 2], "dtype": "int64"},
 }
+NUMBERS = ["batch", 3]
+MORE = {
+    "gaussian_nll_loss": {"var": NUMBERS},
+    "weighted_mse_loss": {"weight": NUMBERS},
+    "margin_ranking_loss": {"other": NUMBERS},
+    "cosine_embedding_loss": {"other": NUMBERS},
+    "triplet_margin_loss": {"positive": NUMBERS, "negative": NUMBERS},
+    "ctc_loss": {"target_lengths": {"shape": ["batch"], "dtype": "int64"}},
+}
+LAST = {
+    "nll_loss": ["log_softmax"],
+    "kl_div": ["log_softmax"],
+    "bce_loss": ["sigmoid"],
+    "categorical_cross_entropy": ["softmax"],
+    "ctc_loss": [{"layer": "reshape", "shape": [3, 1]}, {"layer": "linear", "units": 3}, "log_softmax"],
+}
+SIGNED = ("hinge_embedding_loss", "soft_margin_loss", "margin_ranking_loss", "cosine_embedding_loss")
+
+
+def rows_for(kind, spec, generator):
+    """Draw numbers that a loss takes as its targets and other operands."""
+    shape = [12 if extent == "batch" else extent for extent in (spec["shape"] if isinstance(spec, dict) else spec)]
+    if isinstance(spec, dict) and spec["dtype"] == "int64":
+        return generator.integers(1 if kind == "ctc_loss" else 0, 3, shape)
+    if kind in SIGNED and isinstance(spec, dict):
+        return generator.choice([-1.0, 1.0], shape)
+    return generator.uniform(0.1, 0.9, shape)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_every_loss_ends_a_stack_and_trains(kind):
-    target = TARGETS.get(kind, {"shape": ["batch", 3], "dtype": "float32"})
-    last = {"nll_loss": ["log_softmax"], "kl_div": ["log_softmax"], "bce_loss": ["sigmoid"]}.get(kind, [])
+    target = {} if kind == "triplet_margin_loss" else {"t": TARGETS.get(kind, {"shape": NUMBERS, "dtype": "float32"})}
+    others = {**target, **MORE.get(kind, {})}
+    names = {name: name for name in MORE.get(kind, {})}
     document = {
-        "inputs": {"x": ["batch", 4], "target": target},
-        "layers": [{"layer": "linear", "units": 3}, *last],
-        "loss": kind,
+        "inputs": {"x": ["batch", 4], **others},
+        "layers": [{"layer": "linear", "units": 3}, *LAST.get(kind, [])],
+        "loss": {"kind": kind, **names},
     }
     definition = engine.parse_graph(document)
     assert (definition.losses, definition.implicit_loss) == (("loss",), False)
     generator = np.random.default_rng(0)
-    x = generator.standard_normal((12, 4))
-    rows = generator.integers(0, 3, 12) if kind in TARGETS else generator.uniform(0.1, 0.9, (12, 3))
+    columns = {"x": generator.standard_normal((12, 4))}
+    columns |= {name: rows_for(kind, spec, generator) for name, spec in others.items()}
+    if kind == "ctc_loss":
+        columns["target_lengths"] = np.ones(12, int)
     recipe = engine.read_recipe({"steps": 15, "batch_size": 12, "optimizer": {"kind": "adam", "lr": 0.05}})
-    points = list(engine.Fit(definition, recipe, {"x": x, "target": rows}))
+    points = list(engine.Fit(definition, recipe, columns))
     assert points[-1].values["loss"] < points[0].values["loss"]
 
 
-def test_losses_are_described():
-    catalogue = engine.loss_catalogue()
-    assert [entry["kind"] for entry in catalogue] == list(LOSSES)
-    assert all(entry["doc"] for entry in catalogue)
+def test_rotary_positions_turn_pairs_of_features():
+    x = np.random.default_rng(0).standard_normal((2, 5, 8))
+    y = output("rotary_positions", {"heads": 2}, x)[1].reshape(2, 5, 2, 4)
+    angles = np.arange(5)[:, None] * 10000.0 ** (-np.arange(0, 4, 2) / 4)
+    turns = np.exp(1j * angles)[None, :, None]
+    pairs = x.reshape(2, 5, 2, 2, 2)
+    expected = (pairs[..., 0] + 1j * pairs[..., 1]) * turns
+    np.testing.assert_allclose(y[..., 0::2] + 1j * y[..., 1::2], expected, rtol=1e-9)
+
+
+def test_rrelu_draws_slopes_in_training_and_takes_their_mean_in_evaluation():
+    x = -np.ones((200, 50), "float32")
+    x[0] = 3
+    drawn = output("rrelu", {"lower": 0.1, "upper": 0.5}, x, training=True)[1]
+    np.testing.assert_array_equal(drawn[0], 3)
+    slopes = -drawn[1:]
+    assert 0.1 <= slopes.min() < 0.101
+    assert 0.499 < slopes.max() < 0.5
+    np.testing.assert_allclose(slopes.mean(), 0.3, atol=0.01)
+    np.testing.assert_allclose(output("rrelu", {"lower": 0.1, "upper": 0.5}, x)[1][1:], -0.3, rtol=1e-6)
+
+
+def test_a_table_is_kept_short_in_training():
+    model = engine.Sequential(
+        ("embedding", {"rows": 5, "units": 3, "max_norm": 0.5}), inputs=(2,), input_dtype="int64", seed=1
+    )
+    before = model.state_dict()["embedding_0.weight"]
+    x = np.array([[0, 1], [1, 3]])
+    lengths = np.linalg.norm(model.eval()(x).numpy(), axis=-1)
+    np.testing.assert_array_equal(model.state_dict()["embedding_0.weight"], before)
+    assert (lengths <= 0.5).all()
+    model.train()(x)
+    after = np.linalg.norm(model.state_dict()["embedding_0.weight"], axis=1)
+    assert (after[[0, 1, 3]] <= 0.5).all()
+    np.testing.assert_array_equal(after[[2, 4]], np.linalg.norm(before[[2, 4]], axis=1))
+
+
+def test_weights_of_an_attention_are_its_second_output():
+    document = {
+        "inputs": {"x": STEPS},
+        "layers": [{"layer": "multi_head_attention", "heads": 2, "weights": "mean", "causal": True, "name": "a"}],
+        "outputs": ["a", "a:1"],
+    }
+    request = {"inputs": {"x": feed(STEPS)}, "want": ["outputs"]}
+    y, weights = engine.compute(engine.parse_graph(document), request)["outputs"].values()
+    assert (y.shape, weights.shape) == ((6, 3, 4), (6, 3, 3))
+    np.testing.assert_allclose(weights.sum(axis=2), 1, rtol=1e-6)
+    np.testing.assert_array_equal(np.triu(weights, 1), 0)
+
+
+def test_a_count_of_batches_moves_in_a_fit():
+    document = {
+        "inputs": {"x": ["batch", 4], "target": ["batch", 4]},
+        "layers": [{"layer": "batch_norm", "momentum": None, "name": "norm"}],
+        "loss": "mse_loss",
+    }
+    recipe = engine.read_recipe({"steps": 6, "batch_size": 4, "optimizer": {"kind": "sgd", "lr": 0.0}})
+    rows = np.random.default_rng(0).standard_normal((12, 4)).astype("float32") + 7
+    fit = engine.Fit(engine.parse_graph(document), recipe, {"x": rows, "target": rows})
+    list(fit)
+    buffers = fit.snapshot().buffers
+    assert buffers["norm.num_batches_tracked"] == 6
+    np.testing.assert_allclose(buffers["norm.running_mean"], rows.mean(axis=0), rtol=1e-5)

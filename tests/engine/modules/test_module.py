@@ -50,7 +50,10 @@ PARAMETERS = [
     *(f"block.body.{name}" for name in ("conv1d_0.weight", "conv1d_0.bias", "batch_norm_0.weight")),
     *(f"block.body.{name}" for name in ("batch_norm_0.bias", "linear_0.weight", "linear_0.bias")),
 ]
-BUFFERS = ["block.calls", "block.body.batch_norm_0.running_mean", "block.body.batch_norm_0.running_var"]
+BUFFERS = [
+    "block.calls",
+    *(f"block.body.batch_norm_0.{name}" for name in ("running_mean", "running_var", "num_batches_tracked")),
+]
 
 
 def rows():

@@ -137,7 +137,8 @@ def test_five_steps_of_training_and_the_running_statistics_are_pytorchs(waves):
     np.testing.assert_allclose(losses, expected["losses"], rtol=1e-12)
     for leaf, wanted in zip(model.parameters().values(), expected["parameters"], strict=True):
         np.testing.assert_allclose(leaf.numpy(), wanted, rtol=1e-9, atol=1e-12)
-    mean, variance = model.buffers().values()
+    mean, variance, count = model.buffers().values()
+    assert count.numpy() > 0
     np.testing.assert_allclose(mean.numpy(), expected["running_mean"], rtol=1e-11)
     np.testing.assert_allclose(variance.numpy(), expected["running_var"], rtol=1e-11)
     np.testing.assert_allclose(model.eval()(x).numpy(), expected["evaluated"], rtol=1e-9)
@@ -209,7 +210,10 @@ def test_a_precision_can_be_asked_for_without_a_default():
     assert np.abs(model(x).numpy() - wide(x).numpy()).max() > 1e-5
 
 
-@pytest.mark.parametrize("kind", sorted(set(LAYERS) - {"embedding", "embedding_bag", "transformer_decoder_layer"}))
+OF_OTHER_INPUTS = {"embedding", "embedding_bag", "transformer_decoder_layer", "transformer_decoder", "transformer"}
+
+
+@pytest.mark.parametrize("kind", sorted(set(LAYERS) - OF_OTHER_INPUTS))
 def test_every_layer_of_the_table_is_a_module(kind):
     options, shape = {
         "linear": ({"units": 5}, (4,)),
@@ -223,8 +227,10 @@ def test_every_layer_of_the_table_is_a_module(kind):
         "permute": ({"axes": (0, 2, 1)}, (4, 3)),
         "sequential": ({"layers": ("relu", {"layer": "linear", "units": 2})}, (4,)),
         "residual": ({"layers": ["relu", {"layer": "linear", "units": 4}]}, (4,)),
+        "parallel": ({"layers": ["relu", {"layer": "linear", "units": 4}]}, (4,)),
         "transformer_encoder_layer": ({"heads": 2, "width": 5}, (3, 4)),
-        **{f"{what}_positions": ({}, (3, 4)) for what in ("sinusoidal", "learned")},
+        "transformer_encoder": ({"heads": 2, "width": 5, "layers": 2}, (3, 4)),
+        **{f"{what}_positions": ({}, (3, 4)) for what in ("sinusoidal", "learned", "rotary")},
         **{kind: ({"units": 5}, (3, 4)) for kind in ("rnn", "lstm", "gru")},
         **{kind: ({"factor": 2}, (4, 2, 2)) for kind in ("pixel_shuffle", "pixel_unshuffle")},
         "channel_shuffle": ({"groups": 2}, (4, 2)),

@@ -117,7 +117,7 @@ CHECKS_VALUES = {
         index_get index_scatter index_set index_put index_add index_copy index_fill set_rows scatter scatter_set
         scatter_prod scatter_extreme scatter_reduce max_unpool max_unpool1d max_unpool2d max_unpool3d grouped_product
         grouped_outer mul_mat_id distinct_index distinct_places take_flat put_flat index_reduce masked_scatter
-        bag_of_each embedding_bag""",
+        bag_of_each embedding_bag limit_rows""",
     "classes, which must be known": "class_index cross_entropy nll_loss softmax_cross_entropy multi_margin_loss",
     "lengths and labels": "ctc_lattice ctc_loss ctc_losses ctc_losses_backward rnn lstm gru",
     "whether a matrix has an inverse": "solve solve_matrix",
@@ -247,7 +247,7 @@ def test_an_op_takes_any_rank_by_a_reason(op: Op[Any]) -> None:
 
 ANY_DTYPE: dict[str, str] = {
     "moves elements": """reshape permute broadcast_to slice slice_scatter flip pad pack diagonal diagonal_scatter tril
-        triu copy stop_gradient cast unfold unfold_back strided_slice""",
+        triu copy barrier stop_gradient cast unfold unfold_back strided_slice""",
     "compares": """isnan isfinite isinf amax amin argmax argmin argsort argmedian argmode overall_median argcummax
         argcummin unique_padded clamp step""",
     "adds and multiplies in int64, as PyTorch": "sum sum_to prod product_of_others cumsum cumprod",
@@ -281,9 +281,10 @@ def test_floats_in_the_place_of_integers_are_taken_by_a_reason(op: Op[Any]) -> N
 
 
 ANY_SHAPES: dict[str, str] = {
-    "takes every shape of each input": """pack embedding index_select index_fill meshgrid outer kron bucketize
-        block_diag cartesian_prod take_flat atleast_1d atleast_2d atleast_3d""",
+    "takes every shape of each input": """pack embedding limit_rows index_select index_fill meshgrid outer kron
+        bucketize block_diag cartesian_prod take_flat atleast_1d atleast_2d atleast_3d""",
     "looks at the dtype of the other alone": "type_as",
+    "only waits for the other": "barrier",
 }
 """Ops of several inputs, any of which may grow along any axis, and why."""
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from torch import nn
-from wrapped import Attention, Decoder, Encoder, Last, Positions, Residual, Two
+from wrapped import Attention, Bag, Decoder, Encoder, Encoders, Last, Parallel, Positions, Residual, Two, Whole
 
 IMAGE = {1: (2, 4, 7), 2: (2, 4, 5, 6), 3: (2, 4, 3, 3, 4)}
 
@@ -14,6 +14,8 @@ Case = tuple[str, dict[str, Any], tuple[int, ...], nn.Module]
 CASES: dict[str, Case] = {}
 OTHERS: dict[str, dict[str, Any]] = {}
 """Other inputs by case: a shape of floats, or the numbers themselves."""
+INTEGERS: dict[str, list[list[int]]] = {}
+"""The input of cases that take integers."""
 
 
 def case(
@@ -25,6 +27,7 @@ def case(
 
 def dense() -> None:
     case("linear", "linear", {"units": 3}, (2, 5, 4), nn.Linear(4, 3))
+    case("linear, of rank 1", "linear", {"units": 3, "bias": False}, (6, 4), nn.Linear(4, 3, bias=False))
     case(
         "linear, gelu",
         "linear",
@@ -68,6 +71,22 @@ def convolution() -> None:
             IMAGE[rank],
             transposed(4, 2, 2, dilation=2, bias=False),
         )
+        for mode in ("reflect", "replicate", "circular"):
+            case(
+                f"conv{rank}d, {mode} on all sides",
+                f"conv{rank}d",
+                {"channels": 3, "kernel": 3, "padding": 2 if rank < 3 else 1, "padding_mode": mode},
+                IMAGE[rank],
+                conv(4, 3, 3, padding=2 if rank < 3 else 1, padding_mode=mode),
+            )
+        for padding in ("same", "valid"):
+            case(
+                f"conv{rank}d, {padding}",
+                f"conv{rank}d",
+                {"channels": 3, "kernel": 2, "padding": padding, "dilation": 2},
+                IMAGE[rank],
+                conv(4, 3, 2, padding=padding, dilation=2),
+            )
     for mode in ("reflect", "replicate", "circular"):
         case(
             f"conv2d, {mode}",
@@ -124,6 +143,20 @@ def normalization() -> None:
             IMAGE[rank],
             instance(4, affine=True, track_running_stats=True, momentum=0.2),
         )
+    case(
+        "batch_norm, a plain mean of batches",
+        "batch_norm",
+        {"momentum": None, "eps": 1e-3},
+        (6, 4),
+        nn.BatchNorm1d(4, momentum=None, eps=1e-3),
+    )
+    case(
+        "instance_norm, without momentum",
+        "instance_norm",
+        {"momentum": None, "track_running_stats": True},
+        IMAGE[1],
+        nn.InstanceNorm1d(4, momentum=None, track_running_stats=True),
+    )
     case("batch_norm, plain", "batch_norm", {"affine": False}, (6, 4), nn.BatchNorm1d(4, affine=False))
     case(
         "batch_norm, untracked",
@@ -176,6 +209,39 @@ def recurrent() -> None:
                 (2, 5, 4),
                 Last(network(4, 3, 2, batch_first=True, bidirectional=True), last),
             )
+        lengths = [3, 5, 1]
+        for last in (False, True):
+            case(
+                f"{kind} of lengths{', last' * last}",
+                kind,
+                {**deep, "lengths": "lengths", "result": "last" if last else "sequence"},
+                (3, 5, 4),
+                Last(network(4, 3, 2, batch_first=True, bidirectional=True), last),
+                lengths=lengths,
+            )
+    for last in (False, True):
+        case(
+            f"lstm, projected{', last' * last}",
+            "lstm",
+            {"units": 4, "layers": 2, "bidirectional": True, "proj_size": 2, "result": "last" if last else "sequence"},
+            (2, 5, 3),
+            Last(nn.LSTM(3, 4, 2, batch_first=True, bidirectional=True, proj_size=2), last),
+        )
+        case(
+            f"lstm, projected, of lengths{', last' * last}",
+            "lstm",
+            {
+                "units": 3,
+                "bidirectional": True,
+                "proj_size": 1,
+                "bias": False,
+                "lengths": "lengths",
+                "result": "last" if last else "sequence",
+            },
+            (3, 4, 2),
+            Last(nn.LSTM(2, 3, 1, bias=False, batch_first=True, bidirectional=True, proj_size=1), last),
+            lengths=[1, 4, 2],
+        )
     case(
         "rnn, relu",
         "rnn",
@@ -219,6 +285,44 @@ def attention() -> None:
         Attention(network(bias=False)),
         padding=padding,
     )
+    for more in ({"bias_kv": True}, {"zero_attn": True}, {"bias_kv": True, "zero_attn": True, "bias": False}):
+        torch_names = {"bias_kv": "add_bias_kv", "zero_attn": "add_zero_attn", "bias": "bias"}
+        made = {torch_names[name]: value for name, value in more.items()}
+        case(f"{kind}, {', '.join(more)}", kind, {**heads, **more}, (2, 3, 4), Attention(network(**made)))
+        case(
+            f"{kind}, {', '.join(more)}, masked",
+            kind,
+            {**heads, **more, "mask": "mask", "padding_mask": "padding"},
+            (2, 3, 4),
+            Attention(network(**made)),
+            mask=mask,
+            padding=padding,
+        )
+    case(
+        f"{kind}, causal with more keys",
+        kind,
+        {**heads, "causal": True, "bias_kv": True},
+        (2, 3, 4),
+        Attention(network(add_bias_kv=True), causal=True),
+    )
+    for bias in (True, False):
+        case(
+            f"{kind}, of other widths{', without bias' * (not bias)}",
+            kind,
+            {**heads, "memory": "memory", "values": "values", "bias": bias},
+            (2, 3, 4),
+            Attention(network(kdim=3, vdim=5, bias=bias)),
+            memory=(2, 5, 3),
+            values=(2, 5, 5),
+        )
+    case(
+        f"{kind}, with its weights",
+        kind,
+        {**heads, "weights": "mean", "mask": "mask"},
+        (2, 3, 4),
+        Attention(network()),
+        mask=mask,
+    )
     for first in (False, True):
         for bias in (True, False):
             options = {"heads": 2, "width": 6, "dropout": 0.0, "norm_first": first, "bias": bias}
@@ -258,6 +362,54 @@ def attention() -> None:
         memory=(2, 3, 4),
         padding=padding,
     )
+    for norm in (False, True):
+        case(
+            f"transformer_encoder{', with a norm' * norm}",
+            "transformer_encoder",
+            {**options, "layers": 2, "norm": norm, "norm_first": norm, "padding_mask": "padding"},
+            (2, 3, 4),
+            Encoders(
+                nn.TransformerEncoder(
+                    nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0, batch_first=True, norm_first=norm),
+                    2,
+                    nn.LayerNorm(4) if norm else None,
+                    enable_nested_tensor=False,
+                )
+            ),
+            padding=padding,
+        )
+        case(
+            f"transformer_decoder{', with a norm' * norm}",
+            "transformer_decoder",
+            {**options, "layers": 2, "norm": norm, "activation": "gelu", "memory": "memory"},
+            (2, 3, 4),
+            Decoder(
+                nn.TransformerDecoder(
+                    nn.TransformerDecoderLayer(4, 2, 6, dropout=0.0, batch_first=True, activation="gelu"),
+                    2,
+                    nn.LayerNorm(4) if norm else None,
+                )
+            ),
+            memory=(2, 5, 4),
+        )
+    for first in (False, True):
+        case(
+            f"transformer{', norm first' * first}",
+            "transformer",
+            {
+                **options,
+                "encoder_layers": 2,
+                "decoder_layers": 1,
+                "norm_first": first,
+                "target": "target",
+                "padding_mask": "padding",
+                "memory_padding_mask": "padding",
+            },
+            (2, 3, 4),
+            Whole(nn.Transformer(4, 2, 2, 1, 6, dropout=0.0, batch_first=True, norm_first=first)),
+            target=(2, 4, 4),
+            padding=padding,
+        )
     case("learned_positions", "learned_positions", {"length": 5}, (2, 3, 4), Positions(5, 4))
 
 
@@ -291,6 +443,7 @@ def activations() -> None:
         ("logsigmoid", {}, nn.LogSigmoid()),
         ("softsign", {}, nn.Softsign()),
         ("tanhshrink", {}, nn.Tanhshrink()),
+        ("rrelu", {"lower": 0.2, "upper": 0.2}, nn.RReLU(0.2, 0.2)),
     ):
         case(f"{kind} {options}" if options else kind, kind, options, shape, module)
 
@@ -338,23 +491,45 @@ def nesting() -> None:
     case(
         "sequential",
         "sequential",
-        {"layers": [linear, "tanh", {**linear, "units": 3, "name": "last"}]},
+        {"layers": [linear, "tanh", {**linear, "units": 3}]},
         (5, 4),
-        nn.Sequential(OrderedDict(linear_0=nn.Linear(4, 4), tanh_0=nn.Tanh(), last=nn.Linear(4, 3))),
+        nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3)),
+    )
+    case(
+        "sequential of names",
+        "sequential",
+        {"layers": [{**linear, "name": "first"}, "tanh", {**linear, "units": 3, "name": "last"}]},
+        (5, 4),
+        nn.Sequential(OrderedDict(first=nn.Linear(4, 4), act=nn.Tanh(), last=nn.Linear(4, 3))),
+    )
+    case(
+        "sequential within",
+        "sequential",
+        {"layers": [{"layer": "sequential", "layers": [linear, "relu"]}, "batch_norm", {**linear, "name": "7"}]},
+        (5, 4),
+        nn.Sequential(
+            OrderedDict(
+                [
+                    ("0", nn.Sequential(nn.Linear(4, 4), nn.ReLU())),
+                    ("1", nn.BatchNorm1d(4)),
+                    ("7", nn.Linear(4, 4)),
+                ]
+            )
+        ),
     )
     case(
         "residual",
         "residual",
         {"layers": [linear, "tanh", linear]},
         (5, 4),
-        Residual({"linear_0": nn.Linear(4, 4), "tanh_0": nn.Tanh(), "linear_1": nn.Linear(4, 4)}),
+        Residual({"0": nn.Linear(4, 4), "1": nn.Tanh(), "2": nn.Linear(4, 4)}),
     )
     case(
         "residual, projected",
         "residual",
         {"layers": [{**linear, "units": 3}], "projection": "linear", "bias": False},
         (5, 4),
-        Residual({"linear_0": nn.Linear(4, 3)}, nn.Linear(4, 3, bias=False)),
+        Residual({"0": nn.Linear(4, 3)}, nn.Linear(4, 3, bias=False)),
     )
     case(
         "residual, convolved",
@@ -365,8 +540,64 @@ def nesting() -> None:
             "stride": 2,
         },
         IMAGE[2],
-        Residual({"conv2d_0": nn.Conv2d(4, 6, 3, 2, 1), "batch_norm_0": nn.BatchNorm2d(6)}, nn.Conv2d(4, 6, 1, 2)),
+        Residual({"0": nn.Conv2d(4, 6, 3, 2, 1), "1": nn.BatchNorm2d(6)}, nn.Conv2d(4, 6, 1, 2)),
     )
+    for join in ("concat", "sum", "mean", "product"):
+        case(
+            f"parallel, {join}",
+            "parallel",
+            {"layers": [linear, {"layer": "sequential", "layers": [linear, "tanh"]}, "sigmoid"], "join": join},
+            (5, 4),
+            Parallel([nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Sigmoid()], join),
+        )
 
 
-FAMILIES = (dense, convolution, pooling, normalization, recurrent, attention, activations, shapes, nesting)
+def rows() -> None:
+    picked = [[1, 2, 1], [3, 1, 0]]
+    for name, options, module in (
+        ("embedding", {}, nn.Embedding(5, 3)),
+        ("embedding, padded", {"padding_idx": 1}, nn.Embedding(5, 3, padding_idx=1)),
+        ("embedding, padded from the end", {"padding_idx": -2}, nn.Embedding(5, 3, padding_idx=-2)),
+        ("embedding, limited", {"max_norm": 0.5}, nn.Embedding(5, 3, max_norm=0.5)),
+        (
+            "embedding, limited by sums",
+            {"max_norm": 0.7, "norm_type": 1.0, "padding_idx": 2},
+            nn.Embedding(5, 3, padding_idx=2, max_norm=0.7, norm_type=1.0),
+        ),
+        ("embedding, by how often", {"scale_grad_by_freq": True}, nn.Embedding(5, 3, scale_grad_by_freq=True)),
+    ):
+        case(name, "embedding", {"rows": 5, "units": 3, **options}, (), module)
+        INTEGERS[name] = picked
+    for mode in ("sum", "mean", "max"):
+        for padding in (None, 1):
+            name = f"embedding_bag, {mode}{', padded' * (padding is not None)}"
+            case(
+                name,
+                "embedding_bag",
+                {"rows": 5, "units": 3, "mode": mode, "padding_idx": padding},
+                (),
+                nn.EmbeddingBag(5, 3, mode=mode, padding_idx=padding),
+            )
+            INTEGERS[name] = picked
+    for padding in (None, 1):
+        name = f"embedding_bag, weighted{', padded' * (padding is not None)}"
+        case(
+            name,
+            "embedding_bag",
+            {"rows": 5, "units": 3, "mode": "sum", "weights": "weights", "padding_idx": padding},
+            (),
+            Bag(nn.EmbeddingBag(5, 3, mode="sum", padding_idx=padding)),
+            weights=(2, 3),
+        )
+        INTEGERS[name] = picked
+    case(
+        "embedding_bag, limited",
+        "embedding_bag",
+        {"rows": 5, "units": 3, "max_norm": 0.5},
+        (),
+        nn.EmbeddingBag(5, 3, max_norm=0.5),
+    )
+    INTEGERS["embedding_bag, limited"] = picked
+
+
+FAMILIES = (dense, convolution, pooling, normalization, recurrent, attention, activations, shapes, nesting, rows)

@@ -12,19 +12,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from cases import CASES, FAMILIES, OTHERS
+from cases import CASES, FAMILIES, INTEGERS, OTHERS
 from torch import nn
 
 FILE = Path(__file__).parent / "layers.npz"
 
 
 def named(module: nn.Module, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return a state without what stands for the wrapped module, and without counts of batches."""
-    return {
-        name.removeprefix("network."): tensor
-        for name, tensor in state.items()
-        if not name.endswith("num_batches_tracked")
-    }
+    """Return a state without what stands for the wrapped module."""
+    return {name.removeprefix("network."): tensor for name, tensor in state.items()}
 
 
 def numbers(generator: np.random.Generator, other: Any) -> torch.Tensor:
@@ -48,7 +44,8 @@ def run(name: str, place: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     def keep(key: str, tensor: torch.Tensor) -> None:
         arrays[f"{place}/{key}"] = tensor.detach().numpy().copy()
 
-    x = draw(generator, shape).requires_grad_()
+    whole = name in INTEGERS
+    x = torch.tensor(INTEGERS[name]) if whole else draw(generator, shape).requires_grad_()
     others = {key: numbers(generator, other) for key, other in OTHERS[name].items()}
     keep("x", x)
     entry["others"] = list(others)
@@ -65,8 +62,9 @@ def run(name: str, place: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         cotangent = draw(generator, y.shape)
         keep(f"{mode}/y", y)
         keep(f"{mode}/cotangent", cotangent)
-        gradients = torch.autograd.grad(y, [x, *(tensor for _, tensor in trained)], cotangent)
-        for key, gradient in zip(["x", *(key for key, _ in trained)], gradients, strict=True):
+        wanted = ([] if whole else [("x", x)]) + trained
+        gradients = torch.autograd.grad(y, [tensor for _, tensor in wanted], cotangent)
+        for key, gradient in zip([key for key, _ in wanted], gradients, strict=True):
             keep(f"{mode}/gradient/{key}", gradient)
         after = named(module, module.state_dict())
         for key in named(module, dict(module.named_buffers())):

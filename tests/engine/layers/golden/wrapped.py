@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class Last(nn.Module):
@@ -13,8 +14,13 @@ class Last(nn.Module):
         super().__init__()
         self.network, self.last = network, last
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y, state = self.network(x)
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        if lengths is None:
+            y, state = self.network(x)
+        else:
+            packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            y, state = self.network(packed)
+            y = pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])[0]
         state = state[0] if isinstance(state, tuple) else state
         directions = 1 + self.network.bidirectional
         return torch.cat(list(state[-directions:]), dim=1) if self.last else y
@@ -33,7 +39,12 @@ class Attention(nn.Module):
         if self.causal:
             mask = torch.triu(torch.ones(x.shape[1], x.shape[1], dtype=torch.bool), 1)
         return self.network(
-            x, memory, memory, attn_mask=mask, key_padding_mask=others.get("padding"), need_weights=False
+            x,
+            memory,
+            others.get("values", memory),
+            attn_mask=mask,
+            key_padding_mask=others.get("padding"),
+            need_weights=False,
         )[0]
 
 
@@ -46,6 +57,55 @@ class Encoder(nn.Module):
 
     def forward(self, x: torch.Tensor, **others: torch.Tensor) -> torch.Tensor:
         return self.network(x, src_mask=others.get("mask"), src_key_padding_mask=others.get("padding"))
+
+
+class Encoders(nn.Module):
+    """A whole encoder, with masks."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: torch.Tensor, **others: torch.Tensor) -> torch.Tensor:
+        return self.network(x, mask=others.get("mask"), src_key_padding_mask=others.get("padding"))
+
+
+class Whole(nn.Module):
+    """A transformer, each step of whose target sees those up to it."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: torch.Tensor, target: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
+        mask = torch.triu(torch.ones(target.shape[1], target.shape[1], dtype=torch.bool), 1)
+        return self.network(x, target, tgt_mask=mask, src_key_padding_mask=padding, memory_key_padding_mask=padding)
+
+
+class Bag(nn.Module):
+    """A bag of rows, each with a weight."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        return self.network(x, per_sample_weights=weights)
+
+
+class Parallel(nn.ModuleList):
+    """Branches, joined."""
+
+    def __init__(self, parts: list[nn.Module], join: str) -> None:
+        super().__init__(parts)
+        self.join = join
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        branches = [part(x) for part in self]
+        if self.join == "concat":
+            return torch.cat(branches, dim=-1)
+        together = torch.stack(branches)
+        return {"sum": together.sum, "mean": together.mean, "product": together.prod}[self.join](0)
 
 
 class Decoder(nn.Module):
