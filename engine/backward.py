@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +19,8 @@ from engine.ops.shape import reshape
 from engine.value import RETAINED, Array, Hooks, Node, Operand, Value, as_value
 
 Key = object
+Reading = Callable[[Node, Value], tuple[Sequence[Value], Sequence[Value]]]
+"""Gives the inputs and outputs that the rule of a node reads; called with the first of the node's cotangents."""
 
 
 class Unreadable(Value):
@@ -53,12 +55,14 @@ def pull_back(
     cotangents: Sequence[Value],
     wrt: Sequence[Value],
     nodes: Sequence[Node] | None = None,
+    reading: Reading | None = None,
 ) -> list[Value | None]:
     """Return the cotangent of each value in `wrt`, or None where no path leads from it to an output.
 
     The rules are run under the modes in force: the results are Values of the same kind as the inputs, with a history
     when operations are recorded. A missing cotangent stays None; no zeros are made up. `nodes` are what is `reachable`
-    from the outputs, when that is known already.
+    from the outputs, when that is known already. With `reading`, rules read other values in the place of those that the
+    forward pass made, with the same numbers.
     """
     totals: dict[Key, Value] = {}
     targets = {value.key for value in wrt}
@@ -66,7 +70,7 @@ def pull_back(
         _accumulate(totals, output, cotangent)
     path = _path(reachable(outputs) if nodes is None else nodes, targets)
     for node, needed in reversed(path):
-        _pull_node(node, needed, totals, targets)
+        _pull_node(node, needed, totals, targets, reading)
     _hook_targets(wrt, {node for node, _ in path}, totals)
     return [totals.get(value.key) for value in wrt]
 
@@ -138,14 +142,17 @@ def _path(nodes: Sequence[Node], targets: set[Key]) -> list[tuple[Node, list[int
     return path
 
 
-def _pull_node(node: Node, needed: list[int], totals: dict[Key, Value], targets: set[Key]) -> None:
+def _pull_node(
+    node: Node, needed: list[int], totals: dict[Key, Value], targets: set[Key], reading: Reading | None
+) -> None:
     cotangents = [_collected(node, index, totals, targets) for index in range(len(node.outputs))]
     for cotangent in cotangents:
         if cotangent is not None:
             break
     else:
         return
-    pulled = pull_node(node, tuple(cotangents), *readable(node))
+    read = readable(node) if reading is None else reading(node, cotangent)
+    pulled = pull_node(node, tuple(cotangents), *read)
     if len(pulled) != len(node.inputs):
         raise GradientError(
             f"the rule of {node.op.name} returned {len(pulled)} cotangents for {len(node.inputs)} inputs"

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from engine.backward import pull_back
-from engine.dtypes import INT64, is_float
+from engine.backward import Reading, pull_back, reachable
+from engine.dtypes import INT64, DType, computing_dtype, is_float
 from engine.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
+from engine.graph.autocast import at_autocast, check_autocast
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
+from engine.graph.second_run import SecondRun
+from engine.graph.segments import Segmentation, Segments
 from engine.modes import tracing
+from engine.ops.casting import cast
 from engine.ops.random import fold_in
 from engine.ops.shape import reshape
 from engine.registry import lookup
-from engine.value import Shape, Value
+from engine.value import Node, Shape, Value
 
 
 @dataclass
 class Trace:
     """A traced definition.
 
-    `values` holds the outputs of each node by name; `buffer_updates` what running statistics become in training;
-    `key` is the random key (int64[2]) that feeds every random op.
+    `values` holds the outputs of each node by name; `buffer_updates` what running statistics become in training,
+    `parameter_updates` what the forward pass itself makes of parameters before they are stepped (limit_rows);
+    `key` is the random key (int64[2]) that feeds every random op. `autocast` is the half type of mixed precision, and
+    `segmentation` tells which nodes are in segments that the backward pass computes again.
     """
 
     definition: Definition
@@ -39,6 +45,9 @@ class Trace:
     constants: dict[str, Value] = field(default_factory=dict)
     values: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     buffer_updates: dict[str, Value] = field(default_factory=dict)
+    parameter_updates: dict[str, Value] = field(default_factory=dict)
+    autocast: DType | None = None
+    segmentation: Segmentation | None = None
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     def value(self, reference: str) -> Value:
@@ -57,9 +66,14 @@ class Trace:
 
     @property
     def losses(self) -> dict[str, Value]:
-        """The declared losses by reference, each a scalar."""
+        """The declared losses by reference, each a scalar; under autocast in float32."""
         with self.trace():
-            return {reference: _scalar(self.value(reference)) for reference in self.definition.losses}
+            return {reference: self._loss(self.value(reference)) for reference in self.definition.losses}
+
+    def _loss(self, value: Value) -> Value:
+        loss = _scalar(value)
+        wide = loss.dtype if self.autocast is None else computing_dtype(loss.dtype)
+        return loss if wide == loss.dtype else cast(loss, dtype=wide)
 
     def total_loss(self) -> Value:
         """The sum of the losses."""
@@ -76,8 +90,16 @@ class Trace:
         moving = {name: value for name, value in wrt.items() if name not in specs or not specs[name].frozen}
         with self.trace():
             seed = Value((), loss.dtype, np.ones((), loss.dtype))
-            found = dict(zip(moving, pull_back([loss], [seed], list(moving.values())), strict=True))
+            nodes = reachable([loss])
+            reading = self._reading(nodes)
+            found = dict(zip(moving, pull_back([loss], [seed], list(moving.values()), nodes, reading), strict=True))
         return {name: found.get(name) for name in wrt}
+
+    def _reading(self, nodes: Sequence[Node]) -> Reading | None:
+        """Return what rules read in the place of what the forward pass of `nodes` does not keep."""
+        if self.autocast is None and self.segmentation is None:
+            return None
+        return SecondRun(nodes, self.segmentation.of if self.segmentation else lambda _: None).reading
 
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
@@ -96,6 +118,8 @@ def build(
     parameters: Mapping[str, Value] | None = None,
     buffers: Mapping[str, Value] | None = None,
     limits: GraphLimits = LIMITS,
+    autocast: DType | None = None,
+    recompute: Segments | None = None,
 ) -> Trace:
     """Trace `definition` with its named extents bound to `dims`.
 
@@ -106,11 +130,15 @@ def build(
         parameters: Values to use in the place of fresh leaves, for parameters that live in one flat vector.
         buffers: likewise for buffers.
         limits: sizes that are refused.
+        autocast: float16 or bfloat16 for mixed precision (see engine.graph.autocast), on a float32 definition.
+        recompute: which parts the backward pass computes again; the pointers of its faults begin at these options.
 
     Raises:
         DocumentError: with the first fault, its pointer and what to change.
     """
-    graph = Trace(definition, dict(dims), training, Value((2,), INT64, None, name="key"))
+    if autocast is not None:
+        check_autocast(definition, autocast)
+    graph = Trace(definition, dict(dims), training, Value((2,), INT64, None, name="key"), autocast=autocast)
     for name, spec in definition.inputs.items():
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
         limits.check_shape(f"/inputs/{name}/shape", f"input {name!r}", shape)
@@ -122,9 +150,15 @@ def build(
         graph.buffers[name] = (buffers or {}).get(name, Value(state.shape, state.dtype, None, name=name))
     for name, array in definition.constants.items():
         graph.constants[name] = Value(array.shape, array.dtype, array, name=name)
+    starts = []
     with graph.trace():
         for node in definition.nodes:
+            starts.append(next(Node.numbers))
             graph.values[node.name] = apply_node(graph, node, limits)
+    if recompute is not None:
+        starts.append(next(Node.numbers))
+        made = reachable([output for outputs in graph.values.values() for output in outputs])
+        graph.segmentation = recompute.cut([node.name for node in definition.nodes], made, starts)
     return graph
 
 
@@ -139,7 +173,7 @@ def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
     if "training" in op.attributes and attrs.get("training") is None:
         attrs["training"] = graph.training
     try:
-        made = op(*operands, **attrs)
+        made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
     except EngineError as error:
         raise _fault(node, "", error) from error
     except REFUSALS as error:
@@ -154,6 +188,8 @@ def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
             reference = node.inputs[input_index] if input_index < len(node.inputs) else None
             if isinstance(reference, str) and reference in graph.buffers:
                 graph.buffer_updates[reference] = outputs[output_index]
+            elif isinstance(reference, str) and reference in graph.parameters:
+                graph.parameter_updates[reference] = outputs[output_index]
     return outputs
 
 

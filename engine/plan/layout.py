@@ -66,12 +66,11 @@ def _view(listing: Listing, instruction: Instruction, source: Layout) -> Layout 
 
 def _reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
     """Reshape without copying, or return None when that is impossible."""
-    view = array.view()
+    # Setting `shape` would do too, but NumPy then copies first and refuses afterwards: a read past the stand-in's end.
     try:
-        view.shape = shape
-    except AttributeError:
+        return array.reshape(shape, copy=False)
+    except ValueError:
         return None
-    return view
 
 
 def _address(array: Array) -> int:

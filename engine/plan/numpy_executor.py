@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import BFLOAT16
-from engine.narrow import narrow_kernel
+from engine.dtypes import BFLOAT16, FLOAT16
+from engine.narrow import SMALL, narrow_kernel
 from engine.plan.memory import ALIGNMENT
 from engine.plan.plan import Buffer, Plan, Step
 from engine.value import Array, Spec
@@ -84,7 +84,7 @@ def prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
     outputs = [arrays[number] for number in step.outputs]
     if step.op.name == "pack":
         return _prepare_pack(step, inputs, outputs[0])
-    if not step.op.native and any(array.dtype is BFLOAT16 for array in inputs):
+    if not step.op.native and any(_is_slow(step, array) for array in inputs):
         kernel = narrow_kernel(step.op.body, [Spec(array.shape, array.dtype) for array in outputs])
         return partial(_store_all, partial(kernel, *inputs, **step.attrs), outputs)
     if step.op.takes_out:
@@ -94,6 +94,11 @@ def prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
     if step.op.view:  # a reshape that cannot be a view
         return partial(np.copyto, outputs[0].reshape(inputs[0].shape), inputs[0])
     return partial(_store, partial(step.op.body, *inputs, **step.attrs), outputs[0])
+
+
+def _is_slow(step: Step, array: Array) -> bool:
+    """Tell whether a kernel is better given an input as float32."""
+    return array.dtype is BFLOAT16 or (step.op.wide and array.dtype == FLOAT16 and array.size >= SMALL)
 
 
 def _prepare_pack(step: Step, inputs: list[Array], vector: Array) -> Call | None:

@@ -330,4 +330,4 @@ def test_a_valid_recipe_with_one_part_replaced_is_read_or_refused(data):
     path = data.draw(st.sampled_from(places(recipe)))
     read = survives(engine.read_recipe, mutated(recipe, path, data.draw(JSON)))
     if read is not None:
-        assert isinstance(read.schedule.rate(read.optimizer.lr, epoch=400, step=40_000), float)
+        assert isinstance(read.schedule.rate(read.optimizer.rest.lr, epoch=400, step=40_000), float)

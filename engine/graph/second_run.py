@@ -1,0 +1,90 @@
+"""The second run of what was not kept: what backward rules read in the place of values of the forward pass.
+
+Everything that a second run reads of the first goes through a `barrier` with the cotangent that asked for it, so that
+the two runs are not merged, and the second begins when that cotangent has been computed and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.dtypes import FLOAT32, is_float
+from engine.ops.casting import barrier, cast
+from engine.value import Node, Value
+
+
+@dataclass
+class _Run:
+    """One segment in its second run: its nodes again, and what its values and those that it reads are there."""
+
+    cotangent: Value
+    twins: dict[Node, Node] = field(default_factory=dict)
+    values: dict[object, Value] = field(default_factory=dict)
+
+    def value(self, value: Value) -> Value:
+        """Return what stands for a value of the first run; constants stand for themselves."""
+        if value.data is not None:
+            return value
+        found = self.values.get(value.key)
+        if found is None:
+            found = self.values[value.key] = barrier(value, self.cotangent)
+        return found
+
+
+class SecondRun:
+    """What the rules of one backward pass read: `reading` is for `pull_back`. Use it while tracing.
+
+    A node of a segment reads the values of its twin, one of the same nodes applied a second time. Casts from a half
+    type to float32 are done again wherever a rule reads what they gave, so that only the half is kept.
+    """
+
+    def __init__(self, nodes: Sequence[Node], segment_of: Callable[[Node], int | None]) -> None:
+        """Take the nodes of the forward pass, in order, and which segment each of them is in (None for no segment)."""
+        self._segments = {node: segment for node in nodes if (segment := segment_of(node)) is not None}
+        self._runs: dict[int, _Run] = {}
+        self._members: dict[int, list[Node]] = {}
+        for node, segment in self._segments.items():
+            self._members.setdefault(segment, []).append(node)
+        self._kept = {
+            value.key
+            for node in nodes
+            for value in node.inputs
+            if value.node is not None and self._segments.get(value.node) != self._segments.get(node)
+        }
+
+    def reading(self, node: Node, cotangent: Value) -> tuple[Sequence[Value], Sequence[Value]]:
+        """Return inputs and outputs for the rule of a node, whose first cotangent is given."""
+        outputs: Sequence[Value] = [node.output(index) for index in range(len(node.outputs))]
+        inputs: Sequence[Value] = node.inputs
+        segment = self._segments.get(node)
+        if segment is not None:
+            if segment not in self._runs:
+                self._runs[segment] = self._run(segment, cotangent)
+            run = self._runs[segment]
+            inputs, outputs = run.twins[node].inputs, [run.value(output) for output in outputs]
+        return [_widened_again(value, cotangent) for value in inputs], outputs
+
+    def _run(self, segment: int, cotangent: Value) -> _Run:
+        """Apply the nodes of a segment a second time: same attributes, same random keys. Values that are kept are not
+        made again; what no rule reads is dropped from the plan as everything that nobody reads.
+        """
+        run = _Run(cotangent)
+        for node in self._members[segment]:
+            inputs = tuple(run.value(value) for value in node.inputs)
+            twin = Node(node.op, inputs, node.attrs, node.outputs, None, node.needs_grad)
+            run.twins[node] = twin
+            for index in range(len(node.outputs)):
+                if (node, index) not in self._kept:
+                    run.values[(node, index)] = twin.output(index)
+        return run
+
+
+def _widened_again(value: Value, cotangent: Value) -> Value:
+    node = value.node
+    if node is None or node.op is not cast or value.dtype != FLOAT32:
+        return value
+    (half,) = node.inputs
+    if not is_float(half.dtype) or half.dtype.itemsize != 2:
+        return value
+    return cast(barrier(half, cotangent), dtype=FLOAT32)
