@@ -1,17 +1,43 @@
 """Optimizers and schedules, as pure functions and as objects on the tape; clipping of gradients."""
 
-from engine.optim.clipping import clip_grad_norm_, clip_grad_value_, clip_gradients, total_norm
+from engine.optim.chain import Chain
+from engine.optim.clipping import (
+    clip_grad_adaptive_,
+    clip_grad_norm_,
+    clip_grad_norm_each_,
+    clip_grad_value_,
+    clip_gradients,
+    total_norm,
+)
+from engine.optim.closure_optimizer import ClosureOptimizer
+from engine.optim.gradient_clipping import AdaptiveClip, Clip
+from engine.optim.gradient_noise import GradientNoise
+from engine.optim.lbfgs import LBFGS, LBFGSStep
 from engine.optim.loss_scaler import LossScaler, ScaledStep
-from engine.optim.optimizers import OPTIMIZERS, make_optimizer, optimizer_catalogue
+from engine.optim.optimizers import (
+    CLOSURE_OPTIMIZERS,
+    OPTIMIZERS,
+    make_optimizer,
+    make_transform,
+    optimizer_catalogue,
+)
 from engine.optim.scheduler import Scheduler
 from engine.optim.schedules import SCHEDULES, Plateau, Schedule, make_schedule, read_schedule, schedule_catalogue
 from engine.optim.tape_optimizer import Group, TapeOptimizer
-from engine.optim.transform import Optimizer
+from engine.optim.transform import Optimizer, Transform
 
 __all__ = [
+    "CLOSURE_OPTIMIZERS",
+    "LBFGS",
     "OPTIMIZERS",
     "SCHEDULES",
+    "AdaptiveClip",
+    "Chain",
+    "Clip",
+    "ClosureOptimizer",
+    "GradientNoise",
     "Group",
+    "LBFGSStep",
     "LossScaler",
     "Optimizer",
     "Plateau",
@@ -19,11 +45,15 @@ __all__ = [
     "Schedule",
     "Scheduler",
     "TapeOptimizer",
+    "Transform",
+    "clip_grad_adaptive_",
     "clip_grad_norm_",
+    "clip_grad_norm_each_",
     "clip_grad_value_",
     "clip_gradients",
     "make_optimizer",
     "make_schedule",
+    "make_transform",
     "optimizer_catalogue",
     "read_schedule",
     "schedule_catalogue",

@@ -12,12 +12,12 @@ from engine.dtypes import computing_dtype
 from engine.errors import AttributeValueError
 from engine.ops.elementwise import clamp, maximum, minimum, power, rsqrt, sqrt, square
 from engine.ops.reduce import mean
-from engine.optim.transform import COUNT, Optimizer, Slots, Stepped, counted, nonnegative, shrunk
+from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, nonnegative, shrunk
 from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adafactor(Optimizer):
+class Adafactor(Transform):
     """Adaptive steps in sublinear memory (Shazeer and Stern 2018), semantics of torch.optim.Adafactor.
 
     The last two axes are factored; vectors keep a whole second moment. The rate is min(lr, 1 / sqrt(t)) times the root

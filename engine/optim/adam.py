@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from engine.dtypes import FLOAT64
 from engine.ops.compare import eq, gt, where
 from engine.ops.elementwise import abs, maximum, power, sqrt, square
-from engine.optim.transform import COUNT, Optimizer, Slots, Stepped, counted, decayed, fraction, nonnegative, shrunk
+from engine.optim.momentum import Momentum, MomentumTransform
+from engine.optim.transform import COUNT, Slots, Stepped, counted, decayed, fraction, nonnegative, shrunk
 from engine.value import Spec, Value
 
 MOMENTUM_BASE = 0.96
@@ -19,9 +20,10 @@ SHORTEST_RECTIFIED = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments(Optimizer):
+class Moments(MomentumTransform):
     """An optimizer with running means of the gradient and of its square."""
 
+    momentum_option: ClassVar[Literal["momentum", "betas"]] = "betas"
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
@@ -35,9 +37,9 @@ class Moments(Optimizer):
         """First and second moments, and the step count."""
         return {"step": COUNT, "moment1": parameter, "moment2": parameter}
 
-    def moments(self, gradient: Value, slots: Slots) -> tuple[Value, Value]:
+    def moments(self, gradient: Value, slots: Slots, beta1: Momentum) -> tuple[Value, Value]:
         """Return both moments with a gradient added."""
-        beta1, beta2 = self.betas
+        beta2 = self.betas[1]
         return (
             slots["moment1"] * beta1 + gradient * (1.0 - beta1),
             slots["moment2"] * beta2 + square(gradient) * (1.0 - beta2),
@@ -59,15 +61,15 @@ class Adam(Moments):
         """First and second moments, the step count, and with `amsgrad` the largest second moment."""
         return {**super().slots(parameter), **({"largest": parameter} if self.amsgrad else {})}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the bias-corrected ratio of the moments."""
         if self.decoupled:
             parameter = shrunk(parameter, lr, self.weight_decay)
         else:
             gradient = decayed(gradient, parameter, self.weight_decay)
-        beta1, beta2 = self.betas
+        beta1, beta2 = momentum, self.betas[1]
         step, count = counted(slots)
-        moment1, moment2 = self.moments(gradient, slots)
+        moment1, moment2 = self.moments(gradient, slots, beta1)
         changed = {"step": step, "moment1": moment1, "moment2": moment2}
         if self.amsgrad:
             moment2 = changed["largest"] = maximum(slots["largest"], moment2)
@@ -95,10 +97,10 @@ class Adamax(Moments):
         """The first moment, the decaying maximum and the step count."""
         return {"step": COUNT, "moment1": parameter, "largest": parameter}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the ratio of the first moment to the maximum."""
         gradient = decayed(gradient, parameter, self.weight_decay)
-        beta1, beta2 = self.betas
+        beta1, beta2 = momentum, self.betas[1]
         step, count = counted(slots)
         moment1 = slots["moment1"] * beta1 + gradient * (1.0 - beta1)
         largest = maximum(slots["largest"] * beta2, abs(gradient) + self.eps)
@@ -128,24 +130,25 @@ class NAdam(Moments):
         """Both moments, the step count, and the product of the momenta so far."""
         return {**super().slots(parameter), "product": Spec((), FLOAT64)}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the gradient and by the first moment as it will be weighted in the next step."""
         if self.decoupled:
             parameter = shrunk(parameter, lr, self.weight_decay)
         else:
             gradient = decayed(gradient, parameter, self.weight_decay)
         step, count = counted(slots)
-        momentum, following = self._momentum(count), self._momentum(count + 1.0)
-        product = where(eq(slots["step"], 0), 1.0, slots["product"]) * momentum
-        moment1, moment2 = self.moments(gradient, slots)
+        present, following = (self._warmed(at) * momentum for at in (count, count + 1.0))
+        product = where(eq(slots["step"], 0), 1.0, slots["product"]) * present
+        moment1, moment2 = self.moments(gradient, slots, momentum)
         root = sqrt(moment2 / (1.0 - power(self.betas[1], count))) + self.eps
-        ahead = gradient * ((1.0 - momentum) / (1.0 - product)) + moment1 * (following / (1.0 - product * following))
+        ahead = gradient * ((1.0 - present) / (1.0 - product)) + moment1 * (following / (1.0 - product * following))
         return parameter - (ahead / root) * lr, {
             "step": step, "moment1": moment1, "moment2": moment2, "product": product,
         }  # fmt: skip
 
-    def _momentum(self, count: Value) -> Value:
-        return (1.0 - power(MOMENTUM_BASE, count * self.momentum_decay) * 0.5) * self.betas[0]
+    def _warmed(self, count: Value) -> Value:
+        """Return what share of the momentum counts in a step."""
+        return 1.0 - power(MOMENTUM_BASE, count * self.momentum_decay) * 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,15 +161,15 @@ class RAdam(Moments):
     kind: ClassVar[str] = "radam"
     decoupled: bool = False
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the first moment, divided by the root of the second once that is an average of enough gradients."""
         if self.decoupled:
             parameter = shrunk(parameter, lr, self.weight_decay)
         else:
             gradient = decayed(gradient, parameter, self.weight_decay)
-        beta1, beta2 = self.betas
+        beta1, beta2 = momentum, self.betas[1]
         step, count = counted(slots)
-        moment1, moment2 = self.moments(gradient, slots)
+        moment1, moment2 = self.moments(gradient, slots, beta1)
         direction = moment1 / (1.0 - power(beta1, count))
         longest = 2.0 / (1.0 - beta2) - 1.0
         if longest > SHORTEST_RECTIFIED:  # else the average never grows long enough

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.ops.elementwise import maximum, sqrt, square
-from engine.optim.transform import COUNT, Optimizer, Slots, Stepped, counted, decayed, fraction, nonnegative
+from engine.optim.momentum import Momentum, MomentumTransform
+from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, fraction, nonnegative
 from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adagrad(Optimizer):
+class Adagrad(Transform):
     """Steps divided by the root of the sum of all squares (Duchi et al. 2011), semantics of torch.optim.Adagrad.
 
     The rate of step t is lr / (1 + (t - 1) * lr_decay); `initial_accumulator_value` is added to the sums.
@@ -44,7 +45,7 @@ class Adagrad(Optimizer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RMSprop(Optimizer):
+class RMSprop(MomentumTransform):
     """Steps divided by the root of the running mean of squares (Hinton 2012), semantics of torch.optim.RMSprop.
 
     With `centered` the variance of the gradient divides (Graves 2013); `momentum` adds steps up.
@@ -72,7 +73,7 @@ class RMSprop(Optimizer):
             slots["momentum"] = parameter
         return slots
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the gradient divided by its running size, or by the momentum of that."""
         gradient = decayed(gradient, parameter, self.weight_decay)
         squares = slots["squares"] * self.alpha + square(gradient) * (1.0 - self.alpha)
@@ -82,12 +83,12 @@ class RMSprop(Optimizer):
             spread = maximum(squares - square(changed["mean"]), 0.0)  # rounding can make a variance of 0 negative
         direction = gradient / (sqrt(spread) + self.eps)
         if self.momentum:
-            direction = changed["momentum"] = slots["momentum"] * self.momentum + direction
+            direction = changed["momentum"] = slots["momentum"] * momentum + direction
         return parameter - direction * lr, changed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adadelta(Optimizer):
+class Adadelta(Transform):
     """Steps as long as recent steps were, against gradients as long as theirs (Zeiler 2012), as torch's Adadelta."""
 
     kind: ClassVar[str] = "adadelta"

@@ -1,4 +1,4 @@
-"""Clipping gradients on the tape, by their common norm or element by element."""
+"""Clipping gradients on the tape: by their common norm or each by its own, by element, or by the parameters' size."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from engine.ops.casting import cast
 from engine.ops.elementwise import clamp
 from engine.ops.lengths import norm
 from engine.ops.shape import stack
+from engine.optim.gradient_clipping import Units, clipped_adaptively
 from engine.value import Value
 
 
@@ -42,6 +43,42 @@ def clip_grad_norm_(
         for leaf, gradient in leaves:
             _replace(leaf, gradient, gradient * factor)
     return total
+
+
+def clip_grad_norm_each_(parameters: Value | Iterable[Value], max_norm: float, norm_type: float = 2.0) -> list[float]:
+    """Scale the `.grad` of each parameter by max_norm / (norm + 1e-6), at most 1, where the norm is its own.
+
+    Args:
+        parameters: leaves; those without a gradient are left alone.
+        max_norm: the norm not to exceed.
+        norm_type: p of the norm; math.inf takes the largest absolute element.
+
+    Returns:
+        The norms there were, of the parameters that have a gradient.
+    """
+    leaves = [parameters] if isinstance(parameters, Value) else parameters
+    return [clip_grad_norm_(leaf, max_norm, norm_type) for leaf, _ in _with_gradient(leaves)]
+
+
+def clip_grad_adaptive_(
+    parameters: Value | Iterable[Value], clipping: float = 0.01, eps: float = 1e-3, *, units: Units = "last"
+) -> None:
+    """Scale each unit's `.grad` down to `clipping` times the unit's length (Brock et al. 2021).
+
+    Semantics of optax.adaptive_grad_clip.
+
+    Args:
+        parameters: leaves; those without a gradient are left alone.
+        clipping: the largest ratio of both lengths.
+        eps: what shorter units count as, so that what starts at 0 can move.
+        units: which axis counts the units: "last" is optax's convention (matrices by columns, kernels HWIO), "first"
+            that of weights [out, in, ...], which our layers have.
+    """
+    if not (clipping > 0 and eps > 0):
+        raise AttributeValueError(f"clipping and eps must be greater than 0, not {clipping} and {eps}")
+    with no_grad():
+        for leaf, gradient in _with_gradient(parameters):
+            _replace(leaf, gradient, clipped_adaptively(gradient, leaf, clipping, eps, units))
 
 
 def clip_grad_value_(parameters: Value | Iterable[Value], clip_value: float) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.dtypes import DType
-from engine.optim.transform import Optimizer
+from engine.optim.transform import Transform
 from engine.value import Spec, Value
 
 Slots = dict[str, Value]
@@ -29,7 +29,7 @@ class Pending:
     slots: Slots
 
 
-def step_jointly(transform: Optimizer, pending: Sequence[Pending], lr: Value) -> list[Stepped]:
+def step_jointly(transform: Transform, pending: Sequence[Pending], lr: Value) -> list[Stepped]:
     """Return each parameter and its slots after one step of `transform`.
 
     Where updates are elementwise, small parameters of one dtype that have taken equally many steps go as one vector;
@@ -45,7 +45,7 @@ def step_jointly(transform: Optimizer, pending: Sequence[Pending], lr: Value) ->
     return [results[one.name] for one in pending]
 
 
-def _clusters(transform: Optimizer, pending: Sequence[Pending]) -> list[list[Pending]]:
+def _clusters(transform: Transform, pending: Sequence[Pending]) -> list[list[Pending]]:
     if not transform.elementwise:
         return [[one] for one in pending]
     clusters: dict[object, list[Pending]] = {}
@@ -60,12 +60,12 @@ def _clusters(transform: Optimizer, pending: Sequence[Pending]) -> list[list[Pen
     return list(clusters.values())
 
 
-def _shared_slots(transform: Optimizer, dtype: DType) -> list[str]:
+def _shared_slots(transform: Transform, dtype: DType) -> list[str]:
     """Return the slots that all elements of a parameter share, as the count of steps."""
     return [slot for slot, spec in transform.slots(Spec((2,), dtype)).items() if spec.shape != (2,)]
 
 
-def _joined(transform: Optimizer, together: Sequence[Pending], lr: Value) -> dict[str, Stepped]:
+def _joined(transform: Transform, together: Sequence[Pending], lr: Value) -> dict[str, Stepped]:
     first = together[0]
     shared = _shared_slots(transform, first.start.dtype)
     slots = {

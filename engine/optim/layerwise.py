@@ -9,12 +9,13 @@ from engine.ops.compare import gt, where
 from engine.ops.elementwise import minimum, power, sqrt, square
 from engine.ops.reduce import sum
 from engine.optim.adam import Moments
-from engine.optim.transform import Optimizer, Slots, Stepped, counted, decayed, nonnegative
+from engine.optim.momentum import Momentum, MomentumTransform
+from engine.optim.transform import Slots, Stepped, counted, decayed, nonnegative
 from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class LARS(Optimizer):
+class LARS(MomentumTransform):
     """Momentum with a rate for each parameter (You, Gitman and Ginsburg 2017), for large batches.
 
     The rate is lr * trust_coefficient * |p| / (|g| + weight_decay * |p|) for a parameter p with gradient g, and lr
@@ -36,15 +37,15 @@ class LARS(Optimizer):
         """The momentum buffer, when there is momentum."""
         return {"momentum": parameter} if self.momentum else {}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the momentum of gradients times rates."""
         size, slope = _length(parameter), _length(gradient)
         rate = lr * _ratio(size * self.trust_coefficient, slope + size * self.weight_decay, minimum(size, slope))
         direction = decayed(gradient, parameter, self.weight_decay) * rate
         if not self.momentum:
             return parameter - direction, {}
-        momentum = slots["momentum"] * self.momentum + direction
-        return parameter - momentum, {"momentum": momentum}
+        kept = slots["momentum"] * momentum + direction
+        return parameter - kept, {"momentum": kept}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +60,11 @@ class LAMB(Moments):
     elementwise: ClassVar[bool] = False
     eps: float = 1e-6
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by Adam's direction at the length of the parameter."""
-        beta1, beta2 = self.betas
+        beta1, beta2 = momentum, self.betas[1]
         step, count = counted(slots)
-        moment1, moment2 = self.moments(gradient, slots)
+        moment1, moment2 = self.moments(gradient, slots, beta1)
         root = sqrt(moment2 / (1.0 - power(beta2, count))) + self.eps
         direction = decayed(moment1 / (1.0 - power(beta1, count)) / root, parameter, self.weight_decay)
         size, length = _length(parameter), _length(direction)

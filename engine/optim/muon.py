@@ -11,14 +11,15 @@ from engine.ops.elementwise import clamp, sqrt, square
 from engine.ops.linalg import matmul
 from engine.ops.reduce import sum
 from engine.ops.shape import t
-from engine.optim.transform import Optimizer, Slots, Stepped, nonnegative, shrunk
+from engine.optim.momentum import Momentum, MomentumTransform
+from engine.optim.transform import Slots, Stepped, nonnegative, shrunk
 from engine.value import Spec, Value
 
 MOST_STEPS = 99
 
 
 @dataclass(frozen=True, kw_only=True)
-class Muon(Optimizer):
+class Muon(MomentumTransform):
     """Momentum orthogonalised by Newton-Schulz steps (Jordan et al. 2024), as torch.optim.Muon; matrices only.
 
     The iteration runs in the dtype of the parameter, where torch rounds to bfloat16. `adjust_lr_fn` scales the rate of
@@ -54,13 +55,13 @@ class Muon(Optimizer):
             )
         return {"momentum": parameter}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the orthogonalised momentum."""
-        momentum = slots["momentum"] * self.momentum + gradient * (1.0 - self.momentum)
-        direction = gradient * (1.0 - self.momentum) + momentum * self.momentum if self.nesterov else momentum
+        kept = slots["momentum"] * momentum + gradient * (1.0 - momentum)
+        direction = gradient * (1.0 - momentum) + kept * momentum if self.nesterov else kept
         rate = lr * self._adjustment(*parameter.shape)
         stepped = shrunk(parameter, lr, self.weight_decay) - self._orthogonal(direction) * rate
-        return stepped, {"momentum": momentum}
+        return stepped, {"momentum": kept}
 
     def _orthogonal(self, matrix: Value) -> Value:
         """Return the matrix with singular values near 1: iterations x -> a x + (b g + c g g) x, where g = x x'."""

@@ -1,4 +1,4 @@
-"""The table of optimizers, from which catalogue and validation come."""
+"""The tables of optimizers, from which catalogue and validation come."""
 
 from __future__ import annotations
 
@@ -7,40 +7,72 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.attributes import attributes_of, bind
-from engine.errors import UnknownName, nearest
+from engine.errors import AttributeValueError, UnknownName, nearest
 from engine.optim.adafactor import Adafactor
 from engine.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from engine.optim.adaptive import Adadelta, Adagrad, RMSprop
+from engine.optim.chain import Chain, describe_chain, read_chain
 from engine.optim.layerwise import LAMB, LARS
+from engine.optim.lbfgs import LBFGS
 from engine.optim.muon import Muon
 from engine.optim.sgd import ASGD, SGD
 from engine.optim.signs import Lion, Rprop
-from engine.optim.transform import Optimizer
+from engine.optim.transform import Optimizer, Transform
+from engine.options import options_of
 
-OPTIMIZERS: dict[str, type[Optimizer]] = {
+OPTIMIZERS: dict[str, type[Transform]] = {
     kind.kind: kind
     for kind in (
         SGD, Adam, AdamW, Adagrad, RMSprop, Adadelta, Adamax, NAdam, RAdam, Rprop, ASGD, Lion,
-        LARS, LAMB, Adafactor, Muon,
+        LARS, LAMB, Adafactor, Muon, Chain,
     )
 }  # fmt: skip
-"""Every optimizer by its kind."""
+"""Every optimizer that steps by a given gradient, by its kind."""
+
+CLOSURE_OPTIMIZERS: dict[str, type[LBFGS]] = {LBFGS.kind: LBFGS}
+"""Every optimizer that evaluates the loss itself, by its kind."""
 
 
 def make_optimizer(document: Mapping[str, Any]) -> Optimizer:
     """Make an optimizer from {"kind": ..., options}; unknown kinds and options are errors that name the nearest."""
+    kinds = _kinds()
     kind = document.get("kind")
-    if not isinstance(kind, str) or kind not in OPTIMIZERS:
+    if not isinstance(kind, str) or kind not in kinds:
         shown = str(kind)[:64]
-        raise UnknownName(f"there is no optimizer called {shown!r}{nearest(shown, OPTIMIZERS)}")
+        raise UnknownName(f"there is no optimizer called {shown!r}{nearest(shown, kinds)}")
     options = {key: value for key, value in document.items() if key != "kind"}
-    chosen = OPTIMIZERS[kind]
+    chosen = kinds[kind]
+    if chosen is Chain:
+        return read_chain(options)
     return chosen(**bind(kind, {a.name: a for a in attributes_of(chosen)}, options))
 
 
+def make_transform(document: Mapping[str, Any]) -> Transform:
+    """Make an optimizer that steps by a given gradient; one that evaluates the loss itself is refused."""
+    made = make_optimizer(document)
+    if not isinstance(made, Transform):
+        detail = f"{made.kind} evaluates the loss several times a step, so a gradient alone is no step of it"
+        raise AttributeValueError(f"{detail}; on the tape, step it by a ClosureOptimizer")
+    return made
+
+
 def optimizer_catalogue() -> list[dict[str, Any]]:
-    """Describe every optimizer for a client: kind, documentation, options."""
+    """Describe every optimizer for a client: kind, documentation, options with the ranges they must lie in."""
     return [
-        {"kind": kind, "doc": inspect.getdoc(chosen) or "", "attrs": [a.to_json() for a in attributes_of(chosen)]}
-        for kind, chosen in OPTIMIZERS.items()
+        {"kind": kind, "doc": inspect.getdoc(chosen) or "", "attrs": _attributes(chosen)}
+        for kind, chosen in _kinds().items()
+    ]
+
+
+def _kinds() -> dict[str, type[Optimizer]]:
+    return {**OPTIMIZERS, **CLOSURE_OPTIMIZERS}
+
+
+def _attributes(chosen: type[Optimizer]) -> list[dict[str, Any]]:
+    if chosen is Chain:
+        return describe_chain()
+    ranges = {name: option.range for name, option in options_of(chosen).items() if option.range is not None}
+    return [
+        {**option.to_json(), **({"range": str(ranges[option.name])} if option.name in ranges else {})}
+        for option in attributes_of(chosen)
     ]

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, SupportsFloat
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, SupportsFloat
 
 from engine.errors import AttributeValueError, CheckpointError
-from engine.optim.schedules import Plateau, make_schedule
-from engine.optim.tape_optimizer import TapeOptimizer
+from engine.optim.schedules import Plateau, Schedule, make_schedule
+
+
+class Rated(Protocol):
+    """A group of parameters: its learning rate, that from which schedules start, and momentum if it has any."""
+
+    kind: str
+    lr: float
+    initial_lr: float
+
+    @property
+    def has_momentum(self) -> bool:
+        """Whether a schedule may change the momentum."""
+
+    def set_momentum(self, momentum: float) -> None:
+        """Step by another momentum from now on."""
+
+
+class Scheduled(Protocol):
+    """An optimizer of the tape: one by gradients or one by closures."""
+
+    @property
+    def groups(self) -> Sequence[Rated]:
+        """Its groups."""
 
 
 class Scheduler:
     """Sets the learning rate of every group: `Scheduler(optimizer, "cosine", t_max=150)`, then `step()` each epoch.
 
     The rates that the groups have when it is made are those the schedule starts from. A schedule that goes by a metric
-    is given it: `step(loss)`.
+    is given it: `step(loss)`. One that cycles momentum sets that of every group too.
     """
 
-    def __init__(self, optimizer: TapeOptimizer, kind: str, **options: Any) -> None:
-        """Attach a schedule; `kind` and `options` are those of the catalogue of schedules."""
+    def __init__(self, optimizer: Scheduled, kind: str, **options: Any) -> None:
+        """Attach a schedule; `kind` and `options` are those of the catalogue of schedules.
+
+        Raises:
+            AttributeValueError: the schedule cycles momentum, and the optimizer has none.
+        """
         self.optimizer = optimizer
         self.last_epoch = 0
         self._document = {"kind": kind, **options}
-        self._schedule = make_schedule({"per": "step", **self._document})
+        self._schedule = self._fitting(self._document)
         self._bases = [group.lr for group in optimizer.groups]
         self._plateaus = [self._schedule.start(base) for base in self._bases]
         for group in optimizer.groups:
@@ -62,11 +88,12 @@ class Scheduler:
 
         Raises:
             CheckpointError: a state of other groups, or one that is damaged; nothing has been changed then.
+            AttributeValueError: the schedule cycles momentum, and the optimizer has none.
         """
         if len(state["bases"]) != len(self.optimizer.groups):
             counts = f"{len(state['bases'])} parameter groups, the optimizer has {len(self.optimizer.groups)}"
             raise CheckpointError(f"the state is of {counts}")
-        schedule = make_schedule({"per": "step", **state["schedule"]})
+        schedule = self._fitting(state["schedule"])
         plateaus = [schedule.start(base) for base in state["bases"]]
         if any(plateaus):
             plateaus = _read_plateaus(state.get("plateaus"), len(plateaus))
@@ -90,8 +117,19 @@ class Scheduler:
         self._set(self._rates(self.last_epoch, self._plateaus))
 
     def _set(self, rates: list[float]) -> None:
+        momentum = self._schedule.momentum(epoch=self.last_epoch, step=self.last_epoch)
         for group, rate in zip(self.optimizer.groups, rates, strict=False):
             group.lr = rate
+            if momentum is not None:
+                group.set_momentum(momentum)
+
+    def _fitting(self, document: Mapping[str, Any]) -> Schedule:
+        schedule = make_schedule({"per": "step", **document})
+        for group in self.optimizer.groups:
+            if schedule.cycles_momentum and not group.has_momentum:
+                detail = f"the schedule cycles momentum, and {group.kind} has none"
+                raise AttributeValueError(f"{detail}; give it cycle_momentum false")
+        return schedule
 
 
 def _read_plateaus(documents: Any, groups: int) -> list[Plateau | None]:

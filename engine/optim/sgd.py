@@ -9,12 +9,13 @@ from engine.dtypes import FLOAT64
 from engine.errors import AttributeValueError
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import maximum, power
-from engine.optim.transform import COUNT, Optimizer, Slots, Stepped, counted, decayed, nonnegative, shrunk
+from engine.optim.momentum import Momentum, MomentumTransform
+from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, nonnegative, shrunk
 from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGD(Optimizer):
+class SGD(MomentumTransform):
     """Stochastic gradient descent with momentum (Polyak 1964), semantics of torch.optim.SGD.
 
     The first step takes the gradient itself as momentum. Weight decay is added to the gradient, or with `decoupled`
@@ -38,7 +39,7 @@ class SGD(Optimizer):
         """The momentum buffer and the step count, when there is momentum."""
         return {"step": COUNT, "momentum": parameter} if self.momentum else {}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step against the gradient or the momentum."""
         if self.decoupled:
             parameter = shrunk(parameter, lr, self.weight_decay)
@@ -49,13 +50,13 @@ class SGD(Optimizer):
         step, fresh = slots["step"], gradient
         if self.dampening:
             fresh = where(eq(step, 0), gradient, gradient * (1.0 - self.dampening))
-        momentum = slots["momentum"] * self.momentum + fresh
-        direction = gradient + momentum * self.momentum if self.nesterov else momentum
-        return parameter - direction * lr, {"step": step + 1, "momentum": momentum}
+        kept = slots["momentum"] * momentum + fresh
+        direction = gradient + kept * momentum if self.nesterov else kept
+        return parameter - direction * lr, {"step": step + 1, "momentum": kept}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ASGD(Optimizer):
+class ASGD(Transform):
     """Averaged stochastic gradient descent (Polyak and Juditsky 1992), semantics of torch.optim.ASGD.
 
     The step size falls as lr / (1 + lambd * lr * t) ** alpha. The slot `average` holds the parameter, and from step t0

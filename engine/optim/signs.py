@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from engine.errors import AttributeValueError
 from engine.ops.compare import eq, gt, lt, where
 from engine.ops.elementwise import clamp, sign
-from engine.optim.transform import COUNT, Optimizer, Slots, Stepped, fraction, nonnegative, shrunk
+from engine.optim.momentum import Momentum, MomentumTransform
+from engine.optim.transform import COUNT, Slots, Stepped, Transform, fraction, nonnegative, shrunk
 from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rprop(Optimizer):
+class Rprop(Transform):
     """Resilient backpropagation (Riedmiller and Braun 1993), semantics of torch.optim.Rprop; for whole-batch gradients.
 
     Each element has a step size, at first lr: it grows by etas[1] while the sign of the gradient stays, and shrinks by
@@ -50,13 +51,14 @@ class Rprop(Optimizer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lion(Optimizer):
+class Lion(MomentumTransform):
     """Evolved sign momentum (Chen et al. 2023), with decoupled weight decay.
 
     The step is the sign of betas[0] * m + (1 - betas[0]) * g, where m is the mean of gradients g that betas[1] keeps.
     """
 
     kind: ClassVar[str] = "lion"
+    momentum_option: ClassVar[Literal["momentum", "betas"]] = "betas"
     lr: float = 1e-4
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0
@@ -70,9 +72,9 @@ class Lion(Optimizer):
         """The mean of gradients."""
         return {"moment1": parameter}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the sign of the mixture."""
-        ahead, kept = self.betas
+        ahead, kept = momentum, self.betas[1]
         moment1 = slots["moment1"]
         direction = sign(moment1 * ahead + gradient * (1.0 - ahead))
         return shrunk(parameter, lr, self.weight_decay) - direction * lr, {

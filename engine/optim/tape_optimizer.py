@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from engine import tape
 from engine.dtypes import FLOAT64, DType, computing_dtype
-from engine.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName, nearest
+from engine.errors import AttributeValueError, CheckpointError, ShapeError, UnknownName, nearest
 from engine.modes import no_grad
 from engine.ops.casting import cast
 from engine.optim.joint_step import Pending, Slots, step_jointly
-from engine.optim.optimizers import make_optimizer
-from engine.optim.transform import Optimizer
+from engine.optim.optimizers import make_transform
+from engine.optim.parameters import named_parameters
+from engine.optim.transform import Transform
 from engine.value import Operand, Spec, Value, as_value
 
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
@@ -29,11 +30,25 @@ class Group:
 
     kind: str
     options: dict[str, Any]
-    transform: Optimizer
+    transform: Transform
     parameters: dict[str, Value]
     lr: float
     initial_lr: float
     slots: dict[str, Slots] = field(default_factory=dict)
+
+    @property
+    def has_momentum(self) -> bool:
+        """Whether a schedule may change the momentum."""
+        return self.transform.has_momentum
+
+    def set_momentum(self, momentum: float) -> None:
+        """Step by another momentum from now on; it is among the options then, and so in states.
+
+        Raises:
+            AttributeValueError: the optimizer has none.
+        """
+        self.transform = self.transform.with_momentum(momentum)
+        self.options = {**self.options, **self.transform.momentum_options}
 
 
 class TapeOptimizer:
@@ -73,8 +88,8 @@ class TapeOptimizer:
             raise AttributeValueError("a parameter group is an object with 'params' and options")
         options = {**self._defaults, **{key: value for key, value in group.items() if key != "params"}}
         kind = options.pop("kind")
-        transform = make_optimizer({"kind": kind, **options})
-        parameters = self._named(group["params"])
+        transform = make_transform({"kind": kind, **options})
+        parameters = named_parameters(group["params"], self.parameters)
         for leaf in parameters.values():
             transform.slots(Spec(leaf.shape, computing_dtype(leaf.dtype)))  # some optimizers take matrices only
         self.groups.append(Group(kind, options, transform, parameters, transform.lr, transform.lr))
@@ -144,7 +159,7 @@ class TapeOptimizer:
             raise CheckpointError("the state holds other parameter groups than this optimizer")
         loaded = []
         for entry, group in zip(groups, self.groups, strict=True):
-            transform = make_optimizer({"kind": entry["kind"], **entry["options"]})
+            transform = make_transform({"kind": entry["kind"], **entry["options"]})
             slots = {
                 name: _read_slots(name, state["slots"][name], transform, leaf)
                 for name, leaf in group.parameters.items()
@@ -154,32 +169,6 @@ class TapeOptimizer:
         for group, (entry, transform, slots) in zip(self.groups, loaded, strict=True):
             group.kind, group.options, group.transform = entry["kind"], dict(entry["options"]), transform
             group.lr, group.initial_lr, group.slots = entry["lr"], entry["initial_lr"], slots
-
-    def _named(self, params: Value | Mapping[str, Value] | Sequence[Value]) -> dict[str, Value]:
-        """Name the parameters of a new group, and check them."""
-        if isinstance(params, Value):
-            params = [params]
-        known = self.parameters
-        if not isinstance(params, Mapping):
-            params = list(params)
-            names = [leaf.name or f"parameter_{len(known) + place}" for place, leaf in enumerate(params)]
-            pairs = list(zip(names, params, strict=True))
-        else:
-            pairs = list(params.items())
-        if not pairs:
-            raise AttributeValueError("optimizer got an empty parameter list")
-        named: dict[str, Value] = {}
-        seen = {id(leaf) for leaf in known.values()}
-        for name, leaf in pairs:
-            if not leaf.is_leaf:
-                raise GradientError(f"can't optimize a non-leaf value: {name!r} is what {_maker(leaf)} gave")
-            if id(leaf) in seen:
-                raise AttributeValueError(f"some parameters appear in more than one place: {name!r} is given twice")
-            if name in named or name in known:
-                raise AttributeValueError(f"two parameters are called {name!r}; give each a name of its own")
-            seen.add(id(leaf))
-            named[name] = leaf
-        return named
 
     @staticmethod
     def _given(name: str, leaf: Value, gradients: Mapping[str, Operand | None]) -> Value | None:
@@ -209,12 +198,12 @@ def _start(leaf: Value, slots: Slots, wide: DType) -> Value:
     return cast(leaf, dtype=wide)
 
 
-def _fresh(transform: Optimizer, leaf: Value, wide: DType) -> Slots:
+def _fresh(transform: Transform, leaf: Value, wide: DType) -> Slots:
     specs = transform.slots(Spec(leaf.shape, wide))
     return {slot: Value(spec.shape, spec.dtype, np.zeros(spec.shape, spec.dtype)) for slot, spec in specs.items()}
 
 
-def _read_slots(name: str, arrays: Mapping[str, Any], transform: Optimizer, leaf: Value) -> Slots:
+def _read_slots(name: str, arrays: Mapping[str, Any], transform: Transform, leaf: Value) -> Slots:
     wide = computing_dtype(leaf.dtype)
     specs = transform.slots(Spec(leaf.shape, wide))
     if wide != leaf.dtype:
@@ -228,7 +217,3 @@ def _read_slots(name: str, arrays: Mapping[str, Any], transform: Optimizer, leaf
             raise CheckpointError(f"the state {slot!r} of {name!r} has shape {list(array.shape)}: {list(spec.shape)}")
         slots[slot] = Value(spec.shape, spec.dtype, array)
     return slots
-
-
-def _maker(leaf: Value) -> str:
-    return "no op" if leaf.node is None else leaf.node.op.name

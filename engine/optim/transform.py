@@ -1,11 +1,11 @@
-"""What every optimizer is: slots beside a parameter, and an update written in ops, which any graph can hold."""
+"""What every optimizer is: slots beside a parameter; and most have an update in ops, which any graph can hold."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from engine.dtypes import FLOAT64, INT64
 from engine.errors import AttributeValueError
@@ -21,32 +21,68 @@ COUNT = Spec((), INT64)
 
 @dataclass(frozen=True, kw_only=True)
 class Optimizer(ABC):
-    """What turns gradients into steps: `update` gives the new parameter and slots, all of which start at 0.
+    """What moves parameters: options, and slots beside each parameter, all of which start at 0.
 
-    `lr` is the learning rate the run starts from; a schedule may feed another one each step. With `maximize` the step
-    goes up the gradient.
+    `lr` is the learning rate the run starts from; a schedule may feed another one each step.
     """
 
     kind: ClassVar[str]
-    elementwise: ClassVar[bool] = True
-    """Whether each element is stepped by itself, so that parameters may be put one behind another."""
-
     lr: float = 1e-3
-    maximize: bool = False
 
     def __post_init__(self) -> None:
         """Check the domains of the options."""
         nonnegative({"lr": self.lr})
 
+    @property
+    def elementwise(self) -> bool:
+        """Whether parameters may be put one behind another and stepped as one vector."""
+        return True
+
+    @property
+    def own_momentum(self) -> float | None:
+        """The momentum, or beta1, by which it steps when none is fed; None for an optimizer without."""
+        return None
+
+    @property
+    def has_momentum(self) -> bool:
+        """Whether a schedule may change its momentum."""
+        return self.own_momentum is not None
+
+    @property
+    def momentum_options(self) -> dict[str, Any]:
+        """The option that holds the momentum, if there is one, by its name."""
+        return {}
+
+    def with_momentum(self, momentum: float) -> Self:
+        """Return it with another momentum of its own, and the slots that this needs.
+
+        Raises:
+            AttributeValueError: the optimizer has none.
+        """
+        detail = f"{self.kind} has no momentum that could be {momentum:g}"
+        raise AttributeValueError(f"{detail}; give a schedule that cycles momentum cycle_momentum false")
+
     @abstractmethod
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """Return shape and dtype of every slot for a parameter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transform(Optimizer):
+    """What turns a given gradient into a step: `update` gives the new parameter and slots, written in ops.
+
+    With `maximize` the step goes up the gradient.
+    """
+
+    maximize: bool = False
 
     @abstractmethod
     def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Return the parameter and the slots after one step down the gradient."""
 
-    def update(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+    def update(
+        self, gradient: Value, parameter: Value, slots: Slots, lr: Value, momentum: Value | None = None
+    ) -> Stepped:
         """Return the parameter and the slots after one step, in the dtypes that they had.
 
         Args:
@@ -54,13 +90,26 @@ class Optimizer(ABC):
             parameter: where to step from.
             slots: what `slots` describes.
             lr: the learning rate, a float64 number.
+            momentum: what takes the place of the optimizer's own momentum, a float64 number greater than 0.
+
+        Raises:
+            AttributeValueError: a momentum is fed to an optimizer without, or whose own is 0 and has no slots.
         """
-        stepped, changed = self.step(-gradient if self.maximize else gradient, parameter, slots, lr)
-        return _typed(stepped, parameter), {name: _typed(value, slots[name]) for name, value in changed.items()}
+        step = self.step if momentum is None else self.stepper(momentum)
+        stepped, changed = step(-gradient if self.maximize else gradient, parameter, slots, lr)
+        return typed(stepped, parameter), {name: typed(value, slots[name]) for name, value in changed.items()}
+
+    def stepper(self, momentum: Value) -> Callable[[Value, Value, Slots, Value], Stepped]:
+        """Return the `step` that goes by a momentum that is fed.
+
+        Raises:
+            AttributeValueError: the optimizer has none.
+        """
+        raise AttributeValueError(f"{self.kind} has no momentum, so none of {momentum.dtype.name} can be fed to it")
 
 
-def _typed(value: Value, like: Value) -> Value:
-    """A parameter without axes counts no more than the rate, which would make it float64."""
+def typed(value: Value, like: Value) -> Value:
+    """Return a value in the dtype of `like`: one without axes counts no more than the rate, a float64."""
     return value if value.dtype == like.dtype else cast(value, dtype=like.dtype)
 
 

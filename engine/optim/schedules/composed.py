@@ -27,6 +27,9 @@ class Member(Protocol):
     def at(self, base: float, t: int) -> float:
         """Return its rate."""
 
+    def momentum_at(self, t: int) -> float | None:
+        """Return the momentum it sets, None where it sets none."""
+
 
 def sequential(
     base: float, t: int, *, schedules: tuple[Member, ...], milestones: Annotated[tuple[int, ...], Range(1)]
@@ -34,6 +37,20 @@ def sequential(
     """One schedule after the other, as torch's SequentialLR: each starts from base, with t 0, at its milestone."""
     index = bisect_right(milestones, t)
     return schedules[index].at(base, t - milestones[index - 1] if index else t)
+
+
+def sequential_momentum(t: int, options: Mapping[str, Any]) -> float | None:
+    """Return the momentum after `t`: that of the schedule whose turn it is, when it sets one.
+
+    Else it is where the schedules before have left it, and before any has set it where the last one will start, as in
+    torch; None when none of them sets it.
+    """
+    schedules, starts = options["schedules"], (0, *options["milestones"])
+    index = bisect_right(starts, t) - 1
+    ends = (*(following - 1 for following in starts[1 : index + 1]), t)
+    gone = [member.momentum_at(end - start) for member, start, end in zip(schedules, starts, ends, strict=False)]
+    ahead = [member.momentum_at(0) for member in reversed(schedules[index + 1 :])]
+    return next((momentum for momentum in (*reversed(gone), *ahead) if momentum is not None), None)
 
 
 def check_sequential(options: Mapping[str, Any]) -> Faults:
@@ -67,6 +84,12 @@ def chained(base: float, t: int, *, schedules: tuple[Member, ...]) -> float:
     return base
 
 
+def chained_momentum(t: int, options: Mapping[str, Any]) -> float | None:
+    """Return the momentum after `t`: that of the last schedule that sets it."""
+    found = [member.momentum_at(t) for member in options["schedules"]]
+    return next((momentum for momentum in reversed(found) if momentum is not None), None)
+
+
 def check_chained(options: Mapping[str, Any]) -> Faults:
     """Find schedules that would make those before them pointless."""
     schedules = options["schedules"]
@@ -94,6 +117,12 @@ def warm_up(
     if t >= total_iters:
         return schedule.at(base, t - total_iters)
     return schedule.at(base, 0) * (start_factor + (1 - start_factor) * t / total_iters)
+
+
+def warm_up_momentum(t: int, options: Mapping[str, Any]) -> float | None:
+    """Return the momentum after `t`: during the rise that with which the schedule starts."""
+    momentum: float | None = options["schedule"].momentum_at(max(t - options["total_iters"], 0))
+    return momentum
 
 
 def _no_plateau(owner: str, schedules: tuple[Member, ...]) -> Faults:

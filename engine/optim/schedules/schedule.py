@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from engine.errors import AttributeValueError
 from engine.optim.schedules.plateau import Plateau
-from engine.optim.schedules.table import SCHEDULES
+from engine.optim.schedules.table import MOMENTA, SCHEDULES
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,15 @@ class Schedule:
         """Return the rate after `t` epochs or steps from the rate `base`; reductions on a plateau are not in it."""
         return SCHEDULES[self.kind](base, t, **self.options)
 
+    def momentum_at(self, t: int) -> float | None:
+        """Return the momentum after `t` epochs or steps, None when the schedule sets none."""
+        return MOMENTA[self.kind](t, self.options) if self.kind in MOMENTA else None
+
+    @property
+    def cycles_momentum(self) -> bool:
+        """Whether it sets the momentum of the optimizer; then it does so from the first step to the last."""
+        return self.momentum_at(0) is not None
+
     def rate(self, base: float, *, epoch: int, step: int, plateau: Plateau | None = None) -> float:
         """Return the learning rate of a step: `epoch` and `step` count what is complete; inf when it overflows.
 
@@ -34,6 +43,10 @@ class Schedule:
         except OverflowError:
             return math.inf
 
+    def momentum(self, *, epoch: int, step: int) -> float | None:
+        """Return the momentum, or beta1, of a step, counted as for `rate`; None when the schedule sets none."""
+        return self.momentum_at(self._count(epoch, step))
+
     def start(self, base: float) -> Plateau | None:
         """Return where a schedule that goes by a metric stands at first; None for every other."""
         watching = self._watching()
@@ -42,13 +55,14 @@ class Schedule:
     def observe(self, plateau: Plateau, metrics: Mapping[str, float], *, epoch: int, step: int) -> Plateau:
         """Return where it stands after another value of its metric, when `epoch` and `step` are complete.
 
-        `metrics` are those known by then: "loss", and "val_loss" where there is something to validate on.
+        `metrics` are those known by then: "loss", and "val_loss" after a validation. Without the metric that it goes by
+        it stays where it is.
         """
         watching = self._watching()
         if watching is None or self._count(epoch, step) <= watching.delay:
             return plateau
         monitor = watching.options["monitor"] or ("val_loss" if "val_loss" in metrics else "loss")
-        return plateau.observe(metrics[monitor], watching.options)
+        return plateau.observe(metrics[monitor], watching.options) if monitor in metrics else plateau
 
     def faults(self, *, steps: int, steps_per_epoch: int, validated: bool) -> Iterator[tuple[str, str]]:
         """Find what keeps it from serving a run of `steps`: pairs of a pointer below the schedule and a sentence."""

@@ -9,8 +9,18 @@ from typing import Any
 
 from engine.attributes import Attribute, attributes_of
 from engine.optim.schedules.annealing import cosine, cosine_warm_restarts
-from engine.optim.schedules.composed import Member, chained, check_chained, check_sequential, sequential, warm_up
-from engine.optim.schedules.cycles import check_cyclic, cyclic, one_cycle
+from engine.optim.schedules.composed import (
+    Member,
+    chained,
+    chained_momentum,
+    check_chained,
+    check_sequential,
+    sequential,
+    sequential_momentum,
+    warm_up,
+    warm_up_momentum,
+)
+from engine.optim.schedules.cycles import check_cyclic, cyclic, cyclic_momentum, one_cycle, one_cycle_momentum
 from engine.optim.schedules.factors import (
     constant,
     constant_factor,
@@ -50,6 +60,17 @@ SCHEDULES: Mapping[str, Callable[..., float]] = MappingProxyType(
     }
 )
 """Every schedule by its kind: rate(base, t, options)."""
+
+MOMENTA: Mapping[str, Callable[[int, Mapping[str, Any]], float | None]] = MappingProxyType(
+    {
+        "one_cycle": one_cycle_momentum,
+        "cyclic": cyclic_momentum,
+        "sequential": sequential_momentum,
+        "chained": chained_momentum,
+        "warm_up": warm_up_momentum,
+    }
+)
+"""The schedules that may set the momentum too, by kind: momentum(t, options), None where they do not."""
 
 CHECKS: Mapping[str, Check] = MappingProxyType(
     {"cyclic": check_cyclic, "sequential": check_sequential, "chained": check_chained}

@@ -39,7 +39,30 @@ SCHEDULES = [
     {"kind": "one_cycle", "max_lr": 2.0, "total_steps": 150, "div_factor": 5.0, "final_div_factor": 100.0},
     {"kind": "one_cycle", "max_lr": 0.7, "total_steps": 100, "pct_start": 0.0},
     {"kind": "one_cycle", "max_lr": 0.7, "total_steps": 100, "pct_start": 1.0},
+    {"kind": "one_cycle", "max_lr": 0.7, "total_steps": 100, "cycle_momentum": False},
+    {"kind": "one_cycle", "max_lr": 0.7, "total_steps": 100, "three_phase": True},
+    {
+        "kind": "one_cycle",
+        "max_lr": 0.7,
+        "total_steps": 110,
+        "three_phase": True,
+        "pct_start": 0.15,
+        "anneal_strategy": "linear",
+        "base_momentum": 0.7,
+        "max_momentum": 0.99,
+    },
+    {"kind": "one_cycle", "max_lr": 0.7, "total_steps": 100, "three_phase": True, "pct_start": 0.6},
     {"kind": "cyclic", "base_lr": 0.01, "max_lr": 0.2, "step_size_up": 13},
+    {"kind": "cyclic", "base_lr": 0.01, "max_lr": 0.2, "step_size_up": 13, "cycle_momentum": False},
+    {
+        "kind": "cyclic",
+        "base_lr": 0.01,
+        "max_lr": 0.2,
+        "step_size_up": 9,
+        "mode": "triangular2",
+        "base_momentum": 0.3,
+        "max_momentum": 0.95,
+    },
     {"kind": "cyclic", "base_lr": 0.01, "max_lr": 0.2, "step_size_up": 7, "step_size_down": 12, "mode": "triangular2"},
     {"kind": "cyclic", "base_lr": 0.01, "max_lr": 0.2, "step_size_up": 5, "mode": "exp_range", "gamma": 0.98},
     {
@@ -57,6 +80,15 @@ SCHEDULES = [
         "milestones": [33],
     },
     {
+        "kind": "sequential",
+        "schedules": [
+            {"kind": "linear", "total_iters": 10},
+            {"kind": "one_cycle", "total_steps": 50, "max_lr": 2.5},
+            {"kind": "step", "step_size": 5},
+        ],
+        "milestones": [15, 60],
+    },
+    {
         "kind": "chained",
         "schedules": [
             {"kind": "constant_factor", "factor": 0.1, "total_iters": 20},
@@ -70,6 +102,7 @@ SCHEDULES = [
     },
     {"kind": "warm_up", "total_iters": 10, "start_factor": 0.01, "schedule": {"kind": "cosine", "t_max": 90}},
     {"kind": "warm_up", "schedule": {"kind": "cosine_warm_restarts", "t_0": 11, "t_mult": 2}},
+    {"kind": "warm_up", "total_iters": 20, "schedule": {"kind": "one_cycle", "total_steps": 80, "max_lr": 2.5}},
     {"kind": "reduce_on_plateau"},
     {"kind": "reduce_on_plateau", "factor": 0.5, "patience": 3, "cooldown": 4, "threshold": 0.01},
     {"kind": "reduce_on_plateau", "factor": 0.3, "patience": 0, "threshold": 0.05, "threshold_mode": "abs"},
@@ -107,7 +140,7 @@ def scheduler_of(optimizer: torch.optim.Optimizer, document: dict) -> torchs.LRS
             )
         case "one_cycle" | "cyclic" as kind:
             chosen = torchs.OneCycleLR if kind == "one_cycle" else torchs.CyclicLR
-            return chosen(optimizer, cycle_momentum=False, **options)
+            return chosen(optimizer, **options)
         case "sequential":
             return torchs.SequentialLR(optimizer, members, options["milestones"])
         case "chained":
@@ -129,23 +162,24 @@ def scheduler_of(optimizer: torch.optim.Optimizer, document: dict) -> torchs.LRS
             return getattr(torchs, names[kind])(optimizer, **options)
 
 
-def trajectory(document: dict) -> list[float]:
-    """Run a schedule for a hundred steps; the rate before each."""
+def trajectory(document: dict) -> dict:
+    """Run a schedule for a hundred steps: rate and momentum before each; null for a momentum that is not cycled."""
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=BASE)
     scheduler = scheduler_of(optimizer, document)
-    rates = []
+    rates, momenta = [], []
     for metric in METRICS:
         rates.append(float(optimizer.param_groups[0]["lr"]))
+        momenta.append(optimizer.param_groups[0]["momentum"])
         optimizer.step()
         if len(rates) < STEPS:
             scheduler.step(*[metric] if document["kind"] == "reduce_on_plateau" else [])
-    return rates
+    return {"document": document, "rates": rates, "momenta": momenta if any(momenta) else None}
 
 
 def main() -> None:
     """Write the file: metrics that are not numbers are null."""
     metrics = [None if math.isnan(metric) else metric for metric in METRICS]
-    runs = [{"document": document, "rates": trajectory(document)} for document in SCHEDULES]
+    runs = [trajectory(document) for document in SCHEDULES]
     golden = {"torch": torch.__version__, "base": BASE, "metrics": metrics, "runs": runs}
     PATH.write_text(json.dumps(golden, separators=(",", ":")) + "\n")
 

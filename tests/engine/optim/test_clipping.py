@@ -74,3 +74,25 @@ def test_a_map_of_gradients_is_scaled_only_beyond_the_limit():
     clipped = np.hypot(gradients["w"].item(), gradients["b"].item())
     assert clipped == pytest.approx(5 * 10 / (10 + 1e-6), rel=1e-15)
     assert (w.grad.item(), b.grad.item()) == (6, 8)
+
+
+@pytest.mark.parametrize(("order", "norms"), [(2.0, [5.0, 0.5]), (1.0, [7.0, 0.5]), (math.inf, [4.0, 0.5])])
+def test_each_gradient_is_clipped_by_its_own_norm(order, norms):
+    p, q, none = with_gradient(3.0, 4.0), with_gradient(0.5), engine.parameter(np.zeros(1))
+    kept = p.grad
+    assert engine.clip_grad_norm_each_([p, none, q], 1.0, order) == norms
+    np.testing.assert_allclose(p.grad.numpy(), np.array([3.0, 4.0]) / (norms[0] + 1e-6), rtol=1e-15)
+    assert (q.grad.numpy().tolist(), none.grad) == ([0.5], None)
+    assert p.grad is kept
+
+
+def test_gradients_are_clipped_to_a_share_of_their_parameters_size_in_place():
+    p = engine.parameter(np.array([[3.0, 0.1], [4.0, 0.0]]))
+    p.grad = np.array([[6.0, 0.03], [8.0, 0.04]])
+    kept = p.grad
+    engine.clip_grad_adaptive_(p, 0.5)
+    np.testing.assert_allclose(p.grad.numpy(), [[1.5, 0.03], [2.0, 0.04]], rtol=1e-15)
+    assert p.grad is kept
+    for wrong in ({"clipping": 0.0}, {"eps": 0.0}):
+        with pytest.raises(AttributeValueError, match="greater than 0"):
+            engine.clip_grad_adaptive_(p, **wrong)

@@ -50,6 +50,29 @@ def test_a_schedule_runs_as_pytorchs(run):
     np.testing.assert_allclose(found, run["rates"], rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("run", RUNS, ids=named)
+def test_momentum_is_cycled_as_by_pytorch(run):
+    scheduler = attached(run["document"])
+    found = []
+    for metric in METRICS:
+        found.append(scheduler.optimizer.groups[0].transform.own_momentum)
+        scheduler.step(metric)
+    np.testing.assert_allclose(found, run["momenta"] or [0.0] * 100, rtol=1e-12)
+
+
+@pytest.mark.parametrize("run", BY_COUNT, ids=named)
+@pytest.mark.parametrize("per", ["epoch", "step"])
+def test_momentum_is_a_function_of_the_count_alone(run, per):
+    schedule = make_schedule({**run["document"], "per": per})
+    other = {"step": "epoch", "epoch": "step"}[per]
+    found = [schedule.momentum(**{per: t, other: 0}) for t in reversed(range(100))][::-1]
+    assert schedule.cycles_momentum == (run["momenta"] is not None)
+    if run["momenta"] is None:
+        assert found == [None] * 100
+    else:
+        np.testing.assert_allclose(found, run["momenta"], rtol=1e-12)
+
+
 @pytest.mark.parametrize("run", BY_COUNT, ids=named)
 @pytest.mark.parametrize("per", ["epoch", "step"])
 def test_a_schedule_is_a_function_of_the_count_alone(run, per):
@@ -124,6 +147,23 @@ def test_a_warm_up_rises_to_the_first_rate_of_what_follows():
     assert max(schedule.at(1.0, t) for t in range(12)) == 1.0
 
 
+def test_momentum_within_schedules_is_that_of_the_one_that_sets_it():
+    cycle = {"kind": "one_cycle", "total_steps": 11, "pct_start": 1.0, "anneal_strategy": "linear"}
+    other = {**cycle, "base_momentum": 0.4, "max_momentum": 0.5}
+
+    def momenta(kind, *schedules, **options):
+        schedule = make_schedule({"kind": kind, "schedules": schedules, **options})
+        return [round(schedule.momentum_at(t), 12) for t in range(0, 12, 2)]
+
+    alone = [round(make_schedule(cycle).momentum_at(t), 12) for t in range(0, 12, 2)]
+    assert alone == [0.95, 0.93, 0.91, 0.89, 0.87, 0.85]
+    assert momenta("chained", cycle, {"kind": "exponential", "gamma": 0.5}) == alone
+    assert momenta("chained", other, cycle) == alone
+    assert momenta("sequential", "constant", cycle, milestones=[4]) == [0.95, 0.95, 0.95, 0.93, 0.91, 0.89]
+    assert momenta("sequential", cycle, "constant", milestones=[5]) == [0.95, 0.93, 0.91, 0.91, 0.91, 0.91]
+    assert momenta("sequential", "constant", other, cycle, milestones=[2, 6]) == [0.95, 0.5, 0.48, 0.95, 0.93, 0.91]
+
+
 def test_a_cycle_without_bounds_goes_by_the_starting_rate():
     up = make_schedule({"kind": "cyclic", "max_lr": 1.0, "step_size_up": 2})
     assert [up.at(0.5, t) for t in range(5)] == [0.5, 0.75, 1.0, 0.75, 0.5]
@@ -185,6 +225,18 @@ REFUSED = {
         {"/t_mult": "at least 1, not 0"},
     ),
     "a negative factor in a list": ({"kind": "multiplicative", "factor": [1.0, -2.0]}, {"/factor": "not -2.0"}),
+    "momentum of 0": (
+        {"kind": "one_cycle", "total_steps": 9, "base_momentum": 0.0},
+        {"/base_momentum": "greater than 0 and less than 1, not 0"},
+    ),
+    "momentum of 1": (
+        {"kind": "cyclic", "max_lr": 1.0, "max_momentum": 1.0},
+        {"/max_momentum": "greater than 0 and less than 1, not 1"},
+    ),
+    "momentum that grows": (
+        {"kind": "cyclic", "max_lr": 1.0, "mode": "exp_range", "gamma": 1.5},
+        {"/gamma": "at most 1 while it scales the momentum too"},
+    ),
     "a cycle of no steps": ({"kind": "one_cycle", "total_steps": 0}, {"/total_steps": "at least 1, not 0"}),
     "a division by 0": ({"kind": "one_cycle", "total_steps": 9, "div_factor": 0}, {"/div_factor": "greater than 0"}),
     "an unknown way down": (

@@ -1,0 +1,202 @@
+"""Clipping gradients inside plans: by a norm of all or of each, by element, or by the size of the parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from engine.documents import Reader
+from engine.dtypes import FLOAT64, computing_dtype
+from engine.functional import NORM_EPSILON, clip_by_norm
+from engine.ops.casting import cast
+from engine.ops.compare import isfinite, logical_and, lt, where
+from engine.ops.elementwise import clamp, sqrt, square
+from engine.ops.lengths import norm
+from engine.ops.reduce import all, sum
+from engine.ops.shape import stack
+from engine.optim.transform import typed
+from engine.options import Reads
+from engine.ranges import Range
+from engine.value import Shape, Value, as_value
+
+Gradients = Mapping[str, Value]
+Units = Literal["last", "first"]
+Limit = Annotated[float, Range(0, above=True)]
+LEAST_LENGTH = 1e-6
+"""What the length of a unit's gradient counts as at least, where it divides."""
+
+
+def _read_order(reader: Reader, value: Any, pointer: str) -> float:
+    order = reader.typed(value, float | Literal["inf"], pointer, "p", 2.0)
+    order = math.inf if order == "inf" else order
+    if not order > 0:
+        reader.fault(pointer, "out_of_range", f"p must be greater than 0, not {order:g}")
+    return float(order)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdaptiveClip:
+    """Each unit's gradient limited to `clipping` times the unit's length (Brock et al. 2021).
+
+    Units shorter than `eps` count as that. `units` says which axis counts them: "last" is optax's convention (matrices
+    by columns, kernels HWIO), "first" that of weights [out, in, ...].
+    """
+
+    clipping: Limit = 0.01
+    eps: Limit = 1e-3
+    units: Units = "last"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clip:
+    """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value.
+
+    `norm` limits the norm of order `p` of all gradients together, `per_parameter` that of each one, `value` each
+    element. `nonfinite` says what becomes of a step whose gradients hold NaN or infinity: it is applied all the same,
+    ends the fit as an error, or is skipped.
+    """
+
+    norm: Annotated[float | None, Range(0, above=True)] = None
+    p: Annotated[float, Reads(_read_order, 'a number greater than 0, or "inf"')] = 2.0
+    per_parameter: Annotated[float | None, Range(0, above=True)] = None
+    value: Annotated[float | None, Range(0, above=True)] = None
+    adaptive: AdaptiveClip | None = None
+    nonfinite: Literal["apply", "error", "skip"] = "apply"
+
+
+def clipped(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
+    """Return the gradients within all limits of `clip`: `clipped_apart`, then `clipped_together`."""
+    return clipped_together(clipped_apart(gradients, parameters, clip), clip)
+
+
+def clipped_apart(gradients: Gradients, parameters: Mapping[str, Value], clip: Clip) -> dict[str, Value]:
+    """Return the gradients within the limits that look at each parameter by itself: adaptive and per_parameter.
+
+    Args:
+        gradients: by name.
+        parameters: those of the same names; adaptive clipping looks at them.
+        clip: the limits.
+    """
+    found = dict(gradients)
+    if clip.adaptive is not None:
+        a = clip.adaptive
+        found = {n: clipped_adaptively(g, parameters[n], a.clipping, a.eps, a.units) for n, g in found.items()}
+    return found if clip.per_parameter is None else clipped_by_each_norm(found, clip.per_parameter, clip.p)
+
+
+def clipped_together(gradients: Gradients, clip: Clip) -> dict[str, Value]:
+    """Return the gradients within the limits for which they may be packed into vectors: norm and value."""
+    found = dict(gradients)
+    if clip.norm is not None:
+        found, _ = clipped_by_global_norm(found, clip.norm, clip.p)
+    return found if clip.value is None else clipped_by_value(found, clip.value)
+
+
+def clipped_by_global_norm(gradients: Gradients, limit: float, p: float = 2.0) -> tuple[dict[str, Value], Value]:
+    """Scale all gradients by limit / (norm + 1e-6), at most 1, as torch's clip_grad_norm_; also returns that norm.
+
+    Args:
+        gradients: by name.
+        limit: the norm not to exceed.
+        p: order of the norm, greater than 0; math.inf takes the largest absolute element.
+    """
+    if p == 2:
+        total = squared_norm(gradients)
+        return {n: typed(clip_by_norm(g, total, limit), g) for n, g in gradients.items()}, sqrt(total)
+    length = global_norm(gradients, p)
+    return {n: typed(_scaled(g, length, limit), g) for n, g in gradients.items()}, length
+
+
+def clipped_by_each_norm(gradients: Gradients, limit: float, p: float = 2.0) -> dict[str, Value]:
+    """Scale each gradient by limit / (norm + 1e-6), at most 1, where the norm of order `p` is its own."""
+    return {name: clipped_by_global_norm({name: g}, limit, p)[0][name] for name, g in gradients.items()}
+
+
+def clipped_by_value(gradients: Gradients, limit: float) -> dict[str, Value]:
+    """Limit every element to -limit..limit."""
+    return {name: clamp(gradient, min=-limit, max=limit) for name, gradient in gradients.items()}
+
+
+def clipped_adaptively(
+    gradient: Value, parameter: Value, clipping: float, eps: float = 1e-3, units: Units = "last"
+) -> Value:
+    """Scale each unit's gradient down to `clipping` times the unit's length (Brock et al. 2021).
+
+    Semantics of optax.adaptive_grad_clip. The lengths are Euclidean; a unit is what `unit_axes` gives.
+
+    Args:
+        gradient: of the parameter's shape.
+        parameter: before the step; its units count as `eps` long at least.
+        clipping: the largest ratio of both lengths.
+        eps: so that what starts at 0 can move.
+        units: the axis that counts the units.
+    """
+    axes = unit_axes(parameter.shape, units)
+    limit = clamp(_lengths(parameter, axes), min=eps) * clipping
+    length = _lengths(gradient, axes)
+    scaled = gradient * (limit / clamp(length, min=LEAST_LENGTH))
+    return typed(where(lt(length, limit), gradient, scaled), gradient)
+
+
+def unit_axes(shape: Shape, units: Units) -> tuple[int, ...]:
+    """Return the axes along which the elements of one unit lie; a vector is one unit.
+
+    "first": all but the first. "last": optax's unitwise_norm: the first alone in arrays of two or three axes, all but
+    the last beyond that; an array whose only long axis is one counts as a vector.
+    """
+    ndim = len(shape)
+    if units == "first":
+        return tuple(range(1, ndim)) if ndim > 1 else tuple(range(ndim))
+    if len([extent for extent in shape if extent != 1]) <= 1:
+        return tuple(range(ndim))
+    return (0,) if ndim <= 3 else tuple(range(ndim - 1))
+
+
+def global_norm(gradients: Gradients, p: float = 2.0) -> Value:
+    """Return the norm of order p > 0 of all elements together; 0 when there are none."""
+    if p == 2:
+        return sqrt(squared_norm(gradients))
+    wide = [_for_powers(gradient, p) for gradient in gradients.values() if gradient.size]
+    if not wide:
+        return as_value(0.0)
+    order: Any = "inf" if math.isinf(p) else float(p)
+    return norm(stack(*(cast(norm(gradient, p=order), dtype=FLOAT64) for gradient in wide)), p=order)
+
+
+def squared_norm(gradients: Gradients) -> Value:
+    """Return the sum of the squares of all elements; 0 when there are none."""
+    squares = [sum(square(_wide(gradient))) for gradient in gradients.values()]
+    if not squares:
+        return as_value(0.0)
+    total = squares[0]
+    for other in squares[1:]:
+        total = total + other
+    return total
+
+
+def all_finite(gradients: Gradients) -> Value:
+    """Tell whether no element is NaN or infinite: a truth value without axes."""
+    found = as_value(True)
+    for gradient in gradients.values():
+        found = logical_and(found, all(isfinite(gradient)))
+    return found
+
+
+def _scaled(gradient: Value, length: Value, limit: float) -> Value:
+    return gradient * clamp(limit / (length + NORM_EPSILON), max=1.0)
+
+
+def _lengths(x: Value, axes: tuple[int, ...]) -> Value:
+    return sqrt(sum(square(_wide(x)), axis=axes, keepdims=True))
+
+
+def _wide(x: Value) -> Value:
+    wide = computing_dtype(x.dtype)
+    return x if wide == x.dtype else cast(x, dtype=wide)
+
+
+def _for_powers(x: Value, p: float) -> Value:
+    """Powers of small elements vanish in float32: other orders than 1 and infinity are taken in float64."""
+    return _wide(x) if p == 1 or math.isinf(p) else cast(x, dtype=FLOAT64)

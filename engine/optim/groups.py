@@ -1,0 +1,144 @@
+"""Parameter groups: which optimizer, with which options, steps which parameters; by patterns of their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from functools import lru_cache
+from typing import Any
+
+from engine.documents import Reader, type_name
+from engine.errors import EngineError
+from engine.optim.optimizers import make_optimizer
+from engine.optim.transform import Optimizer
+from engine.value import Shape
+
+SELECTORS = ("match", "ndim", "frozen")
+GROUPS = 64
+"""So many groups may an optimizer have."""
+
+
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Tell whether a name fits one of the patterns, in which * stands for anything, ? for one character."""
+    return _compiled(patterns).match(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
+
+
+@dataclass(frozen=True)
+class ParameterGroup:
+    """Parameters that are stepped alike.
+
+    Attributes:
+        optimizer: what steps them; its learning rate is the group's own.
+        match: patterns of their names.
+        ndim: the numbers of axes that they may have; None for any.
+        frozen: whether they keep their values.
+    """
+
+    optimizer: Optimizer
+    match: tuple[str, ...] = ("*",)
+    ndim: tuple[int, ...] | None = None
+    frozen: bool = False
+
+    def takes(self, name: str, shape: Shape) -> bool:
+        """Tell whether a parameter belongs to the group."""
+        return matches(name, self.match) and (self.ndim is None or len(shape) in self.ndim)
+
+
+@dataclass(frozen=True)
+class ParameterGroups:
+    """What steps the parameters of a model: each parameter belongs to the first group that takes it.
+
+    The last group takes every parameter, by the options that were given for all.
+    """
+
+    groups: tuple[ParameterGroup, ...]
+
+    @property
+    def rest(self) -> Optimizer:
+        """What steps the parameters that no other group takes."""
+        return self.groups[-1].optimizer
+
+    def group_of(self, name: str, shape: Shape) -> int:
+        """Return the place of a parameter's group."""
+        return next(place for place, group in enumerate(self.groups) if group.takes(name, shape))
+
+    def frozen(self, name: str, shape: Shape) -> bool:
+        """Tell whether a parameter's group keeps its parameters as they are."""
+        return self.groups[self.group_of(name, shape)].frozen
+
+    def with_momentum(self, momentum: float) -> ParameterGroups:
+        """Return the groups with this momentum in each optimizer."""
+        groups = self.groups
+        return ParameterGroups(
+            tuple(
+                replace(g, optimizer=g.optimizer if g.frozen else g.optimizer.with_momentum(momentum)) for g in groups
+            )
+        )
+
+    def idle(self, parameters: Mapping[str, Shape]) -> list[int]:
+        """Return the places of the groups that take none of the parameters; the last one may be idle."""
+        taken = {self.group_of(name, shape) for name, shape in parameters.items()}
+        return [place for place in range(len(self.groups) - 1) if place not in taken]
+
+
+def one_group(optimizer: Optimizer) -> ParameterGroups:
+    """Step all parameters by one optimizer."""
+    return ParameterGroups((ParameterGroup(optimizer),))
+
+
+def read_groups(reader: Reader, document: Any, pointer: str) -> ParameterGroups | None:
+    """Read an optimizer with its groups: {"kind", options, "groups": [{"match", "ndim", "frozen", options}]}.
+
+    `match` is a pattern or a list of them, `ndim` a number or a list; an option that a group does not give is that of
+    the whole, unless the group has another `kind`. A text alone is a kind without options. Every fault is noted.
+    """
+    document = {"kind": document} if isinstance(document, str) else document
+    if not isinstance(document, Mapping):
+        reader.fault(pointer, "type_mismatch", f"must be an object, not {type_name(document)}")
+        return None
+    options = {name: value for name, value in document.items() if name != "groups"}
+    rest = _optimizer(reader, options, pointer)
+    entries = reader.sequence(document.get("groups") or (), f"{pointer}/groups")
+    if len(entries) > GROUPS:
+        reader.fault(f"{pointer}/groups", "too_many", f"at most {GROUPS} groups, not {len(entries)}")
+        return None
+    groups = [_group(reader, entry, options, f"{pointer}/groups/{place}") for place, entry in enumerate(entries)]
+    if rest is None or None in groups:
+        return None
+    made = (*(group for group in groups if group is not None), ParameterGroup(rest))
+    moving = {group.optimizer.kind for group in made if not group.frozen}
+    if "lbfgs" in moving and sum(not group.frozen for group in made) > 1:
+        reader.fault(f"{pointer}/groups", "conflict", "lbfgs steps all parameters together: its groups can only freeze")
+    return ParameterGroups(made)
+
+
+def _group(reader: Reader, entry: Any, common: Mapping[str, Any], pointer: str) -> ParameterGroup | None:
+    before = len(reader.findings)
+    entry = reader.mapping(entry, pointer)
+    match = reader.typed(entry.get("match", "*"), str | tuple[str, ...], f"{pointer}/match", "match", "*")
+    ndim = reader.typed(entry.get("ndim"), int | tuple[int, ...] | None, f"{pointer}/ndim", "ndim")
+    frozen = reader.typed(entry.get("frozen", False), bool, f"{pointer}/frozen", "frozen", False)
+    if "match" not in entry and "ndim" not in entry:
+        reader.fault(pointer, "missing_field", "a group says by 'match' or 'ndim' which parameters it takes")
+    own = {name: value for name, value in entry.items() if name not in SELECTORS}
+    inherited = common if own.get("kind", common.get("kind")) == common.get("kind") else {}
+    optimizer = _optimizer(reader, {**inherited, **own}, pointer)
+    if optimizer is None or len(reader.findings) > before:
+        return None
+    patterns = (match,) if isinstance(match, str) else match
+    return ParameterGroup(optimizer, patterns, (ndim,) if isinstance(ndim, int) else ndim, frozen)
+
+
+def _optimizer(reader: Reader, options: Mapping[str, Any], pointer: str) -> Optimizer | None:
+    try:
+        return make_optimizer(options)
+    except EngineError as error:
+        reader.error(pointer, error)
+        return None

@@ -1,0 +1,228 @@
+"""L-BFGS: a quasi-Newton method that evaluates the loss itself, as often as it needs to within a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from engine.dtypes import FLOAT64, INT64
+from engine.errors import AttributeValueError
+from engine.optim.curvature import Curvature, curvature_slots
+from engine.optim.inner_product import inner, largest
+from engine.optim.strong_wolfe import Trial, strong_wolfe
+from engine.optim.transform import COUNT, Optimizer
+from engine.options import options_of
+from engine.ranges import Range
+from engine.value import Array, Spec
+
+Evaluate = Callable[[Array], tuple[float, Array]]
+"""What gives the loss at a vector, and the gradient there, which may be the same array each time."""
+
+Stopped = Literal["max_iter", "max_eval", "gradient", "slope", "step", "loss", "nonfinite"]
+
+
+@dataclass(frozen=True, slots=True)
+class LBFGSStep:
+    """What a step did.
+
+    Attributes:
+        loss: at the start.
+        last_loss: the latest one known, which without a line search is that before the last move.
+        iterations: how many directions were taken.
+        evaluations: how often the loss was evaluated, the start included.
+        stopped: what ended it: the bound on iterations or on evaluations; a small gradient, slope, move, or change of
+            the loss; or a loss, gradient or direction that is not finite.
+    """
+
+    loss: float
+    last_loss: float
+    iterations: int
+    evaluations: int
+    stopped: Stopped
+
+
+@dataclass(frozen=True, kw_only=True)
+class LBFGS(Optimizer):
+    """Limited-memory BFGS (Liu and Nocedal 1989), semantics of torch.optim.LBFGS; for whole-batch gradients.
+
+    A step makes up to max_iter moves and about max_eval evaluations of the loss (by default max_iter * 5 // 4), and
+    ends early when no element of the gradient is greater than tolerance_grad, or when loss or parameters change by
+    less than tolerance_change. The curvature is that of the last history_size moves. Moves are lr long, or as long as
+    a line search by the strong Wolfe conditions that starts from lr finds best.
+
+    Beyond torch: a move to where the loss is not finite is taken back, and ends the step.
+    """
+
+    kind: ClassVar[str] = "lbfgs"
+    lr: Annotated[float, Range(0)] = 1.0
+    max_iter: Annotated[int, Range(1, 10**6)] = 20
+    max_eval: Annotated[int | None, Range(1, 10**6)] = None
+    tolerance_grad: Annotated[float, Range(0)] = 1e-7
+    tolerance_change: Annotated[float, Range(0)] = 1e-9
+    history_size: Annotated[int, Range(1, 10**4)] = 100
+    line_search: Literal["strong_wolfe"] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges of the options."""
+        for name, option in options_of(type(self)).items():
+            value = getattr(self, name)
+            if option.range is not None and not option.range.holds(value):
+                raise AttributeValueError(f"{name} must be {option.range}, not {value}")
+
+    @property
+    def most_evaluations(self) -> int:
+        """The count of evaluations at which a step ends."""
+        return self.max_iter * 5 // 4 if self.max_eval is None else self.max_eval
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The pairs of steps and changes of the gradient, the last gradient and move, and counts, for one vector."""
+        return {
+            **curvature_slots(parameter, self.history_size),
+            "gradient": parameter,
+            "direction": parameter,
+            "length": Spec((), FLOAT64),
+            "iterations": COUNT,
+            "evaluations": Spec((), INT64),
+        }
+
+    def step(self, evaluate: Evaluate, x: Array, state: Mapping[str, Array], lr: float) -> LBFGSStep:
+        """Minimise the loss a little further; `x` and `state` are changed in place.
+
+        Args:
+            evaluate: gives loss and gradient at the vector it is passed, which always is `x` itself.
+            x: the parameters, one vector of float32 or float64.
+            state: arrays as `slots` describes them, zeros at first.
+            lr: the length of moves, or where the line search starts.
+        """
+        return _Minimization(self, evaluate, x, state, lr).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Where a minimisation stands: the loss there, and a copy of the gradient."""
+
+    loss: float
+    gradient: Array
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.loss) and bool(np.isfinite(self.gradient).all())
+
+
+@dataclass(slots=True)
+class _Minimization:
+    """One step: what it works on, and how often it has moved and evaluated."""
+
+    options: LBFGS
+    evaluate: Evaluate
+    x: Array
+    state: Mapping[str, Array]
+    lr: float
+    iterations: int = 0
+    evaluations: int = 0
+
+    def run(self) -> LBFGSStep:
+        """Move until something says to stop."""
+        here = start = self.evaluated()
+        stopped: Stopped | None = None if start.finite else "nonfinite"
+        if stopped is None and largest(start.gradient) <= self.options.tolerance_grad:
+            stopped = "gradient"
+        while stopped is None:
+            here, stopped = self.moved(here)
+        return LBFGSStep(start.loss, here.loss, self.iterations, self.evaluations, stopped)
+
+    def evaluated(self) -> _Point:
+        """Evaluate the loss at `x`, and count that."""
+        self.evaluations += 1
+        self.state["evaluations"][...] += 1
+        loss, gradient = self.evaluate(self.x)
+        return _Point(float(loss), np.array(gradient, self.x.dtype))
+
+    def moved(self, here: _Point) -> tuple[_Point, Stopped | None]:
+        """Take one direction and move along it; an error of the evaluation leaves `x` where it was."""
+        self.iterations += 1
+        direction, slope = self.directed(here.gradient)
+        if slope > -self.options.tolerance_change:
+            return here, "slope"
+        before = self.x.copy()
+        try:
+            if self.options.line_search is not None:
+                return self.searched(here, before, direction, slope)
+            return self.stepped(here, before, direction)
+        except BaseException:
+            self.x[...] = before
+            raise
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def directed(self, gradient: Array) -> tuple[Array, float]:
+        """Remember the move before, and return the next direction with the slope of the loss along it."""
+        state, curvature = self.state, Curvature(self.state)
+        first = not state["iterations"]
+        if first:
+            curvature.forget()
+        else:
+            curvature.remember(state["direction"] * float(state["length"]), gradient - state["gradient"])
+        direction = curvature.direction(gradient)
+        slope = inner(gradient, direction)
+        if not math.isfinite(slope):
+            first = True
+            curvature.forget()
+            direction = -gradient
+            slope = inner(gradient, direction)
+        state["iterations"][...] = 1 if first else state["iterations"] + 1
+        state["gradient"][...], state["direction"][...] = gradient, direction
+        size = float(np.sum(np.abs(gradient), dtype=np.float64)) if first else 0.0
+        state["length"][...] = min(1.0, 1.0 / size) * self.lr if first else self.lr
+        return direction, slope
+
+    def stepped(self, here: _Point, before: Array, direction: Array) -> tuple[_Point, Stopped | None]:
+        """Move by the length that is set; the loss there is evaluated unless this is the last move."""
+        t = float(self.state["length"])
+        self.place(before, direction, t)
+        if self.iterations == self.options.max_iter:
+            return here, "max_iter"
+        there = self.evaluated()
+        if not there.finite:
+            self.x[...] = before
+            self.state["iterations"][...] = 0
+            return here, "nonfinite"
+        return there, self.stop(here, there, largest(direction) * t)
+
+    def searched(self, here: _Point, before: Array, direction: Array, slope: float) -> tuple[_Point, Stopped | None]:
+        """Move to what a line search finds best."""
+
+        def attempt(t: float) -> Trial:
+            self.place(before, direction, t)
+            there = self.evaluated()
+            slope = inner(there.gradient, direction)
+            usable = math.isfinite(there.loss) and math.isfinite(slope)
+            return Trial(t, there.loss if usable else math.inf, there.gradient, slope)
+
+        length, t = largest(direction), float(self.state["length"])
+        start, left = Trial(0.0, here.loss, here.gradient, slope), self.options.most_evaluations - self.evaluations
+        best = strong_wolfe(attempt, start, t, length, self.options.tolerance_change, left)
+        self.place(before, direction, best.t)
+        self.state["length"][...] = best.t
+        there = _Point(best.loss, best.gradient)
+        return there, self.stop(here, there, length * best.t)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def place(self, before: Array, direction: Array, t: float) -> None:
+        """Set `x` to the point t along the direction."""
+        self.x[...] = before + direction * t
+
+    def stop(self, here: _Point, there: _Point, length: float) -> Stopped | None:
+        """Tell why to stop after a move from one point to another, if there is a reason."""
+        options = self.options
+        reasons: dict[Stopped, bool] = {
+            "max_iter": self.iterations == options.max_iter,
+            "max_eval": self.evaluations >= options.most_evaluations,
+            "gradient": largest(there.gradient) <= options.tolerance_grad,
+            "step": length <= options.tolerance_change,
+            "loss": abs(there.loss - here.loss) < options.tolerance_change,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)

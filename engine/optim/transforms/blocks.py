@@ -1,0 +1,143 @@
+"""Transforms that look at a parameter as a whole: its length, that of its update, and the mean over its units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.ops.compare import eq, gt, where
+from engine.ops.elementwise import maximum, minimum, sqrt, square
+from engine.ops.reduce import mean, sum
+from engine.optim.transform import COUNT, counted
+from engine.optim.transforms.gradient_transform import Applied, Decay, Epsilon, Positive, Slots, WholeTransform
+from engine.optim.transforms.moments import towards
+from engine.value import Spec, Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByTrustRatio(WholeTransform):
+    """The update times trust_coefficient * |parameter| / (|update| + eps); optax's scale_by_trust_ratio.
+
+    Lengths below `min_norm` count as that; where one of them is 0, the ratio is 1. It is what LARS (You, Gitman and
+    Ginsburg 2017) and LAMB (You et al. 2020) have in common.
+    """
+
+    kind: ClassVar[str] = "scale_by_trust_ratio"
+    min_norm: Epsilon = 0.0
+    trust_coefficient: Positive = 1.0
+    eps: Epsilon = 0.0
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Bring the update to the length of the parameter."""
+        size, length = (maximum(_length(x), self.min_norm) for x in (parameter, update))
+        known = gt(minimum(size, length), 0)
+        ratio = size * self.trust_coefficient / (where(known, length, 1.0) + self.eps)
+        return update * where(known, ratio, 1.0), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByParamBlockNorm(WholeTransform):
+    """The update times |parameter|, which counts as `min_scale` at least; optax's scale_by_param_block_norm."""
+
+    kind: ClassVar[str] = "scale_by_param_block_norm"
+    min_scale: Epsilon = 1e-3
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Multiply by the length."""
+        return update * maximum(_length(parameter), self.min_scale), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByParamBlockRms(WholeTransform):
+    """The update times the root mean square of the parameter, which counts as `min_scale` at least.
+
+    optax's scale_by_param_block_rms.
+    """
+
+    kind: ClassVar[str] = "scale_by_param_block_rms"
+    min_scale: Epsilon = 1e-3
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Multiply by the root mean square."""
+        return update * maximum(_size(parameter), self.min_scale), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalizeByUpdateNorm(WholeTransform):
+    """The update times scale_factor / (|update| + eps), for each parameter by itself.
+
+    optax's normalize_by_update_norm takes the length of all parameters' updates together.
+    """
+
+    kind: ClassVar[str] = "normalize_by_update_norm"
+    scale_factor: Positive = 1.0
+    eps: Positive = 1e-6
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Bring the update to the length `scale_factor`."""
+        return update * (self.scale_factor / (_length(update) + self.eps)), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClipByBlockRms(WholeTransform):
+    """The update, scaled down to a root mean square of `threshold` where it exceeds that; optax's clip_by_block_rms."""
+
+    kind: ClassVar[str] = "clip_by_block_rms"
+    threshold: Positive
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Divide by how often the root mean square holds the threshold, at least once."""
+        return update / maximum(_size(update) * (1.0 / self.threshold), 1.0), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centralize(WholeTransform):
+    """The update less its mean over all axes but the first (Yong et al. 2020); optax's centralize.
+
+    Parameters of one axis or none stay as they are.
+    """
+
+    kind: ClassVar[str] = "centralize"
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Subtract the mean of each row."""
+        rest = tuple(range(1, update.ndim))
+        return (update - mean(update, axis=rest, keepdims=True) if rest else update), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByNovograd(WholeTransform):
+    """NovoGrad: momentum of updates over their running length (Ginsburg et al. 2019); optax's scale_by_novograd.
+
+    A parameter has one second moment, that of the length; its first one is the length itself. weight_decay times the
+    parameter is added to what the momentum takes in.
+    """
+
+    kind: ClassVar[str] = "scale_by_novograd"
+    b1: Decay = 0.9
+    b2: Decay = 0.25
+    eps: Epsilon = 1e-8
+    eps_root: Epsilon = 0.0
+    weight_decay: Epsilon = 0.0
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The momentum, the mean of squared lengths and the step count."""
+        return {"step": COUNT, "momentum": parameter, "squares": Spec((), parameter.dtype)}
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Add the update over its length to the momentum, which goes on in its place."""
+        step, _ = counted(slots)
+        total = sum(square(update))
+        squares = where(eq(slots["step"], 0), total, towards(slots["squares"], total, self.b2))
+        fresh = update / (sqrt(squares + self.eps_root) + self.eps) + parameter * self.weight_decay
+        momentum = slots["momentum"] * self.b1 + fresh
+        return momentum, {"step": step, "momentum": momentum, "squares": squares}
+
+
+def _length(x: Value) -> Value:
+    return sqrt(sum(square(x)))
+
+
+def _size(x: Value) -> Value:
+    """Return the root mean square of the elements."""
+    return sqrt(mean(square(x)))
