@@ -1,9 +1,10 @@
 """The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
 
 from engine import ops, tape
-from engine.catalogue import initializer_catalogue, metric_catalogue, op_catalogue, op_entry
+from engine.catalogue import initializer_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, write_tensors
+from engine.collective import Alone, Collective
 from engine.data import Batch, DataLoader
 from engine.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
 from engine.differentiate import (
@@ -22,6 +23,7 @@ from engine.differentiate import (
 from engine.errors import (
     AttributeValueError,
     CheckpointError,
+    CollectiveError,
     ComputeError,
     DataError,
     DeviceError,
@@ -38,6 +40,8 @@ from engine.errors import (
     PoolBusy,
     PoolError,
     PoolPaused,
+    RankAborted,
+    RankLost,
     ShapeError,
     UnknownName,
 )
@@ -53,6 +57,7 @@ from engine.laboratory import check_gradients, compute
 from engine.layers import layer_catalogue, loss_catalogue
 from engine.layout import reshape_columns
 from engine.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
+from engine.metrics import metric_catalogue
 from engine.modes import (
     detect_anomaly,
     enable_grad,
@@ -76,11 +81,14 @@ from engine.named_gradients import gradients_by_name
 from engine.numerics import fingerprint
 from engine.ops.random import seed
 from engine.optim import (
+    ClosureOptimizer,
     LossScaler,
     ScaledStep,
     Scheduler,
     TapeOptimizer,
+    clip_grad_adaptive_,
     clip_grad_norm_,
+    clip_grad_norm_each_,
     clip_grad_value_,
     clip_gradients,
     make_optimizer,
@@ -92,6 +100,7 @@ from engine.predict import Predictor
 from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
+from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
 from engine.static.context import Context
@@ -110,11 +119,15 @@ from engine.value import Value
 from engine.vectorize import vmap
 
 __all__ = [
+    "Alone",
     "AttributeValueError",
     "Batch",
     "Checkpoint",
     "CheckpointError",
     "CheckpointPolicy",
+    "ClosureOptimizer",
+    "Collective",
+    "CollectiveError",
     "ColumnInfo",
     "ComputeError",
     "ComputePlan",
@@ -152,8 +165,11 @@ __all__ = [
     "PoolPaused",
     "Predictor",
     "Priority",
+    "RankAborted",
+    "RankLost",
     "Recipe",
     "Record",
+    "Rendezvous",
     "ScaledStep",
     "Scheduler",
     "Sequential",
@@ -168,7 +184,9 @@ __all__ = [
     "capture",
     "check_fit",
     "check_gradients",
+    "clip_grad_adaptive_",
     "clip_grad_norm_",
+    "clip_grad_norm_each_",
     "clip_grad_value_",
     "clip_gradients",
     "compute",

@@ -1,4 +1,4 @@
-"""The catalogue of ops, initialisers and metrics as data, complete by construction: read off the tables."""
+"""The catalogue of ops and initialisers as data, complete by construction: read off the tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from engine.initializers import INITIALIZERS, options_of
 from engine.keys import key_value
 from engine.modes import tracing
 from engine.ops.creation import ones
-from engine.recipe import METRICS
 from engine.registry import OPS, Op, lookup
 from engine.samples import Sample
 from engine.unsupported import FAMILIES, Family
@@ -53,11 +52,6 @@ def initializer_catalogue() -> list[dict[str, Any]]:
         }
         for kind, draw in INITIALIZERS.items()
     ]
-
-
-def metric_catalogue() -> list[dict[str, Any]]:
-    """Describe every metric of a fit."""
-    return [{"kind": kind, "doc": lookup(kind).doc, "attrs": []} for kind in METRICS]
 
 
 def _entry(op: Op[Any]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,16 +12,18 @@ from engine.data import Batches, held_out_rows
 from engine.documents import Reader, escape
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, GradientError, nearest
+from engine.fit.class_weights import weigh_classes
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
 from engine.graph.trace import bind_dims, build
+from engine.metrics import find_comparison
+from engine.metrics.forms import BY_CLASS
 from engine.model import Form, at_precision
+from engine.optim.groups import matches
 from engine.plan import Plan
 from engine.recipe import Recipe
-from engine.training import metric_operands, plan_training, trained_parameters
-
-LOGITS_LOSSES = ("cross_entropy", "nll_loss")
+from engine.training import batch_reduction, plan_evaluation, plan_part, plan_training, trained_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,17 @@ def check_fit(
     recipe: Recipe,
     columns: Mapping[str, ColumnInfo],
     validation: Mapping[str, ColumnInfo] | None = None,
+    *,
+    replicas: int = 1,
 ) -> FitEstimate:
     """Check feeds, shapes, dtypes, classes in range and batches, and plan the step.
+
+    Args:
+        definition: the graph.
+        recipe: how to fit it.
+        columns: what is known of the columns to train on.
+        validation: and of those to validate on, where they are other ones.
+        replicas: processes that share each batch.
 
     Raises:
         DocumentError: every fault found; pointers are those of a fit request.
@@ -59,26 +71,132 @@ def check_fit(
         reader.fault("/graph", "no_loss", "the graph has no loss; name one in 'losses'")
     if not definition.inputs:
         reader.fault("/graph", "no_input", "the graph has no input to feed rows to")
-    for name in recipe.feeds:
-        if name not in definition.inputs:
-            hint = nearest(name, definition.inputs)
-            reader.fault(f"/feeds/{escape(name)}", "unknown_name", f"the graph has no input called {name[:64]!r}{hint}")
+    _check_names(definition, recipe, columns, reader)
+    _check_windows(definition, recipe, columns, reader)
+    _check_patterns(definition, recipe, reader)
     fed = _check_feeds(definition, recipe, columns, "/dataset", reader)
     held = _check_feeds(definition, recipe, validation, "/validation/dataset", reader) if validation is not None else {}
     reader.finish()
     definition = at_precision(definition, recipe.precision)
-    batches = _batches(recipe, next(iter(fed.values())).rows, reader)
+    recipe = recipe.on(_examples(recipe, next(iter(fed.values())).rows))
+    train, held_out = _sizes(recipe, next(iter(fed.values())).rows, reader)
     reader.finish()
-    held_out = _held_out_rows(batches, fed, held)
-    recipe.check_schedule(held_out, batches.per_epoch)
-    _check_fixed_batch(definition, batches, held_out, reader)
-    _check_classes(definition, {**fed}, reader)
-    _check_classes(definition, {**held}, reader)
+    held_out = _examples(recipe, next(iter(held.values())).rows) if held else held_out
+    batches = _batches(recipe, train)
+    _check_run(recipe, held_out, batches, reader)
+    _check_fixed_batch(definition, recipe, batches, held_out, reader)
+    for rows in (fed, held):
+        _check_classes(definition, rows, reader)
+    _check_parts(definition, recipe, batches, replicas, reader)
     reader.finish()
-    _check_last_batch(definition, batches, fed, reader)
-    plan = _plan(definition, recipe, fed, min(batches.batch_size, len(batches.rows)), reader)
-    total = recipe.steps or (recipe.epochs or 0) * batches.per_epoch
-    return FitEstimate(total, batches.per_epoch, _memory(plan, fed))
+    definition = weigh_classes(definition, recipe.class_weights, None, np.arange(0))
+    _check_short_parts(definition, recipe, batches, replicas, fed, reader)
+    memory = _plan(definition, recipe, fed, batches.batch_size, replicas, reader)
+    return FitEstimate(recipe.total_steps(batches.per_epoch), batches.per_epoch, memory)
+
+
+def _check_names(definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], reader: Reader) -> None:
+    """Check that the inputs, columns and parameters exist that the recipe speaks of."""
+    for table in ("feeds", "normalize"):
+        for name in getattr(recipe, table):
+            if name not in definition.inputs:
+                hint = nearest(name, definition.inputs)
+                detail = f"the graph has no input called {name[:64]!r}{hint}"
+                reader.fault(f"/{table}/{escape(name)}", "unknown_name", detail)
+    wanted = {"/validation/stratify": recipe.validation.stratify, "/validation/group": recipe.validation.group}
+    if recipe.sampling is not None:
+        wanted["/sampling"] = recipe.sampling.column
+    for place, column in wanted.items():
+        if column is not None and column not in columns:
+            hint = nearest(column, columns) or f"; its columns are {', '.join(columns)}"
+            reader.fault(place, "unknown_column", f"the dataset has no column {column[:64]!r}{hint}")
+        elif column is not None and columns[column].shape:
+            shape = list(columns[column].shape)
+            reader.fault(place, "shape_mismatch", f"column {column!r} must hold one value a row, not {shape}")
+
+
+def _check_windows(definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], reader: Reader) -> None:
+    """Check that windows speak of inputs and columns that exist, and that one fits the rows."""
+    rows = next((column.rows for column in columns.values()), 0)
+    if recipe.windows is None or not rows:
+        return
+    inputs = {name: recipe.feeds.get(name, name) for name in definition.inputs}
+    for place, detail in recipe.windows.problems(inputs, columns, rows):
+        reader.fault(f"/windows{place}", "attribute_invalid", detail)
+
+
+def _check_patterns(definition: Definition, recipe: Recipe, reader: Reader) -> None:
+    """Check that groups and freezing rules speak of parameters that exist."""
+    shapes = {name: spec.shape for name, spec in definition.parameters.items()}
+    for group in recipe.optimizer.idle(shapes):
+        detail = f"the group takes no parameter (an earlier one may); parameters are {', '.join(shapes)}"[:500]
+        reader.fault(f"/optimizer/groups/{group}", "unknown_name", detail)
+    for place, rule in enumerate(recipe.freeze):
+        if not any(matches(name, rule.patterns) for name in shapes):
+            detail = f"no parameter fits the pattern; parameters are {', '.join(shapes)}"[:500]
+            reader.fault(f"/freeze/{place}/match", "unknown_name", detail)
+
+
+def _sizes(recipe: Recipe, rows: int, reader: Reader) -> tuple[int, int]:
+    """Return how many examples are trained on and held out; where only the data tell, about how many."""
+    if not rows:
+        reader.fault("/dataset", "empty", "the dataset has no rows to train on")
+        return 0, 0
+    examples = _examples(recipe, rows)
+    if recipe.validation.split and examples < 2:
+        detail = f"a split needs at least two examples; there are {examples}"
+        reader.fault("/validation/split", "out_of_range", detail)
+    if reader.findings:
+        return 0, 0
+    held_out = held_out_rows(examples, recipe.validation.split)
+    train, held_out = recipe.validation.sizes(rows, recipe.windows) or (examples - held_out, held_out)
+    if not train:
+        detail = "no window is left to train on that does not reach into the held-out rows; take shorter windows"
+        reader.fault("/validation/split", "out_of_range", detail)
+    return train, held_out
+
+
+def _examples(recipe: Recipe, rows: int) -> int:
+    return rows if recipe.windows is None else recipe.windows.count(rows)
+
+
+def _batches(recipe: Recipe, train: int) -> Batches:
+    """Return batches of as many examples; only their number matters here."""
+    drawn = recipe.sampling.examples if recipe.sampling is not None else None
+    examples = range(drawn or train)
+    return Batches(examples, min(recipe.batch_size, len(examples)), recipe.shuffle, recipe.drop_last, recipe.seed)
+
+
+def _check_run(recipe: Recipe, held_out: int, batches: Batches, reader: Reader) -> None:
+    """Check that schedule and early stopping serve the run, and the metrics they go by are known."""
+    try:
+        recipe.check_schedule(held_out, batches.per_epoch)
+    except DocumentError as error:
+        reader.error("", error)
+    stopping = recipe.early_stopping
+    if stopping is None or stopping.monitor is None:
+        return
+    known = ["loss", *(m.row_name for m in recipe.metrics if recipe.record.epochs and m.every_step)]
+    if held_out:
+        known += ["val_loss", *(f"val_{metric.row_name}" for metric in recipe.metrics)]
+    if stopping.monitor.partition("/")[0] not in known:
+        hint = nearest(stopping.monitor, known)
+        detail = f"no metric {stopping.monitor[:64]!r} is known after an epoch{hint}; there are {', '.join(known)}"
+        reader.fault("/early_stopping/monitor", "unknown_name", detail)
+
+
+def _check_parts(definition: Definition, recipe: Recipe, batches: Batches, replicas: int, reader: Reader) -> None:
+    """Check that the gradients of parts of a batch add up to those of the batch."""
+    place = "/resources/replicas" if replicas > 1 else "/micro_batch_size"
+    micro = recipe.micro_batch_size
+    parted = replicas > 1 or (micro is not None and micro < batches.batch_size)
+    if replicas > 1 and replicas > batches.batch_size:
+        detail = f"batches of {batches.batch_size} rows give not each of {replicas} replicas a row"
+        reader.fault(place, "out_of_range", detail)
+    elif parted and batch_reduction(definition) is None:
+        detail = "the loss compares the rows of a batch with one another, or adds what is not of them"
+        detail = f"{detail}: its gradients do not add up from parts of a batch; leave this out"
+        reader.fault(place, "conflict", detail)
 
 
 def _check_feeds(
@@ -93,7 +211,7 @@ def _check_feeds(
             detail = f"input {name!r} needs a column {str(source)[:64]!r}, which the dataset does not have{hint}"
             reader.fault(at, "unknown_column", detail)
             continue
-        column = columns[source]
+        column = _example(recipe, name, columns[source])
         problem = _misfit(spec, column)
         if problem:
             reader.fault(at, problem[0], f"input {name!r} {problem[1]} of column {source!r}")
@@ -102,6 +220,14 @@ def _check_feeds(
     if fed and len(fed) == len(definition.inputs):
         _bind(definition, fed, 1, pointer, reader)
     return fed
+
+
+def _example(recipe: Recipe, name: str, column: ColumnInfo) -> ColumnInfo:
+    """Return what an input gets of a column: windows over its rows, and numbers that are scaled."""
+    shape = column.shape if recipe.windows is None else recipe.windows.example_shape(name, column.shape)
+    if name in recipe.normalize:
+        return ColumnInfo("float64", shape, column.rows)
+    return replace(column, shape=shape)
 
 
 def _misfit(spec: InputSpec, column: ColumnInfo) -> tuple[str, str] | None:
@@ -133,104 +259,137 @@ def _bind(
         return {}
 
 
-def _batches(recipe: Recipe, rows: int, reader: Reader) -> Batches:
-    if not rows:
-        reader.fault("/dataset", "empty", "the dataset has no rows to train on")
-    elif recipe.validation_split and rows < 2:
-        reader.fault("/validation/split", "out_of_range", f"a split needs at least two rows; the dataset has {rows}")
-    if reader.findings:
-        return Batches(range(rows), 1, False, False, 0)
-    train = range(rows - held_out_rows(rows, recipe.validation_split))  # only their number matters here
-    return Batches(train, min(recipe.batch_size, len(train)), recipe.shuffle, recipe.drop_last, recipe.seed)
-
-
-def _held_out_rows(batches: Batches, fed: Mapping[str, ColumnInfo], held: Mapping[str, ColumnInfo]) -> int:
-    rows = next(iter(fed.values())).rows
-    return next(iter(held.values())).rows if held else rows - len(batches.rows)
-
-
-def _check_fixed_batch(definition: Definition, batches: Batches, held_out: int, reader: Reader) -> None:
+def _check_fixed_batch(definition: Definition, recipe: Recipe, batches: Batches, held_out: int, reader: Reader) -> None:
     """Check that every batch has the number of rows that a graph without a named leading extent takes."""
     fixed = next((spec.shape[0] for spec in definition.inputs.values() if isinstance(spec.shape[0], int)), None)
     if fixed is None:
         return
     takes = f"the graph takes batches of exactly {fixed} rows"
+    micro = recipe.micro_batch_size or batches.batch_size
+    if micro == fixed and batches.batch_size % fixed == 0:
+        fixed = batches.batch_size
     if batches.batch_size != fixed:
         reader.fault("/batch_size", "shape_mismatch", f"{takes}; set batch_size to that, and drop_last to true")
-    elif len(batches.rows) % batches.batch_size and not batches.drop_last:
+    elif batches.examples % batches.batch_size and not batches.drop_last:
         reader.fault("/drop_last", "shape_mismatch", f"{takes}, and the last batch is shorter; set drop_last to true")
-    elif held_out % batches.batch_size:
+    elif held_out % min(micro, batches.batch_size):
         reader.fault("/validation", "shape_mismatch", f"{takes}, which {held_out} validation rows do not divide into")
 
 
-def _check_last_batch(definition: Definition, batches: Batches, fed: Mapping[str, ColumnInfo], reader: Reader) -> None:
-    """Check that the graph takes the short batch at the end of an epoch: batch norm, for one, takes no single row."""
-    rows = len(batches.rows) % batches.batch_size
-    if not rows or batches.drop_last:
-        return
+def _check_short_parts(
+    definition: Definition,
+    recipe: Recipe,
+    batches: Batches,
+    replicas: int,
+    fed: Mapping[str, ColumnInfo],
+    reader: Reader,
+) -> None:
+    """Check that the graph takes the fewest rows it will be given: batch norm, for one, takes no single row."""
+    last = batches.examples % batches.batch_size
+    if last and not batches.drop_last and not _takes(definition, fed, _fewest(recipe, last, replicas), reader):
+        fewest = _fewest(recipe, last, replicas)
+        detail = f"the last batch of an epoch has {last} rows, of which {fewest} are computed at once; the graph does"
+        reader.fault("/drop_last", "shape_mismatch", f"{detail} not take so few; set drop_last, or another batch_size")
+    fewest = _fewest(recipe, batches.batch_size, replicas)
+    if fewest < batches.batch_size and not _takes(definition, fed, fewest, reader):
+        place = "/resources/replicas" if replicas > 1 else "/micro_batch_size"
+        detail = f"of {batches.batch_size} rows {fewest} are computed at once; the graph does not take so few"
+        reader.fault(place, "shape_mismatch", f"{detail}: choose another batch_size, or leave this out")
+    reader.finish()
+
+
+def _fewest(recipe: Recipe, rows: int, replicas: int) -> int:
+    """Return the rows of the smallest part that a batch is computed in."""
+    shares = {rows // replicas, -(-rows // replicas)} - {0}
+    micro = recipe.micro_batch_size or rows
+    return min(share % micro or micro if share > micro else share for share in shares)
+
+
+def _takes(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, reader: Reader) -> bool:
     dims = _bind(definition, fed, rows, "/batch_size", reader)
     reader.finish()
     try:
         build(definition, dims, training=True)
-    except EngineError as error:
-        detail = f"the last batch of an epoch has {rows} rows, which the graph does not take ({error})"
-        reader.fault("/drop_last", "shape_mismatch", f"{detail}; set drop_last to true, or another batch_size")
-        reader.finish()
+    except EngineError:
+        return False
+    return True
 
 
-def _check_classes(definition: Definition, fed: dict[str, ColumnInfo], reader: Reader) -> None:
-    """Check that class indices fed straight to a classification loss lie in the range of its logits."""
-    operands = metric_operands(definition)
-    if operands is None or operands[1] not in fed:
+def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader: Reader) -> None:
+    """Check that class indices fed straight to a classification loss lie in the range of its predictions."""
+    comparison = find_comparison(definition)
+    if comparison is None or comparison.targets not in fed:
         return
-    node = next(n for n in definition.nodes if n.inputs[:2] == operands)
-    column = fed[operands[1]]
-    if (
-        node.op not in LOGITS_LOSSES
-        or np.dtype(column.dtype).kind == "f"
-        or column.minimum is None
-        or column.maximum is None
-    ):
+    column = fed[comparison.targets]
+    known = column.minimum is not None and column.maximum is not None
+    if comparison.form not in BY_CLASS or np.dtype(column.dtype).kind == "f" or not known:
         return
-    shape = probe(definition, LIMITS).graph.value(operands[0]).shape
-    classes = shape[1] if len(shape) > 1 else shape[0]
-    ignored = node.attrs.get("ignore_index", -100)
-    if column.maximum >= classes or (column.minimum < 0 and column.minimum != ignored):
-        detail = (
-            f"{operands[1]!r} holds classes {column.minimum:g} to {column.maximum:g}, but {operands[0]!r} has {classes}"
-        )
-        reader.fault("/dataset", "class_out_of_range", f"{detail}: classes are 0 to {classes - 1}")
+    shape = probe(definition, LIMITS).graph.value(comparison.predictions).shape
+    classes = shape[-1] if comparison.axis == -1 else shape[1] if len(shape) > 1 else shape[0]
+    if column.maximum >= classes or (column.minimum < 0 and column.minimum != comparison.ignore_index):  # type: ignore[operator]  # known tells
+        holds = f"{comparison.targets!r} holds classes {column.minimum:g} to {column.maximum:g}"
+        detail = f"{holds}, but {comparison.predictions!r} has {classes}: classes are 0 to {classes - 1}"
+        reader.fault("/dataset", "class_out_of_range", detail)
 
 
-def _plan(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], rows: int, reader: Reader) -> Plan:
+def _plan(
+    definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], rows: int, replicas: int, reader: Reader
+) -> dict[str, int]:
+    """Plan the step; return how many bytes it takes."""
+    parted = recipe.closure or replicas > 1 or (recipe.micro_batch_size or rows) < rows
+    if parted:
+        rows = min(-(-rows // replicas), recipe.micro_batch_size or rows)
     dims = _bind(definition, fed, rows, "/batch_size", reader)
     reader.finish()
     try:
-        trained = trained_parameters(definition, dims)
-        if not trained:
-            raise GradientError("no loss depends on a trainable parameter")
-        return plan_training(
-            Form(definition, trained, recipe.optimizer),
-            dims,
-            recipe.optimizer,
-            recipe.clip,
-            recipe.metrics,
-            norms=recipe.record.gradient_norms,
-        )
+        model = _form(definition, recipe, trained_parameters(definition, dims))
+        plan_evaluation(model, dims, recipe.metrics)
+        if not parted:
+            return _memory(plan_training(model, dims, recipe, averaging=recipe.average is not None), model, fed)
+        reduction = batch_reduction(definition) or "mean"
+        return _memory(plan_part(model, dims, recipe, model.flats, reduction, rows), model, fed)
     except GradientError as error:
         raise DocumentError([Finding("/graph", "nothing_to_train", str(error))]) from error
-    except EngineError as error:
-        reader.error("" if str(error).startswith("/metrics") else "/graph", error)
+    except DocumentError as error:
+        for fault in error.findings:
+            table = fault.pointer.split("/")[1:2]
+            places = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": ""}
+            reader.fault(places.get(table[0] if table else "", "/graph") + fault.pointer, fault.code, fault.detail)
         reader.finish()
         raise
+    except EngineError as error:
+        raise DocumentError([Finding("/graph", error.code, str(error))]) from error
 
 
-def _memory(plan: Plan, fed: Mapping[str, ColumnInfo]) -> dict[str, int]:
+def _form(definition: Definition, recipe: Recipe, trained: tuple[str, ...]) -> Form:
+    """Lay out the arrays of the model in training."""
+    try:
+        model = Form(
+            definition,
+            trained,
+            recipe.groups,
+            freeze=recipe.freeze,
+            averaged=recipe.average is not None,
+            scaled=recipe.scaled,
+        )
+    except EngineError as error:
+        raise DocumentError([Finding("/optimizer", error.code, str(error))]) from error
+    if not model.flats:
+        raise GradientError("no loss depends on a trainable parameter")
+    if recipe.closure and len(model.flats) > 1:
+        detail = "lbfgs steps parameters of one type; give all the same dtype, or freeze the others"
+        raise DocumentError([Finding("/optimizer", "conflict", detail)])
+    return model
+
+
+def _memory(plan: Plan, model: Form, fed: Mapping[str, ColumnInfo]) -> dict[str, int]:
+    """Return the bytes of arrays, of everything else in the plan, of rows, and of a checkpoint."""
     state = sum(root.nbytes for root in plan.roots if root.kind == "state")
+    held = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in model.specs.values())
     rows = sum(int(np.prod(c.shape, dtype=np.int64)) * c.rows * np.dtype(c.dtype).itemsize for c in fed.values())
     return {
-        "state_bytes": state,
+        "state_bytes": max(state, held),
         "plan_bytes": plan.peak_bytes - state,
         "data_bytes": rows,
-        "checkpoint_bytes": 2 * state,
+        "checkpoint_bytes": 2 * held,
     }

@@ -2,7 +2,7 @@
 
 The format is https://github.com/huggingface/safetensors: eight bytes of header length, a JSON header with dtype, shape
 and byte range of each tensor, then the bytes. Parameters stand under their own names, buffers under `buffer:`,
-optimizer state under `optimizer:`; the cursor and everything else is JSON under `__metadata__`.
+optimizer state under `optimizer:`, what else a fit keeps under `state:`; the rest is JSON under `__metadata__`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,27 +28,44 @@ CODES = {name: code for code, name in DTYPES.items()}
 HEADER_LIMIT = 100 * 2**20
 RANK_LIMIT = 64
 FORMAT = "adjoint-checkpoint/1"
-BUFFER, OPTIMIZER = "buffer:", "optimizer:"
+BUFFER, OPTIMIZER, STATE = "buffer:", "optimizer:", "state:"
+AVERAGE, SCALES = "average/", "scales/"
+"""What names in the state start with: averages of parameters and buffers, and how inputs are normalised."""
 
 
 @dataclass
 class Checkpoint:
     """Named arrays of a model at one step, and what is needed to go on from there.
 
+    `state` is what a fit keeps beside model and optimizer: averages of the weights, the best weights so far, and so on.
     `cursor` holds step, epoch, position and metric sequence; `meta` anything else (graph digest, fingerprint, ...).
     """
 
     parameters: dict[str, Array]
     buffers: dict[str, Array] = field(default_factory=dict)
     optimizer: dict[str, Array] = field(default_factory=dict)
+    state: dict[str, Array] = field(default_factory=dict)
     cursor: dict[str, Any] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
+
+    def averaged(self) -> Checkpoint:
+        """Return it with averages in the place of what they are averages of, if it has any."""
+        averages = self.under(AVERAGE)
+        parameters = {name: averages.get(name, array) for name, array in self.parameters.items()}
+        return replace(
+            self, parameters=parameters, buffers={n: averages.get(BUFFER + n, a) for n, a in self.buffers.items()}
+        )
+
+    def under(self, prefix: str) -> dict[str, Array]:
+        """Return the arrays of the state whose names start with a prefix, by the rest of the name."""
+        return {name.removeprefix(prefix): a for name, a in self.state.items() if name.startswith(prefix)}
 
     def save(self, path: Path) -> None:
         """Write to `path` and wait until the bytes are on the disk; the caller renames it into place."""
         tensors = dict(self.parameters)
         tensors.update({BUFFER + name: array for name, array in self.buffers.items()})
         tensors.update({OPTIMIZER + name: array for name, array in self.optimizer.items()})
+        tensors.update({STATE + name: array for name, array in self.state.items()})
         header = {"format": FORMAT, "cursor": self.cursor, "meta": self.meta}
         with path.open("wb") as file:
             write_tensors(file, tensors, {"adjoint": json.dumps(header, sort_keys=True)})
@@ -73,6 +90,8 @@ class Checkpoint:
                 checkpoint.buffers[name.removeprefix(BUFFER)] = array
             elif name.startswith(OPTIMIZER):
                 checkpoint.optimizer[name.removeprefix(OPTIMIZER)] = array
+            elif name.startswith(STATE):
+                checkpoint.state[name.removeprefix(STATE)] = array
             else:
                 checkpoint.parameters[name] = array
         return checkpoint

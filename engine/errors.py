@@ -149,6 +149,35 @@ class CheckpointError(EngineError):
     code = "checkpoint_invalid"
 
 
+class CollectiveError(EngineError):
+    """Ranks that should do the same and do not."""
+
+    code = "ranks_disagree"
+
+
+class RankLost(CollectiveError):  # noqa: N818 - a shorter name that reads as well
+    """A rank that is gone, so that the others cannot go on; `rank` says which."""
+
+    code = "rank_lost"
+
+    def __init__(self, rank: int) -> None:
+        """Say which rank it was."""
+        super().__init__(f"rank {rank} is gone, and no rank goes on without it; resume the fit from a checkpoint")
+        self.rank = rank
+
+
+class RankAborted(CollectiveError):  # noqa: N818 - a shorter name that reads as well
+    """A rank that gave up, and its `reason` in its own words."""
+
+    code = "rank_aborted"
+
+    def __init__(self, rank: int, reason: bytes) -> None:
+        """Keep the rank and its reason."""
+        super().__init__(f"rank {rank} gave up: {reason.decode(errors='replace')}")
+        self.rank = rank
+        self.reason = reason
+
+
 class DocumentError(EngineError):
     """A document (graph, fit configuration) with one or more faults, each with its JSON pointer."""
 

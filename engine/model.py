@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from engine.checkpoint import Checkpoint
-from engine.dtypes import DEFAULT_FLOAT, DType, dtype_of
+from engine.checkpoint import AVERAGE, BUFFER, Checkpoint
+from engine.dtypes import DEFAULT_FLOAT, FLOAT64, INT64, DType, is_float
 from engine.errors import CheckpointError
 from engine.graph.definition import Definition, StateSpec
 from engine.initializers import initialize
 from engine.ops.shape import reshape, slice
 from engine.optim import Optimizer
+from engine.optim.groups import ParameterGroups, matches
+from engine.recipe.freezing import Freeze
+from engine.recipe.precision import Precision, master_dtype
 from engine.value import Array, Shape, Spec, Value
 
 ALIGNMENT = 64
+LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
 
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """How the trained parameters of one dtype lie in one vector: each starts at a cache line."""
+    """How trained parameters that are stepped alike lie in one vector: each starts at a cache line.
 
+    `group` is the place of their parameter group, `frozen` tells in which epochs (from 1) they keep their values.
+    """
+
+    name: str
     dtype: DType
+    group: int
+    freeze: tuple[Freeze, ...]
     shapes: Mapping[str, Shape]
     offsets: Mapping[str, int]
     size: int
 
     @property
-    def name(self) -> str:
-        """The name of the vector among the states of a plan."""
-        return f"vector:{self.dtype.name}"
-
-    @property
     def spec(self) -> Spec:
         """Shape and dtype of the vector."""
         return Spec((self.size,), self.dtype)
+
+    def moves(self, epoch: int) -> bool:
+        """Tell whether the parameters are trained in `epoch`, counted from 1."""
+        return not any(rule.holds(epoch) for rule in self.freeze)
 
     def views(self, vector: Array) -> dict[str, Array]:
         """Return each parameter as a window on `vector`."""
@@ -53,31 +63,44 @@ class Flat:
         }
 
 
-def lay_out(parameters: Mapping[str, StateSpec]) -> tuple[Flat, ...]:
-    """Lay parameters out, one vector a dtype."""
-    flats = []
-    for dtype in dict.fromkeys(spec.dtype for spec in parameters.values()):
-        shapes = {name: spec.shape for name, spec in parameters.items() if spec.dtype == dtype}
+def lay_out(
+    parameters: Mapping[str, StateSpec], groups: ParameterGroups | None = None, freeze: Sequence[Freeze] = ()
+) -> tuple[Flat, ...]:
+    """Lay parameters out: one vector for those of one dtype that one group steps in the same epochs."""
+    alike: dict[tuple[DType, int, tuple[Freeze, ...]], dict[str, Shape]] = {}
+    for name, spec in parameters.items():
+        group = 0 if groups is None else groups.group_of(name, spec.shape)
+        rules = tuple(rule for rule in freeze if matches(name, rule.patterns))
+        alike.setdefault((spec.dtype, group, rules), {})[name] = spec.shape
+    flats: list[Flat] = []
+    for (dtype, group, rules), shapes in alike.items():
+        earlier = sum(flat.dtype == dtype for flat in flats)
+        name = f"vector:{dtype.name}" + (f":{earlier}" if earlier else "")
         step, end, offsets = ALIGNMENT // dtype.itemsize, 0, {}
-        for name, shape in shapes.items():
-            offsets[name] = end
+        for parameter, shape in shapes.items():
+            offsets[parameter] = end
             end += -(-math.prod(shape) // step) * step
-        flats.append(Flat(dtype, shapes, offsets, end))
+        flats.append(Flat(name, dtype, group, rules, shapes, offsets, end))
     return tuple(flats)
 
 
-def _slot_specs(flats: Iterable[Flat], optimizer: Optimizer | None) -> dict[str, dict[str, Spec]]:
+def _slot_specs(flats: Iterable[Flat], groups: ParameterGroups | None) -> dict[str, dict[str, Spec]]:
     """Return the slots of whatever is stepped by itself: whole vectors, or each parameter by its name."""
-    if optimizer is None:
-        return {}
-    if optimizer.elementwise:
-        return {flat.name: optimizer.slots(flat.spec) for flat in flats}
-    return {n: optimizer.slots(Spec(shape, flat.dtype)) for flat in flats for n, shape in flat.shapes.items()}
+    specs: dict[str, dict[str, Spec]] = {}
+    if groups is None:
+        return specs
+    for flat in flats:
+        optimizer = groups.groups[flat.group].optimizer
+        if optimizer.elementwise:
+            specs[flat.name] = optimizer.slots(flat.spec)
+        else:
+            specs.update({name: optimizer.slots(Spec(shape, flat.dtype)) for name, shape in flat.shapes.items()})
+    return specs
 
 
-def at_precision(definition: Definition, precision: str) -> Definition:
-    """Return the definition with every default float (float32) replaced by `precision`."""
-    dtype = dtype_of(precision)
+def at_precision(definition: Definition, precision: Precision) -> Definition:
+    """Return the definition with every default float (float32) replaced by the type that `precision` keeps."""
+    dtype = master_dtype(precision)
     if dtype == DEFAULT_FLOAT:
         return definition
 
@@ -94,20 +117,37 @@ def at_precision(definition: Definition, precision: str) -> Definition:
 
 
 class Form:
-    """Which arrays a model in training has, and which of them its parameters and buffers are; no memory yet."""
+    """Which arrays a model in training has, and which of them its parameters and buffers are; no memory yet.
 
-    def __init__(self, definition: Definition, trained: Iterable[str], optimizer: Optimizer | None) -> None:
+    A model with an average has a second array beside each vector of parameters and each floating buffer; one with a
+    scaled loss has the scale and the count of good steps since it changed.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        trained: Iterable[str],
+        groups: ParameterGroups | None,
+        *,
+        freeze: Sequence[Freeze] = (),
+        averaged: bool = False,
+        scaled: bool = False,
+    ) -> None:
         """Lay the arrays out.
 
         Args:
             definition: the graph.
             trained: names of the parameters that an optimizer moves; the others keep their value.
-            optimizer: what needs slots beside the trained parameters, or None.
+            groups: what steps the trained parameters and needs slots beside them, or None.
+            freeze: which of them keep their values in which epochs.
+            averaged: whether there is an average of the weights.
+            scaled: whether the loss is scaled.
         """
         self.definition = definition
-        trained = set(trained)
-        self.flats = lay_out({n: s for n, s in definition.parameters.items() if n in trained})
-        self.slots = _slot_specs(self.flats, optimizer)
+        self.groups = groups
+        trained = {n for n in trained if groups is None or not groups.frozen(n, definition.parameters[n].shape)}
+        self.flats = lay_out({n: s for n, s in definition.parameters.items() if n in trained}, groups, freeze)
+        self.slots = _slot_specs(self.flats, groups)
         self.specs = {flat.name: flat.spec for flat in self.flats}
         for stepped, slots in self.slots.items():
             self.specs.update({f"{slot}:{stepped}": spec for slot, spec in slots.items()})
@@ -116,11 +156,27 @@ class Form:
                 self.specs[f"parameter:{name}"] = Spec(state.shape, state.dtype)
         for name, state in definition.buffers.items():
             self.specs[f"buffer:{name}"] = Spec(state.shape, state.dtype)
+        moving = [
+            *(flat.name for flat in self.flats),
+            *(f"buffer:{n}" for n, s in definition.buffers.items() if is_float(s.dtype)),
+        ]
+        self.averages = {name: f"average:{name}" for name in moving} if averaged else {}
+        self.specs.update({average: self.specs[name] for name, average in self.averages.items()})
+        if scaled:
+            self.specs.update({LOSS_SCALE: Spec((), FLOAT64), GOOD_STEPS: Spec((), INT64)})
 
-    def values(self) -> tuple[dict[str, Value], dict[str, Value], dict[str, Value]]:
-        """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing."""
-        trained = {flat.name for flat in self.flats}
-        leaves = {n: Value(s.shape, s.dtype, None, name=n, requires_grad=n in trained) for n, s in self.specs.items()}
+    def optimizer(self, flat: Flat) -> Optimizer:
+        """Return what steps a vector."""
+        assert self.groups is not None
+        return self.groups.groups[flat.group].optimizer
+
+    def values(self, flats: Iterable[Flat] = ()) -> tuple[dict[str, Value], dict[str, Value], dict[str, Value]]:
+        """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing.
+
+        `flats` are the vectors of which gradients are wanted.
+        """
+        wanted = {flat.name for flat in flats}
+        leaves = {n: Value(s.shape, s.dtype, None, name=n, requires_grad=n in wanted) for n, s in self.specs.items()}
         parameters = {n: leaves[f"parameter:{n}"] for n in self.definition.parameters if f"parameter:{n}" in leaves}
         for flat in self.flats:
             parameters.update(flat.values(leaves[flat.name]))
@@ -131,39 +187,64 @@ class Form:
 class Model(Form):
     """The arrays of a model. `arrays` are what plans work on; `parameters` and `buffers` are named windows on them."""
 
-    def __init__(self, definition: Definition, trained: Iterable[str], optimizer: Optimizer | None, seed: int) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        trained: Iterable[str],
+        groups: ParameterGroups | None,
+        seed: int,
+        **options: Any,
+    ) -> None:
         """Lay out and initialise every array; `seed` is where the first values come from (see `Form` for the rest)."""
-        super().__init__(definition, trained, optimizer)
+        super().__init__(definition, trained, groups, **options)
         self.arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in self.specs.items()}
-        windows = {n: self.arrays[f"parameter:{n}"] for n in definition.parameters if f"parameter:{n}" in self.arrays}
-        for flat in self.flats:
-            windows.update(flat.views(self.arrays[flat.name]))
+        windows = self._windows(self.arrays)
         self.parameters = {name: windows[name] for name in definition.parameters}
         self.buffers = {name: self.arrays[f"buffer:{name}"] for name in definition.buffers}
-        self._initialize(seed)
-
-    def _initialize(self, seed: int) -> None:
-        for specs, arrays in ((self.definition.parameters, self.parameters), (self.definition.buffers, self.buffers)):
+        for specs, arrays in ((definition.parameters, self.parameters), (definition.buffers, self.buffers)):
             for name, spec in specs.items():
                 arrays[name][...] = initialize(spec.init, name, spec.shape, spec.dtype, seed)
 
-    def snapshot(self) -> Checkpoint:
-        """Copy everything into a checkpoint; slots as long as a vector are cut into one array a parameter."""
+    @property
+    def average_arrays(self) -> dict[str, Array]:
+        """The arrays with the averages in the place of what they are averages of."""
+        return {**self.arrays, **{name: self.arrays[average] for name, average in self.averages.items()}}
+
+    @property
+    def learned(self) -> list[str]:
+        """The names of the arrays that predictions depend on and training changes."""
+        buffers = [f"buffer:{name}" for name in self.buffers]
+        return [*(flat.name for flat in self.flats), *buffers, *self.averages.values()]
+
+    def snapshot(self, *, averaged: bool = False) -> Checkpoint:
+        """Copy everything into a checkpoint; slots as long as a vector are cut into one array a parameter.
+
+        `averaged` tells whether the averages are there yet.
+        """
         return Checkpoint(
             {name: array.copy() for name, array in self.parameters.items()},
             {name: array.copy() for name, array in self.buffers.items()},
             {name: array.copy() for name, array in self._slot_views().items()},
+            {name: array.copy() for name, array in self._state_views(averaged=averaged).items()},
         )
 
-    def restore(self, checkpoint: Checkpoint, *, optimizer: bool = True) -> None:
+    def restore(self, checkpoint: Checkpoint, *, optimizer: bool = True, averaged: bool = False) -> None:
         """Copy a checkpoint's arrays in; names and shapes must be this model's.
+
+        Args:
+            checkpoint: what `snapshot` gave; it may hold more.
+            optimizer: whether optimizer state and the scale of the loss are wanted too.
+            averaged: whether averages are.
 
         Raises:
             CheckpointError: something is missing or does not fit; nothing has been changed then.
         """
-        wanted = [(self.parameters, checkpoint.parameters, "parameter"), (self.buffers, checkpoint.buffers, "buffer")]
+        # A file of plain tensors, such as PyTorch's, does not tell buffers from parameters.
+        buffers = {**checkpoint.parameters, **checkpoint.buffers}
+        wanted = [(self.parameters, checkpoint.parameters, "parameter"), (self.buffers, buffers, "buffer")]
         if optimizer:
             wanted.append((self._slot_views(), checkpoint.optimizer, "optimizer state"))
+            wanted.append((self._state_views(averaged=averaged), checkpoint.state, "state"))
         for targets, sources, what in wanted:
             for name, target in targets.items():
                 source = sources.get(name)
@@ -176,6 +257,13 @@ class Model(Form):
             for name, target in targets.items():
                 target[...] = sources[name]
 
+    def _windows(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return each parameter as a window on `arrays`."""
+        windows = {n: arrays[f"parameter:{n}"] for n in self.definition.parameters if f"parameter:{n}" in arrays}
+        for flat in self.flats:
+            windows.update(flat.views(arrays[flat.name]))
+        return windows
+
     def _slot_views(self) -> dict[str, Array]:
         views: dict[str, Array] = {}
         flats = {flat.name: flat for flat in self.flats}
@@ -187,4 +275,15 @@ class Model(Form):
                     views.update({f"{slot}/{name}": view for name, view in flat.views(array).items()})
                 else:
                     views[f"{slot}/{stepped}"] = array
+        return views
+
+    def _state_views(self, *, averaged: bool) -> dict[str, Array]:
+        """Return averages by the names of what they are averages of, and the scale of the loss."""
+        views = {name: self.arrays[name] for name in (LOSS_SCALE, GOOD_STEPS) if name in self.arrays}
+        if averaged and self.averages:
+            averages = self.average_arrays
+            windows = self._windows(averages)
+            views.update({f"{AVERAGE}{name}": windows[name] for flat in self.flats for name in flat.shapes})
+            floating = [name for name in self.definition.buffers if f"buffer:{name}" in self.averages]
+            views.update({f"{AVERAGE}{BUFFER}{name}": averages[f"buffer:{name}"] for name in floating})
         return views

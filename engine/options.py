@@ -1,8 +1,9 @@
 """Sets of options as dataclasses: read from a document with every fault at its JSON pointer, and described for clients.
 
 A field's annotation is what `engine.attributes` knows, with `Range(...)` beside it where numbers are limited; another
-such dataclass, or a tuple of them; or anything with `Reads(...)` beside it, which says how. Null means the default.
-A class may add `faults()`: what is wrong between its fields, as pairs of a pointer below it and a sentence.
+such dataclass, or a tuple of them; or anything with `Reads(...)` beside it, which says how. Null is a value where the
+type has it, else it means the default. A class may add `faults()`: what is wrong between its fields, as pairs of a
+pointer below it and a sentence.
 """
 
 from __future__ import annotations
@@ -64,8 +65,11 @@ def read_options(reader: Reader, document: Any, pointer: str, kind: type[T]) -> 
     reader.fields(document, pointer, options)
     given = {}
     for name, option in options.items():
-        if document.get(name) is not None:
-            given[name] = _read(reader, document[name], f"{pointer}/{escape(name)}", option)
+        value = document.get(name)
+        if value is not None:
+            given[name] = _read(reader, value, f"{pointer}/{escape(name)}", option)
+        elif name in document and type(None) in _choices(option.type):
+            given[name] = None
         elif option.required:
             reader.fault(pointer, "missing_field", f"the field {name!r} is required")
     if len(reader.findings) > before:

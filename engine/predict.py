@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from engine.backward import reachable
-from engine.checkpoint import Checkpoint
+from engine.checkpoint import SCALES, Checkpoint
+from engine.data import Scales
 from engine.dtypes import is_float
 from engine.errors import DocumentError, Finding, nearest
 from engine.graph.definition import Definition
@@ -20,6 +21,7 @@ from engine.graph.trace import Trace, bind_dims
 from engine.layers import LOSSES
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
+from engine.recipe.precision import Precision
 from engine.registry import lookup
 from engine.training import plan_evaluation
 from engine.value import Array
@@ -31,11 +33,15 @@ EXECUTORS = 4
 class Predictor:
     """Computes a graph's outputs (its losses left out) for any number of rows."""
 
-    def __init__(self, definition: Definition, checkpoint: Checkpoint, precision: str = "float32") -> None:
-        """Load the parameters and buffers of `checkpoint` into the graph."""
+    def __init__(self, definition: Definition, checkpoint: Checkpoint, precision: Precision = "float32") -> None:
+        """Load the parameters and buffers of `checkpoint` into the graph, or their averages if there are any.
+
+        Inputs that were normalised in training are normalised likewise.
+        """
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = Model(self.definition, (), None, 0)
-        self.model.restore(checkpoint, optimizer=False)
+        self.model.restore(checkpoint.averaged(), optimizer=False)
+        self._scales = Scales.from_arrays(checkpoint.under(SCALES))
         probed = probe(self.definition, LIMITS)
         self.inputs = _needed_inputs(probed.graph)
         self._by_row = _inputs_by_row(probed, self.inputs)
@@ -88,7 +94,7 @@ class Predictor:
             if reason:
                 raise DocumentError([Finding(f"/inputs/{name}", "dtype_mismatch", reason)])
             with np.errstate(all="ignore"):
-                arrays[name] = array.astype(spec.dtype)
+                arrays[name] = self._scales.apply(name, array).astype(spec.dtype)
         bind_dims(self.definition, {name: array.shape for name, array in arrays.items()})
         return arrays
 
@@ -108,8 +114,9 @@ class Predictor:
 
 
 def _without_losses(definition: Definition) -> Definition:
-    """Keep the outputs that are no losses; without any, what a known loss compares with its target."""
-    outputs = tuple(output for output in definition.outputs if output not in definition.losses)
+    """Keep the outputs that are neither losses nor a part of one; without any, what a known loss compares."""
+    losses = definition.losses
+    outputs = tuple(o for o in definition.outputs if o not in losses and not any(o.startswith(f"{x}.") for x in losses))
     outputs = outputs or _before_losses(definition)
     if not outputs:
         detail = "the graph has no outputs but its losses; name its predictions in 'outputs' when posting the graph"

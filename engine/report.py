@@ -13,9 +13,10 @@ from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.model import Form
-from engine.optim import make_optimizer
+from engine.optim import make_transform
+from engine.optim.groups import one_group
 from engine.plan import Plan
-from engine.recipe import Clip
+from engine.recipe import Recipe, Record
 from engine.training import plan_evaluation, plan_training, trained_parameters
 
 STANDARD_BATCH = 32
@@ -93,11 +94,11 @@ def plan_report(
     else:
         if not definition.losses:
             raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
-        chosen = make_optimizer(optimizer)
-        model = Form(definition, trained_parameters(definition, dims), chosen)
+        groups = one_group(make_transform(optimizer))
+        model = Form(definition, trained_parameters(definition, dims), groups)
         if not model.flats:
             raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
-        plan = plan_training(model, dims, chosen, Clip(), (), norms=False)
+        plan = plan_training(model, dims, Recipe(optimizer=groups, record=Record(gradient_norms=False)))
     return plan, {"batch": batch, "training": optimizer is not None, **plan.to_json()}
 
 

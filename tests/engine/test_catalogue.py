@@ -67,7 +67,14 @@ FACTS: list[tuple[str, str, Any]] = [
     ("zeros", "no_gradient", "it is a constant"),
     ("stop_gradient", "no_gradient", "by definition"),
     ("mul", "no_gradient", None),
-    ("embedding", "gradient_notes", {"padding_idx": "the padding row is made to get no gradient"}),
+    (
+        "embedding",
+        "gradient_notes",
+        {
+            "padding_idx": "the padding row is made to get no gradient",
+            "scale_grad_by_freq": "the gradient of a row is divided by how often it is looked up",
+        },
+    ),
     ("topk", "output_names", ["values", "indices"]),
     ("topk", "output_count", 2),
     ("split", "output_count", None),

@@ -108,7 +108,7 @@ FAULTS = {
     "a batch that batch norm does not take": ({"batch_size": 1}, [("/graph/layers/1", "shape_mismatch")]),
     "accuracy without classes": (
         {"document": REGRESSION, "columns": PAIRS, "metrics": ["accuracy"]},
-        [("/metrics", "metric_unavailable")],
+        [("/metrics/0", "metric_unavailable")],
     ),
     "another batch than the graph's": (
         {"document": {**REGRESSION, "inputs": {"x": [5, 2], "y": [5]}}, "columns": PAIRS},

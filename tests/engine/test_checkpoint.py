@@ -84,6 +84,7 @@ def checkpoint():
         {"w": np.arange(6.0).reshape(2, 3), "b": np.zeros(())},
         {"norm.running_mean": np.ones(3, np.float32)},
         {"step/vector:float32": np.array(7), "momentum/w": np.ones((2, 3))},
+        {"average/w": np.full((2, 3), 0.5)},
         {"step": 7, "latest": {"loss": (0.1).hex()}, "best": None},
         {"graph": "abc"},
     )
@@ -93,13 +94,14 @@ def test_a_checkpoint_comes_back_whole(tmp_path):
     saved = checkpoint()
     saved.save(tmp_path / "c.safetensors")
     loaded = engine.Checkpoint.load(tmp_path / "c.safetensors")
-    for table in ("parameters", "buffers", "optimizer"):
+    for table in ("parameters", "buffers", "optimizer", "state"):
         before, after = getattr(saved, table), getattr(loaded, table)
         assert list(before) == list(after)
         assert all(before[name].tobytes() == after[name].tobytes() for name in before)
     assert (loaded.cursor, loaded.meta) == (saved.cursor, saved.meta)
     raw, metadata = read_tensors(tmp_path / "c.safetensors")
-    assert list(raw) == ["w", "b", "buffer:norm.running_mean", "optimizer:step/vector:float32", "optimizer:momentum/w"]
+    names = ["buffer:norm.running_mean", "optimizer:step/vector:float32", "optimizer:momentum/w", "state:average/w"]
+    assert list(raw) == ["w", "b", *names]
     assert json.loads(metadata["adjoint"])["format"] == "adjoint-checkpoint/1"
 
 

@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine.model import ALIGNMENT, Form, Model, at_precision
 from engine.optim import make_optimizer
+from engine.optim.groups import one_group
 
 GRAPH = {
     "inputs": {"x": ["n", 3]},
@@ -25,7 +26,7 @@ TRAINED = ("w", "d", "b", "none")
 
 
 def model(kind="adam", seed=0, **options):
-    return Model(DEFINITION, TRAINED, make_optimizer({"kind": kind, **options}), seed)
+    return Model(DEFINITION, TRAINED, one_group(make_optimizer({"kind": kind, **options})), seed)
 
 
 def test_parameters_are_aligned_windows_on_one_vector_a_dtype():
@@ -43,7 +44,7 @@ def test_parameters_are_aligned_windows_on_one_vector_a_dtype():
 
 
 def test_a_form_says_what_a_model_takes_without_taking_it():
-    form, made = Form(DEFINITION, TRAINED, make_optimizer({"kind": "adam"})), model()
+    form, made = Form(DEFINITION, TRAINED, one_group(make_optimizer({"kind": "adam"}))), model()
     assert {name: (array.shape, array.dtype) for name, array in made.arrays.items()} == {
         name: (spec.shape, spec.dtype) for name, spec in form.specs.items()
     }

@@ -3,26 +3,32 @@
 import pytest
 
 import engine
-from engine.recipe import Clip
+from engine.metrics import Accuracy
+from engine.optim import Clip, make_optimizer
+from engine.optim.groups import one_group
+from engine.recipe.stopping import Budget, Divergence
 
 
 def test_defaults_are_filled_in():
     recipe = engine.read_recipe({"epochs": 2})
     assert (recipe.epochs, recipe.steps, recipe.batch_size, recipe.seed) == (2, None, 32, 0)
-    assert (recipe.shuffle, recipe.drop_last, recipe.precision, recipe.metrics) == (True, False, "float32", ())
-    assert (recipe.optimizer.kind, recipe.schedule.kind, recipe.clip) == ("adam", "constant", Clip())
+    assert (recipe.drop_last, recipe.precision, recipe.metrics) == (False, "float32", ())
+    assert recipe.optimizer == one_group(make_optimizer({"kind": "adam"}))
+    assert (recipe.schedule.kind, recipe.clip) == ("constant", Clip())
     assert recipe.checkpoint == engine.CheckpointPolicy(None, 1, 3, True)
-    assert recipe.record == engine.Record(1, True)
-    assert (recipe.validation_split, dict(recipe.feeds)) == (0.0, {})
+    assert recipe.record == engine.Record(1, True, False)
+    assert (recipe.validation.split, dict(recipe.feeds)) == (0.0, {})
+    assert (recipe.divergence, recipe.budget) == (Divergence(action="continue"), Budget(seconds=None, steps=None))
+    assert (recipe.average, recipe.early_stopping, recipe.noise, recipe.micro_batch_size) == (None,) * 4
 
 
 def test_null_stands_for_the_default():
-    fields = ("steps", "optimizer", "schedule", "clip", "validation", "checkpoint", "record", "feeds", "metrics")
+    fields = [name for name in engine.Recipe.__dataclass_fields__ if name != "epochs"]
     assert engine.read_recipe({"epochs": 2, **dict.fromkeys(fields)}) == engine.read_recipe({"epochs": 2})
 
 
 def test_a_kind_may_be_written_alone():
-    assert engine.read_recipe({"epochs": 1, "optimizer": "sgd"}).optimizer.kind == "sgd"
+    assert engine.read_recipe({"epochs": 1, "optimizer": "sgd"}).optimizer.rest.kind == "sgd"
     assert engine.read_recipe({"epochs": 1, "schedule": "constant"}).schedule.kind == "constant"
 
 
@@ -38,25 +44,25 @@ def test_everything_can_be_said():
             "drop_last": True,
             "seed": 2**63 - 1,
             "precision": "float64",
-            "metrics": ["accuracy", "accuracy"],
+            "metrics": ["accuracy"],
             "validation": {"split": 0.5},
             "checkpoint": {"every_steps": 2, "every_epochs": None, "keep_last": 1, "keep_best": False},
             "record": {"every_steps": 3, "gradient_norms": False},
             "feeds": {"x": "features"},
         }
     )
-    assert (recipe.optimizer.lr, recipe.optimizer.momentum) == (1.0, 0.5)
+    assert (recipe.optimizer.rest.lr, recipe.optimizer.rest.own_momentum) == (1.0, 0.5)
     assert [recipe.schedule.rate(1.0, epoch=0, step=step) for step in (1, 2)] == [1.0, 0.1]
-    assert recipe.clip == Clip(1.0, 0.5)
-    assert recipe.metrics == ("accuracy",)
+    assert recipe.clip == Clip(norm=1.0, value=0.5)
+    assert recipe.metrics == (Accuracy(),)
     assert recipe.checkpoint == engine.CheckpointPolicy(2, None, 1, False)
 
 
 E = {"epochs": 1}
 FAULTS = {
-    "a list": ([], [("", "type_mismatch"), ("/epochs", "missing_field")]),
-    "neither epochs nor steps": ({}, [("/epochs", "missing_field")]),
-    "both epochs and steps": ({"epochs": 1, "steps": 1}, [("/epochs", "missing_field")]),
+    "a list": ([], [("", "type_mismatch"), ("/epochs", "attribute_invalid")]),
+    "neither epochs nor steps": ({}, [("/epochs", "attribute_invalid")]),
+    "both epochs and steps": ({"epochs": 1, "steps": 1}, [("/epochs", "attribute_invalid")]),
     "epochs of text": ({"epochs": "3"}, [("/epochs", "attribute_invalid")]),
     "boolean epochs": ({"epochs": True}, [("/epochs", "attribute_invalid")]),
     "no epochs": ({"epochs": 0}, [("/epochs", "out_of_range")]),
@@ -66,13 +72,12 @@ FAULTS = {
     "an unknown field": ({**E, "epoch": 1}, [("/epoch", "unknown_field")]),
     "an empty batch": ({**E, "batch_size": 0}, [("/batch_size", "out_of_range")]),
     "a fractional batch": ({**E, "batch_size": 2.0}, [("/batch_size", "attribute_invalid")]),
-    "a batch of null": ({**E, "batch_size": None}, [("/batch_size", "attribute_invalid")]),
-    "shuffle as a number": ({**E, "shuffle": 1}, [("/shuffle", "attribute_invalid")]),
+    "shuffle as a number": ({**E, "shuffle": 1}, [("/shuffle", "type_mismatch")]),
     "drop_last as text": ({**E, "drop_last": "no"}, [("/drop_last", "attribute_invalid")]),
     "a negative seed": ({**E, "seed": -1}, [("/seed", "out_of_range")]),
     "a huge seed": ({**E, "seed": 2**63}, [("/seed", "attribute_invalid")]),
     "half precision": ({**E, "precision": "float16"}, [("/precision", "attribute_invalid")]),
-    "an unknown metric": ({**E, "metrics": ["accuracy", "acuracy"]}, [("/metrics/1", "unknown_name")]),
+    "an unknown metric": ({**E, "metrics": ["accuracy", "acuracy"]}, [("/metrics/1/kind", "unknown_name")]),
     "metrics as text": ({**E, "metrics": "accuracy"}, [("/metrics", "type_mismatch")]),
     "an unknown optimizer": ({**E, "optimizer": {"kind": "sdg"}}, [("/optimizer", "unknown_name")]),
     "an optimizer without a kind": ({**E, "optimizer": {}}, [("/optimizer", "unknown_name")]),
@@ -90,7 +95,7 @@ FAULTS = {
     "a negative split": ({**E, "validation": {"split": -0.1}}, [("/validation/split", "out_of_range")]),
     "split and dataset": (
         {**E, "validation": {"split": 0.1, "dataset": "ds_1"}},
-        [("/validation", "conflict")],
+        [("/validation", "attribute_invalid")],
     ),
     "validation as a number": ({**E, "validation": 0.1}, [("/validation", "type_mismatch")]),
     "a checkpoint every 0 steps": (
@@ -102,7 +107,55 @@ FAULTS = {
     "an unknown field of checkpoint": ({**E, "checkpoint": {"every": 1}}, [("/checkpoint/every", "unknown_field")]),
     "a record every -1 steps": ({**E, "record": {"every_steps": -1}}, [("/record/every_steps", "out_of_range")]),
     "an unknown field of record": ({**E, "record": {"norms": 1}}, [("/record/norms", "unknown_field")]),
-    "feeds as a list": ({**E, "feeds": []}, [("/feeds", "type_mismatch")]),
+    "feeds as a list": ({**E, "feeds": []}, [("/feeds", "attribute_invalid")]),
+    "parts larger than the batch": (
+        {**E, "batch_size": 4, "micro_batch_size": 5},
+        [("/micro_batch_size", "attribute_invalid")],
+    ),
+    "a part of nothing": ({**E, "micro_batch_size": 0}, [("/micro_batch_size", "out_of_range")]),
+    "a growth of 1": ({**E, "loss_scaling": {"growth_factor": 1}}, [("/loss_scaling/growth_factor", "out_of_range")]),
+    "a backoff of 1": (
+        {**E, "loss_scaling": {"backoff_factor": 1}},
+        [("/loss_scaling/backoff_factor", "out_of_range")],
+    ),
+    "both answers to what is not finite": (
+        {**E, "clip": {"nonfinite": "skip"}, "divergence": {"action": "stop"}},
+        [("/clip/nonfinite", "attribute_invalid")],
+    ),
+    "an unknown answer": ({**E, "divergence": {"action": "halt"}}, [("/divergence/action", "attribute_invalid")]),
+    "no budget at all": ({**E, "budget": {"seconds": 0}}, [("/budget/seconds", "out_of_range")]),
+    "negative patience": ({**E, "early_stopping": {"patience": -1}}, [("/early_stopping/patience", "out_of_range")]),
+    "noise of nothing": ({**E, "noise": {"eta": 0}}, [("/noise/eta", "out_of_range")]),
+    "one segment": ({**E, "recompute": {"segments": 1}}, [("/recompute/segments", "out_of_range")]),
+    "momentum to cycle where there is none": (
+        {**E, "optimizer": "adagrad", "schedule": {"kind": "one_cycle", "total_steps": 4}},
+        [("/schedule", "attribute_invalid")],
+    ),
+    "momentum to cycle where one group has none": (
+        {
+            **E,
+            "optimizer": {"kind": "sgd", "groups": [{"match": "a", "kind": "adagrad"}]},
+            "schedule": {"kind": "one_cycle", "total_steps": 4},
+        },
+        [("/schedule", "attribute_invalid")],
+    ),
+    "what lbfgs does not go with": (
+        {
+            **E,
+            "optimizer": "lbfgs",
+            "precision": "mixed_float16",
+            "clip": {"norm": 1},
+            "noise": {},
+            "average": "ema",
+            "freeze": [{"match": "*", "last_epoch": 1}],
+            "divergence": {"action": "roll_back"},
+        },
+        [(f"/{name}", "attribute_invalid") for name in ("precision", "clip", "noise", "average", "freeze")],
+    ),
+    "lbfgs that skips": (
+        {**E, "optimizer": "lbfgs", "divergence": {"action": "skip"}},
+        [("/divergence/action", "attribute_invalid")],
+    ),
     "several faults": (
         {"epochs": 0, "batch_size": 0, "optimizer": "x", "clip": {"norm": -1}},
         [
@@ -120,6 +173,24 @@ def test_a_faulty_recipe_is_refused_with_pointers(document, expected):
     with pytest.raises(engine.DocumentError) as caught:
         engine.read_recipe(document)
     assert [(finding.pointer, finding.code) for finding in caught.value.findings] == expected
+
+
+def test_groups_without_momentum_may_stand_beside_a_cycle_if_they_are_frozen():
+    groups = [{"match": "a", "kind": "adagrad", "frozen": True}]
+    schedule = {"kind": "one_cycle", "total_steps": 4}
+    recipe = engine.read_recipe({"epochs": 1, "optimizer": {"kind": "sgd", "groups": groups}, "schedule": schedule})
+    assert recipe.groups.rest.own_momentum == 0.95
+    assert recipe.optimizer.rest.own_momentum == 0.0
+
+
+def test_what_happens_to_a_gradient_that_is_not_finite_is_said_once():
+    def nonfinite(**recipe):
+        return engine.read_recipe({"epochs": 1, **recipe}).nonfinite
+
+    assert nonfinite() == "continue"
+    assert nonfinite(clip={"nonfinite": "error"}) == "stop"
+    assert nonfinite(clip={"nonfinite": "skip"}) == "skip"
+    assert nonfinite(divergence={"action": "roll_back"}) == "roll_back"
 
 
 def test_a_misspelt_field_is_answered_with_the_nearest():

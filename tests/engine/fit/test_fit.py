@@ -9,7 +9,7 @@ import pytest
 
 import engine
 
-GOLDEN = Path(__file__).parent / "optim" / "golden"
+GOLDEN = Path(__file__).parents[1] / "optim" / "golden"
 ROWS = np.random.default_rng(11)
 X = ROWS.standard_normal((26, 4)).astype(np.float32)
 LABELS = (X[:, 0] + X[:, 1] > 0).astype(np.int64) + (X[:, 2] > 1)
@@ -195,11 +195,14 @@ def test_the_rate_falls_as_the_monitored_loss_says():
     assert wanted[-1] < 0.1
 
 
-@pytest.mark.parametrize("plateau", [None, {}, {"rate": "0x1p-3", "best": "inf", "bad": 0.5, "cooling": 0}])
-def test_a_damaged_plateau_is_refused(plateau):
+HALF_A_COUNT = {"rate": "0x1p-3", "best": "inf", "bad": 0.5, "cooling": 0}
+
+
+@pytest.mark.parametrize("plateaus", [None, [], [{}], [HALF_A_COUNT], [{**HALF_A_COUNT, "bad": 0}] * 2])
+def test_damaged_plateaus_are_refused(plateaus):
     fit = classifier(schedule=PLATEAU)
     checkpoint = fit.snapshot()
-    checkpoint.cursor["plateau"] = plateau
+    checkpoint.cursor["plateaus"] = plateaus
     with pytest.raises(engine.CheckpointError, match="cursor"):
         fit.restore(checkpoint)
 
@@ -254,7 +257,19 @@ def test_a_checkpoint_that_lacks_something_is_refused_and_changes_nothing(field)
 
 
 @pytest.mark.parametrize(
-    "cursor", [{}, {"step": -1}, {"step": 1.5}, {"epoch_loss": "0x1p99999"}, {"seq": None}, {"best": 3}, {"latest": []}]
+    "cursor",
+    [
+        {},
+        {"step": -1},
+        {"step": 1.5},
+        {"epoch_losses": {}},
+        {"rate_factor": "0x1p99999"},
+        {"seq": None},
+        {"best": 3},
+        {"latest": []},
+        {"stopped": 1},
+        {"averaged": -1},
+    ],
 )
 def test_a_damaged_cursor_is_refused(cursor):
     fit = classifier()

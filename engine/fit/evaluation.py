@@ -1,0 +1,87 @@
+"""Evaluation of a model on held-out examples: the loss and the metrics over all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from engine.data import Source
+from engine.fit.losses import LossTally
+from engine.metrics import Tally
+from engine.model import Model
+from engine.plan import NumpyExecutor
+from engine.recipe import Recipe
+from engine.training.names import LOSS, LOSS_WEIGHT
+from engine.training.plans import plan_evaluation
+from engine.training.reduction import Reduction
+from engine.value import Array
+
+UNCERTAINTY = "_uncertainty"
+
+
+class Evaluator:
+    """Evaluates a model in evaluation mode and full precision."""
+
+    def __init__(
+        self,
+        model: Model,
+        recipe: Recipe,
+        source: Source,
+        examples: Array,
+        dims: Callable[[int], dict[str, int]],
+        reduction: Reduction,
+    ) -> None:
+        """Prepare to evaluate on `examples` of `source`; `dims` gives the graph's extents at a number of rows."""
+        self._model = model
+        self._recipe = recipe
+        self._source = source
+        self._examples = examples
+        self._dims = dims
+        self._reduction: Reduction = reduction
+        self._executors: dict[tuple[int, bool], NumpyExecutor] = {}
+
+    @property
+    def rows(self) -> int:
+        """Number of examples."""
+        return len(self._examples)
+
+    def evaluate(self, *, averaged: bool) -> dict[str, float]:
+        """Return loss and metrics of the weights, or of their average; if recorded, with uncertainties."""
+        losses, tally = LossTally(self._reduction == "sum"), Tally(self._recipe.metrics)
+        size = min(self._recipe.micro_batch_size or self._recipe.batch_size, self._recipe.batch_size)
+        for start in range(0, len(self._examples), size):
+            rows = self._examples[start : start + size]
+            executor = self._executor(len(rows), averaged=averaged)
+            self._source.gather(rows, executor.inputs)
+            executor.run()
+            tally.add(executor.outputs)
+            losses.add(executor.outputs[LOSS].item(), self._weight(executor, len(rows)))
+        return summarized(losses, tally, self.rows, uncertain=self._recipe.record.epochs)
+
+    def _executor(self, rows: int, *, averaged: bool) -> NumpyExecutor:
+        if (rows, averaged) not in self._executors:
+            plan = plan_evaluation(self._model, self._dims(rows), self._recipe.metrics, reduction=self._reduction)
+            arrays = self._model.average_arrays if averaged else self._model.arrays
+            self._executors[rows, averaged] = NumpyExecutor(plan, arrays)
+        return self._executors[rows, averaged]
+
+    def _weight(self, executor: NumpyExecutor, rows: int) -> float:
+        if self._reduction == "sum":
+            return 1.0
+        return executor.outputs[LOSS_WEIGHT].item() if LOSS_WEIGHT in executor.outputs else float(rows)
+
+
+def summarized(losses: LossTally, tally: Tally, rows: int, *, uncertain: bool) -> dict[str, float]:
+    """Return the loss and the metrics over many batches, in all of `rows` rows; if asked with uncertainties.
+
+    The uncertainty of an accuracy a is that of ggml_opt_result_accuracy, sqrt(a (1 - a) / (rows - 1)).
+    """
+    values = {LOSS: losses.value}
+    if uncertain:
+        values[LOSS + UNCERTAINTY] = losses.uncertainty
+    for name, value in tally.result().items():
+        values[name] = value
+        if uncertain and name == "accuracy":
+            spread = value * (1 - value) / (rows - 1) if rows > 1 else math.nan
+            values[name + UNCERTAINTY] = math.sqrt(spread) if spread >= 0 else math.nan
+    return values

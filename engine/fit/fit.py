@@ -1,0 +1,500 @@
+"""Fit: graph + recipe + rows -> points. One step at a time, stoppable after any, resumable to the bit."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.checkpoint import SCALES, Checkpoint
+from engine.collective import Alone, Collective
+from engine.data import Batches, Prefetcher, Source, fit_scales, make_sampler, open_source, prefetch_depth
+from engine.data import split_examples as split
+from engine.errors import CheckpointError, DataError, EngineError, GradientError, NumericalError
+from engine.fit.class_weights import weigh_classes
+from engine.fit.cursor import Cursor
+from engine.fit.evaluation import Evaluator, summarized
+from engine.fit.losses import LossTally
+from engine.fit.point import Point
+from engine.fit.stepping import Order, Outcome, Rows, Stepper
+from engine.graph.definition import Definition
+from engine.graph.trace import bind_dims
+from engine.metrics import Tally
+from engine.model import LOSS_SCALE, Model, at_precision
+from engine.numerics import fingerprint
+from engine.recipe import Recipe
+from engine.recipe.stopping import improves, mode_of
+from engine.training import batch_reduction, trained_parameters
+from engine.value import Array
+
+Columns = Mapping[str, Array | Sequence[Array]]
+Callback = Callable[["Fit", Sequence[Point]], None]
+
+BEST, ANCHOR, EPOCH = "best/", "anchor/", "epoch/"
+"""What names in a checkpoint's state start with: the best weights, where to go back to, the epoch's statistics."""
+
+
+class Fit:
+    """A fit in progress. After each `advance()` it may be stopped, and `snapshot()` holds everything to go on.
+
+    `failure` is set when the fit ended because something was not finite; `stopped` says why it ended early.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        recipe: Recipe,
+        columns: Columns,
+        validation: Columns | None = None,
+        *,
+        collective: Collective | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
+        """Initialise the model and plan nothing yet: plans are made by the first step.
+
+        Args:
+            definition: the graph, with at least one loss.
+            recipe: how to fit it.
+            columns: rows to train on, by column name; arrays may be memory-mapped, and lists of arrays are joined.
+            validation: rows to validate on, in place of a split.
+            collective: the way to the other ranks of a data-parallel fit, each of which is given the same rows.
+            callbacks: called with the fit and the new points after each step; they may call `stop`.
+        """
+        definition = at_precision(definition, recipe.precision)
+        self.recipe = recipe
+        self.failure: EngineError | None = None
+        self.improved = False
+        self._collective = collective or Alone()
+        self._callbacks = tuple(callbacks)
+        source = self._opened(definition, columns)
+        self.recipe = recipe = recipe.on(source.count)
+        train, held_out = split(source, recipe.validation, recipe.seed)
+        scales = fit_scales(source, recipe.normalize, train)
+        self._scales = scales
+        self.definition = weigh_classes(definition, recipe.class_weights, source, train)
+        self._source = source.scaled(scales)
+        self._batches = _batches(recipe, source, train)
+        self._steps_per_epoch = self._batches.per_epoch
+        if validation is not None:
+            source = self._opened(definition, validation)
+            held_out = np.arange(source.count)
+        recipe.check_schedule(len(held_out), self.steps_per_epoch)
+        parted = self._collective.size > 1 or recipe.micro_batch_size is not None
+        reduction = batch_reduction(self.definition, parted=parted) or "mean"
+        self.model = self._new_model(train)
+        self._evaluator = Evaluator(
+            self.model, recipe, source.scaled(scales), held_out, lambda rows: self._dims(source, rows), reduction
+        )
+        self._stepper = Stepper(
+            self.model, recipe, lambda rows: self._dims(self._source, rows), reduction, self._collective
+        )
+        self._reduction = reduction
+        self._cursor = self._first_cursor()
+        self._order = self._batches.order(0)
+        self._epoch_tally = Tally(self._stepper.metrics)
+        self._rows: Rows | None = None
+        self._best: dict[str, Array] = {}
+        self._anchor = self._anchored()
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Training steps of one epoch."""
+        return self._steps_per_epoch
+
+    @property
+    def total_steps(self) -> int:
+        """Training steps of the whole fit."""
+        return self.recipe.total_steps(self.steps_per_epoch)
+
+    @property
+    def step(self) -> int:
+        """Training steps done."""
+        return self._cursor.step
+
+    @property
+    def epoch(self) -> int:
+        """The epoch the last step belongs to, counted from 1; 0 before the first step."""
+        return -(-self._cursor.step // self.steps_per_epoch)
+
+    @property
+    def seq(self) -> int:
+        """Sequence number of the last point."""
+        return self._cursor.seq
+
+    @property
+    def latest(self) -> dict[str, float]:
+        """The latest value of each metric."""
+        return self._cursor.latest
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The best value of the monitored metric so far: which metric, its value, step and epoch."""
+        return self._cursor.best
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the fit ended before its last step."""
+        return self._cursor.stopped
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to run."""
+        return self.step >= self.total_steps or self.stopped is not None or self.failure is not None
+
+    @property
+    def checkpoint_due(self) -> bool:
+        """Whether the recipe asks for a checkpoint after the last step."""
+        policy, step = self.recipe.checkpoint, self.step
+        by_step = policy.every_steps and step % policy.every_steps == 0
+        by_epoch = policy.every_epochs and step % (policy.every_epochs * self.steps_per_epoch) == 0
+        return bool(self.done or by_step or by_epoch or (self.improved and policy.keep_best))
+
+    def __iter__(self) -> Iterator[Point]:
+        """Run to the end.
+
+        Raises:
+            NumericalError: the fit ended because something was not finite, and the recipe calls that a failure.
+        """
+        while not self.done:
+            yield from self.advance()
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self, reason: str) -> None:
+        """End the fit here, with success."""
+        self._stop(reason)
+        self._finish()
+
+    def close(self) -> None:
+        """Stop what goes on in the background. The fit can go on all the same."""
+        if isinstance(self._rows, Prefetcher):
+            self._rows.close()
+        self._rows = None
+
+    def advance(self) -> list[Point]:
+        """Run one training step, and the validation when it is due; return the new points."""
+        cursor, self._begun = self._cursor, time.perf_counter()
+        epoch, position = divmod(cursor.step, self.steps_per_epoch)
+        if position == 0:
+            self._begin_epoch(epoch)
+        rows = self._batches.batch(self._order, position)
+        outcome = self._stepper.step(self._reader(), self._ordered(rows, epoch))
+        values = self._values(outcome)
+        cursor.step += 1
+        cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
+        self.improved = False
+        points = self._diverged(outcome, values) if self._has_diverged(outcome) else self._taken(outcome, values, rows)
+        if self.recipe.budget.seconds is not None:
+            self._cursor.seconds = self._spent()
+        if self.done:
+            self._finish()
+        for callback in self._callbacks:
+            callback(self, points)
+        return points
+
+    def snapshot(self) -> Checkpoint:
+        """Copy the state after the last step. Random draws are a function of seed and step, which are the cursor's."""
+        checkpoint = self.model.snapshot(averaged=self._cursor.averaged > 0)
+        checkpoint.cursor = {"seed": self.recipe.seed, "epoch": self.epoch, **self._cursor.to_json()}
+        kept = {BEST: self._best, EPOCH: self._epoch_state(), SCALES: self._scales.to_arrays()}
+        if self._anchor is not None:
+            cursor, kept[ANCHOR] = self._anchor
+            checkpoint.cursor["anchor"] = cursor.to_json()
+        for prefix, arrays in kept.items():
+            checkpoint.state.update({prefix + name: array.copy() for name, array in arrays.items()})
+        checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint()}
+        return checkpoint
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a snapshot of a fit of the same graph, recipe and rows.
+
+        Raises:
+            CheckpointError: the checkpoint belongs to another graph or seed, or is incomplete.
+        """
+        found = checkpoint.cursor
+        if checkpoint.meta.get("graph") != self.definition.digest:
+            raise CheckpointError("the checkpoint belongs to another graph")
+        if found.get("seed", self.recipe.seed) != self.recipe.seed:
+            raise CheckpointError(f"the checkpoint was made with another seed; this fit has {self.recipe.seed}")
+        try:
+            cursor = Cursor.from_json(found)
+            anchor = None if self._anchor is None else Cursor.from_json(found["anchor"])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise CheckpointError(f"the checkpoint's cursor is incomplete ({error})") from error
+        if len(cursor.plateaus) != len(self._cursor.plateaus):
+            raise CheckpointError("the checkpoint's cursor is incomplete (its schedule goes by another metric)")
+        self.model.restore(checkpoint, averaged=cursor.averaged > 0)
+        self._cursor = cursor
+        self._best = _copied(checkpoint.under(BEST))
+        if anchor is not None:
+            self._anchor = anchor, _copied(checkpoint.under(ANCHOR))
+        self._epoch_tally.clear()
+        if state := checkpoint.under(EPOCH):
+            self._epoch_tally.add(state)
+        self._order = self._batches.order(self.step // self.steps_per_epoch)
+        self.close()
+
+    def _opened(self, definition: Definition, columns: Columns) -> Source:
+        inputs = {name: self.recipe.feeds.get(name, name) for name in definition.inputs}
+        return open_source(columns, inputs, self.recipe.windows)
+
+    def _dims(self, source: Source, rows: int) -> dict[str, int]:
+        shapes = {name: (rows, *source.spec(name).shape) for name in self.definition.inputs}
+        return bind_dims(self.definition, shapes)
+
+    def _new_model(self, train: Array) -> Model:
+        recipe = self.recipe
+        dims = self._dims(self._source, min(self._batches.batch_size, len(train)))
+        trained = trained_parameters(self.definition, dims)
+        model = Model(
+            self.definition,
+            trained,
+            recipe.groups,
+            recipe.seed,
+            freeze=recipe.freeze,
+            averaged=recipe.average is not None,
+            scaled=recipe.scaled,
+        )
+        if recipe.closure and len(model.flats) != 1:
+            raise GradientError("lbfgs steps parameters of one type; give all the same dtype, or freeze the others")
+        if recipe.scaled:
+            model.arrays[LOSS_SCALE][...] = recipe.loss_scaling.initial
+        return model
+
+    def _first_cursor(self) -> Cursor:
+        groups, schedule = self.recipe.groups.groups, self.recipe.schedule
+        plateaus = [schedule.start(group.optimizer.lr) for group in groups]
+        return Cursor(
+            epoch_losses=LossTally(self._reduction == "sum"),
+            plateaus=tuple(plateau for plateau in plateaus if plateau is not None),
+        )
+
+    def _reader(self) -> Rows:
+        """Return what gathers batches: the source, or a thread that is ahead of it."""
+        if self._rows is None:
+            depth = prefetch_depth(self._source, self.recipe.prefetch)
+            whole = self._collective.size == 1 and self.recipe.micro_batch_size is None and not self.recipe.closure
+            self._rows = self._source
+            if depth and whole:
+                dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
+                stream = self._batches.stream(self.step, self.total_steps)
+                self._rows = Prefetcher(self._source, stream, dtypes, depth)
+        return self._rows
+
+    def _begin_epoch(self, epoch: int) -> None:
+        self._order = self._batches.order(epoch)
+        self._cursor.epoch_losses, self._cursor.epoch_rows = LossTally(self._reduction == "sum"), 0
+        self._epoch_tally.clear()
+
+    def _ordered(self, rows: Array, epoch: int) -> Order:
+        """Say what the next step is to do."""
+        cursor, recipe, step = self._cursor, self.recipe, self._cursor.step
+        rates = []
+        for place, group in enumerate(recipe.groups.groups):
+            plateau = cursor.plateaus[place] if cursor.plateaus else None
+            rate = recipe.schedule.rate(group.optimizer.lr, epoch=epoch, step=step, plateau=plateau)
+            rates.append(rate * cursor.rate_factor)
+        averaging = None
+        if recipe.average is not None and recipe.average.due(step + 1, self.steps_per_epoch):
+            averaging = recipe.average.rate(cursor.averaged)
+            cursor.averaged += 1
+        self._rates = rates
+        return Order(rows, step, epoch + 1, rates, recipe.schedule.momentum(epoch=epoch, step=step), averaging)
+
+    def _values(self, outcome: Outcome) -> dict[str, float]:
+        """Return what a metric row says of a step."""
+        values = {"loss": outcome.loss, **self._stepper.tally.result(), "lr": self._rates[-1]}
+        values.update({f"lr/{place}": rate for place, rate in enumerate(self._rates[:-1])})
+        values.update(outcome.norms)
+        if self._stepper.loss_scale is not None:
+            values["loss_scale"] = self._stepper.loss_scale
+        if self.recipe.guarded:
+            values["skipped"] = float(not outcome.finite)
+        return values
+
+    def _has_diverged(self, outcome: Outcome) -> bool:
+        """Tell whether the step was not taken, and that is no matter of the scale of the loss."""
+        if self.recipe.nonfinite == "continue":
+            return False
+        return not outcome.finite and not (self.recipe.scaled and math.isfinite(outcome.loss))
+
+    def _taken(self, outcome: Outcome, values: Mapping[str, float], rows: Array) -> list[Point]:
+        """Go on after a step: record it, and end the epoch if it was its last."""
+        cursor, recipe = self._cursor, self.recipe
+        cursor.skipped = 0
+        cursor.epoch_losses.merge(outcome.losses)
+        cursor.epoch_rows += len(rows)
+        if recipe.record.epochs and (state := self._stepper.tally.state()):
+            self._epoch_tally.add(state)
+        if recipe.schedule.per == "step":
+            self._observe({"loss": outcome.loss})
+        self._check_budget()
+        points = []
+        if cursor.step % recipe.record.every_steps == 0 or self.done:
+            points.append(self._point("train", values))
+        return points + self._evaluated_if_due()
+
+    def _diverged(self, outcome: Outcome, values: dict[str, float]) -> list[Point]:
+        """Do what the recipe says about a step that was not finite, and record it."""
+        cursor, action = self._cursor, self.recipe.nonfinite
+        limit = self.recipe.divergence.limit
+        failed = f"the loss of step {cursor.step} is {outcome.loss}, or its gradient is not finite"
+        if action == "stop":
+            self.failure = NumericalError(f"{failed}; take a lower learning rate or clip gradients")
+        elif action == "skip":
+            cursor.skipped += 1
+            if cursor.skipped > limit:
+                self.failure = NumericalError(f"{failed}, as of {limit} steps before it; they were left out")
+        elif cursor.returns >= limit:
+            self.failure = NumericalError(f"{failed}; the fit has gone back {limit} times since its last whole epoch")
+        points = [self._point("train", values)]
+        if self.failure is None and action == "roll_back":
+            self._roll_back()
+        elif self.failure is None:
+            self._check_budget()
+            points += self._evaluated_if_due()
+        return points
+
+    def _roll_back(self) -> None:
+        """Go back to the state at the end of the last good epoch, and on at a lower rate."""
+        assert self._anchor is not None
+        now, (cursor, arrays) = self._cursor, self._anchor
+        for name, array in arrays.items():
+            self.model.arrays[name][...] = array
+        self._cursor = cursor.copy()
+        self._cursor.seq, self._cursor.seconds, self._cursor.returns = now.seq, now.seconds, now.returns + 1
+        self._cursor.rate_factor = now.rate_factor * self.recipe.divergence.factor
+        # The best weights may be from between; they are kept.
+        self._cursor.best, self._cursor.stale = now.best, now.stale
+        self.close()
+
+    def _evaluated_if_due(self) -> list[Point]:
+        """Evaluate where an epoch, a stretch of steps or the fit ends."""
+        step = self._cursor.step
+        ended = step % self.steps_per_epoch == 0
+        due = ended or self.done or self.recipe.validation.due(step, self.steps_per_epoch)
+        return self._evaluate(ended=ended) if due else []
+
+    def _evaluate(self, *, ended: bool) -> list[Point]:
+        """Validate, if there is something to validate on, and see whether the monitored metric has improved."""
+        cursor, recipe, points = self._cursor, self.recipe, []
+        metrics: dict[str, float] = {}
+        if ended or self.done:
+            summary = summarized(
+                cursor.epoch_losses, self._epoch_tally, cursor.epoch_rows, uncertain=recipe.record.epochs
+            )
+            metrics = dict(summary)
+            if recipe.record.epochs:
+                points.append(self._point("train", {f"epoch_{name}": value for name, value in summary.items()}))
+        if self._evaluator.rows and (self.done or recipe.validation.due(cursor.step, self.steps_per_epoch)):
+            values = self._validated()
+            points.append(self._point("validation", values))
+            metrics.update({f"val_{name}": value for name, value in values.items()})
+            cursor.latest.update({f"val_{name}": value for name, value in values.items() if "/" not in name})
+        if recipe.schedule.per == "epoch" and ended:
+            self._observe(metrics)
+        self._watch(metrics)
+        if ended:
+            cursor.returns = 0
+            if self._anchor is not None:
+                self._anchor = self._anchored()
+        return points
+
+    def _validated(self) -> dict[str, float]:
+        """Return what the validation finds; only the first rank computes it, the others hear of it."""
+        if self._collective.rank == 0:
+            values = self._evaluator.evaluate(averaged=self._cursor.averaged > 0)
+            said = "\n".join(f"{value.hex()} {name}" for name, value in values.items()).encode()
+        else:
+            said = b""
+        if self._collective.size == 1:
+            return values
+        lines = [line.partition(" ") for line in self._collective.gather(said)[0].decode().split("\n")]
+        return {name: float.fromhex(value) for value, _, name in lines}
+
+    def _watch(self, metrics: Mapping[str, float]) -> None:
+        """Keep the best value of the monitored metric, and end the fit when it has not improved for long."""
+        cursor, stopping = self._cursor, self.recipe.early_stopping
+        monitor = (stopping and stopping.monitor) or ("val_loss" if self._evaluator.rows else "loss")
+        if monitor not in metrics:
+            return
+        mode = (stopping and stopping.mode) or mode_of(monitor, self.recipe.higher_is_better)
+        best = None if cursor.best is None else cursor.best["value"]
+        value = metrics[monitor]
+        if improves(value, best, mode, stopping.min_delta if stopping else 0.0):
+            cursor.best = {"metric": monitor, "value": value, "step": self.step, "epoch": self.epoch}
+            cursor.stale, self.improved = 0, True
+            if stopping is not None and stopping.restore_best:
+                self._best = self._learned()
+        elif stopping is not None and self.epoch >= stopping.first_epoch:
+            cursor.stale += 1
+            if cursor.stale >= max(stopping.patience, 1):
+                self._stop(f"{monitor} has not improved on {best} in {cursor.stale} evaluations")
+
+    def _observe(self, metrics: Mapping[str, float]) -> None:
+        """Tell the schedule what the metrics are, if it goes by one."""
+        cursor, schedule = self._cursor, self.recipe.schedule
+        cursor.plateaus = tuple(
+            schedule.observe(plateau, metrics, epoch=self.epoch, step=self.step) for plateau in cursor.plateaus
+        )
+
+    def _check_budget(self) -> None:
+        budget, spent = self.recipe.budget, self._spent()
+        if budget.steps is not None and self.step >= budget.steps and self.step < self.total_steps:
+            self._stop(f"the budget of {budget.steps} steps is spent")
+        if budget.seconds is None:
+            return
+        if self._collective.size > 1:  # clocks differ; the first rank's counts
+            spent = float.fromhex(self._collective.gather(spent.hex().encode())[0].decode())
+        if spent >= budget.seconds:
+            self._stop(f"the budget of {budget.seconds:g} seconds is spent")
+
+    def _spent(self) -> float:
+        """Return the seconds of training, this step's included."""
+        return self._cursor.seconds + time.perf_counter() - self._begun
+
+    def _stop(self, reason: str) -> None:
+        self._cursor.stopped = self._cursor.stopped or reason
+
+    def _learned(self) -> dict[str, Array]:
+        """Copy what predictions depend on; before the average first takes weights it is the weights themselves."""
+        arrays = self.model.arrays
+        if not self._cursor.averaged:
+            arrays = {**arrays, **{average: arrays[name] for name, average in self.model.averages.items()}}
+        return {name: arrays[name].copy() for name in self.model.learned}
+
+    def _finish(self) -> None:
+        """Let the best weights be the last ones if the recipe says so."""
+        self.close()
+        if self.failure is None:
+            for name, array in self._best.items():
+                self.model.arrays[name][...] = array
+
+    def _anchored(self) -> tuple[Cursor, dict[str, Array]] | None:
+        """Return where to go back to, if the recipe ever goes back."""
+        if self.recipe.nonfinite != "roll_back":
+            return None
+        return self._cursor.copy(), {name: array.copy() for name, array in self.model.arrays.items()}
+
+    def _epoch_state(self) -> dict[str, Array]:
+        return self._epoch_tally.state() if self.step % self.steps_per_epoch else {}
+
+    def _point(self, split: str, values: Mapping[str, float]) -> Point:
+        self._cursor.seq += 1
+        return Point(self._cursor.seq, self.step, self.epoch, split, dict(values))
+
+
+def _batches(recipe: Recipe, source: Source, train: Array) -> Batches:
+    sampler = None if recipe.sampling is None else make_sampler(recipe.sampling, source, train)
+    examples = len(train) if sampler is None else sampler.examples
+    batches = Batches(train, min(recipe.batch_size, examples), recipe.shuffle, recipe.drop_last, recipe.seed, sampler)
+    if not batches.per_epoch:
+        raise DataError("there are no examples to train on")
+    return batches
+
+
+def _copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: np.array(array) for name, array in arrays.items()}

@@ -1,0 +1,324 @@
+"""One training step: over the whole batch at once, or in parts whose gradients add up, on one rank or several."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from engine.collective import Collective
+from engine.fit.losses import LossTally
+from engine.metrics import Tally
+from engine.model import LOSS_SCALE, Flat, Model
+from engine.optim import LBFGS
+from engine.plan import NumpyExecutor, Plan
+from engine.recipe import Recipe
+from engine.training.names import (
+    AVERAGING,
+    BATCH_LOSS,
+    FINITE,
+    GRADIENT,
+    KEY,
+    LOSS,
+    LOSS_WEIGHT,
+    MOMENTUM,
+    SHARE,
+    SQUARED_NORM,
+    STEP,
+    WEIGHT,
+    rate_input,
+)
+from engine.training.plans import plan_part, plan_training, plan_update
+from engine.training.reduction import Reduction
+from engine.value import Array
+
+PART_BITS = 40
+"""The random key of a part of a batch holds its place above so many bits of the step."""
+
+
+class Rows(Protocol):
+    """Where batches come from."""
+
+    def gather(self, examples: Array, into: Mapping[str, Array]) -> None:
+        """Copy examples into the input of each name."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one step is to do.
+
+    Attributes:
+        rows: the examples of the batch.
+        step: steps done before.
+        epoch: counted from 1.
+        rates: the learning rate of each parameter group.
+        momentum: what the schedule sets it to, if it does.
+        averaging: how far the average moves to the new weights; None when it does not.
+    """
+
+    rows: Array
+    step: int
+    epoch: int
+    rates: Sequence[float]
+    momentum: float | None = None
+    averaging: float | None = None
+
+
+@dataclass
+class Outcome:
+    """What came of a step: the loss of each part, statistics of metrics, norms, and whether it was taken."""
+
+    losses: LossTally
+    norms: dict[str, float] = field(default_factory=dict)
+    finite: bool = True
+
+    @property
+    def loss(self) -> float:
+        """The loss over the batch, before the step."""
+        return self.losses.value
+
+
+class Stepper:
+    """Runs training steps on a model's arrays."""
+
+    def __init__(
+        self,
+        model: Model,
+        recipe: Recipe,
+        dims: Callable[[int], dict[str, int]],
+        reduction: Reduction,
+        collective: Collective,
+    ) -> None:
+        """Prepare to step; plans are made when a batch of a new size comes.
+
+        Args:
+            model: what to train.
+            recipe: how.
+            dims: the extents of the graph at a number of rows.
+            reduction: how the loss sums up its rows.
+            collective: the way to the other ranks, each of which computes a share of each batch.
+        """
+        self._model = model
+        self._recipe = recipe
+        self._dims = dims
+        self._reduction: Reduction = reduction
+        self._collective = collective
+        self._executors: dict[object, NumpyExecutor] = {}
+        self._sums = (
+            {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in model.flats} if self._adds else {}
+        )
+        self.metrics = tuple(metric for metric in recipe.metrics if metric.every_step)
+        self.tally = Tally(self.metrics)
+
+    @property
+    def _adds(self) -> bool:
+        """Whether gradients of parts are ever added up."""
+        micro = self._recipe.micro_batch_size
+        return (
+            self._recipe.closure or self._collective.size > 1 or (micro is not None and micro < self._recipe.batch_size)
+        )
+
+    def step(self, rows: Rows, order: Order) -> Outcome:
+        """Take one step; the statistics of metrics are in `tally` afterwards."""
+        self.tally.clear()
+        if self._recipe.closure:
+            return self._minimize(rows, order)
+        micro = self._recipe.micro_batch_size
+        if self._collective.size > 1 or (micro is not None and len(order.rows) > micro):
+            return self._in_parts(rows, order)
+        return self._whole(rows, order)
+
+    def _whole(self, rows: Rows, order: Order) -> Outcome:
+        flats, count = self._moving(order), len(order.rows)
+        averaging = order.averaging is not None
+        executor = self._executor(
+            ("whole", count, flats, averaging),
+            lambda: plan_training(self._model, self._dims(count), self._recipe, flats, averaging=averaging),
+        )
+        self._feed(executor, order)
+        rows.gather(order.rows, executor.inputs)
+        executor.run()
+        self.tally.add(executor.outputs)
+        losses = LossTally(self._reduction == "sum")
+        losses.add(executor.outputs[LOSS].item(), self._weight(executor, count))
+        return Outcome(losses, _norms(executor), _finite(executor))
+
+    def _in_parts(self, rows: Rows, order: Order) -> Outcome:
+        losses = self._add_up(rows, order)
+        flats, averaging = self._moving(order), order.averaging is not None
+        executor = self._executor(
+            ("update", flats, averaging),
+            lambda: plan_update(self._model, self._recipe, flats, self._reduction, averaging=averaging),
+        )
+        self._feed(executor, order)
+        for name, value in ((WEIGHT, losses.weight / len(order.rows)), (BATCH_LOSS, losses.value)):
+            if name in executor.inputs:
+                executor.inputs[name][...] = value
+        executor.run()
+        return Outcome(losses, _norms(executor), _finite(executor))
+
+    def _minimize(self, rows: Rows, order: Order) -> Outcome:
+        """Let an optimizer that evaluates the loss itself move the one vector of parameters."""
+        (flat,) = self._model.flats
+        optimizer = self._model.optimizer(flat)
+        assert isinstance(optimizer, LBFGS)
+        first: list[Outcome] = []
+        gradient = self._sums[GRADIENT + flat.name]
+
+        def evaluate(_: Array) -> tuple[float, Array]:
+            self.tally.clear()
+            losses = self._add_up(rows, order)
+            if self._reduction == "weighted":
+                np.divide(gradient, losses.weight / len(order.rows), out=gradient)
+            if not first:
+                first.append(Outcome(losses, self._lengths(flat, gradient)))
+            return losses.value, gradient
+
+        state = {slot: self._model.arrays[f"{slot}:{flat.name}"] for slot in self._model.slots[flat.name]}
+        done = optimizer.step(evaluate, self._model.arrays[flat.name], state, order.rates[flat.group])
+        first[0].finite = done.stopped != "nonfinite"
+        return first[0]
+
+    def _add_up(self, rows: Rows, order: Order) -> LossTally:
+        """Add up the gradients of all parts of a batch, on all ranks; the sums are over rows / rows of the batch."""
+        flats, count = self._moving(order), len(order.rows)
+        for array in self._sums.values():
+            array.fill(0)
+        losses = LossTally(self._reduction == "sum")
+        for place, part in self._parts(order.rows):
+            executor = self._executor(
+                ("part", len(part), flats),
+                lambda part=part: plan_part(  # type: ignore[misc] # mypy infers no type for a default of a lambda
+                    self._model, self._dims(len(part)), self._recipe, flats, self._reduction, len(part)
+                ),
+            )
+            executor.inputs[KEY][...] = (self._recipe.seed, order.step + (place << PART_BITS))
+            executor.inputs[SHARE][...] = 1.0 if self._reduction == "sum" else 1.0 / count
+            rows.gather(part, executor.inputs)
+            executor.run()
+            self.tally.add(executor.outputs)
+            losses.add(executor.outputs[LOSS].item(), self._weight(executor, len(part)))
+        return self._over_ranks(flats, losses, count) if self._collective.size > 1 else losses
+
+    def _parts(self, rows: Array) -> Iterator[tuple[int, Array]]:
+        """Yield this rank's parts of a batch, each with its place among those of all ranks."""
+        size = self._collective.size
+        shares = [len(rows) // size + (rank < len(rows) % size) for rank in range(size)]
+        place = start = 0
+        for rank, share in enumerate(shares):
+            micro = min(self._recipe.micro_batch_size or share, share)
+            for offset in range(0, share, micro) if share else ():
+                if rank == self._collective.rank:
+                    yield place, rows[start + offset : start + min(offset + micro, share)]
+                place += 1
+            start += share
+
+    def _over_ranks(self, flats: Sequence[Flat], losses: LossTally, rows: int) -> LossTally:
+        """Sum gradients over the ranks, average running statistics over those that had rows, and join tallies."""
+        collective, ranks = self._collective, min(self._collective.size, rows)
+        for flat in flats:
+            collective.allreduce_(self._sums[GRADIENT + flat.name])
+        heard = [_read_state(payload) for payload in collective.gather(_state_bytes(losses, self.tally.state()))]
+        self._join_buffers(collective.rank < ranks, ranks)
+        self.tally.clear()
+        joined = LossTally(losses.summed)
+        for told, state in heard:
+            joined.merge(told)
+            if state:
+                self.tally.add(state)
+        return joined
+
+    def _join_buffers(self, ran: bool, ranks: int) -> None:
+        """Average what is no count over the ranks that had rows, all of a type at once; counts are the first rank's."""
+        buffers = [self._model.arrays[f"buffer:{name}"] for name in self._model.definition.buffers]
+        types = [np.dtype(np.int64) if array.dtype.kind == "b" else array.dtype for array in buffers]
+        for dtype in dict.fromkeys(types):
+            floating = dtype.kind not in "iu"
+            alike = [array for array, summed in zip(buffers, types, strict=True) if summed == dtype]
+            total = np.concatenate([array.reshape(-1).astype(dtype) for array in alike])
+            if not (ran if floating else self._collective.rank == 0):
+                total.fill(0)
+            self._collective.allreduce_(total)
+            joined = total / ranks if floating else total
+            ends = np.cumsum([array.size for array in alike])
+            for array, part in zip(alike, np.split(joined, ends[:-1]), strict=True):
+                array[...] = part.reshape(array.shape)
+
+    def _feed(self, executor: NumpyExecutor, order: Order) -> None:
+        """Fill in what is not of the batch."""
+        executor.inputs[KEY][...] = (self._recipe.seed, order.step)
+        values: dict[str, float | None] = {STEP: order.step, MOMENTUM: order.momentum, AVERAGING: order.averaging}
+        values.update({rate_input(group): rate for group, rate in enumerate(order.rates)})
+        for name, value in values.items():
+            if name in executor.inputs:
+                executor.inputs[name][...] = value
+
+    def _moving(self, order: Order) -> tuple[Flat, ...]:
+        return tuple(flat for flat in self._model.flats if flat.moves(order.epoch))
+
+    def _executor(self, key: tuple[object, ...], make: Callable[[], Plan]) -> NumpyExecutor:
+        names = tuple(tuple(flat.name for flat in item) if isinstance(item, tuple) else item for item in key)
+        if names not in self._executors:
+            self._executors[names] = NumpyExecutor(make(), {**self._model.arrays, **self._sums})
+        return self._executors[names]
+
+    def _weight(self, executor: NumpyExecutor, rows: int) -> float:
+        if self._reduction == "sum":
+            return 1.0
+        return executor.outputs[LOSS_WEIGHT].item() if LOSS_WEIGHT in executor.outputs else float(rows)
+
+    def _lengths(self, flat: Flat, gradient: Array) -> dict[str, float]:
+        """Return the norms of a gradient as metric rows name them."""
+        found = {"grad_norm": _length(gradient)}
+        if self._recipe.record.gradient_norms:
+            found.update({f"grad_norm/{name}": _length(view) for name, view in flat.views(gradient).items()})
+        return found
+
+    @property
+    def loss_scale(self) -> float | None:
+        """What the next loss is multiplied by, if it is scaled."""
+        return self._model.arrays[LOSS_SCALE].item() if LOSS_SCALE in self._model.arrays else None
+
+
+def _norms(executor: NumpyExecutor) -> dict[str, float]:
+    norms = {}
+    for name, output in executor.outputs.items():
+        if name.startswith(SQUARED_NORM):
+            parameter, squared = name.removeprefix(SQUARED_NORM), output.item()
+            norms[f"grad_norm/{parameter}" if parameter else "grad_norm"] = _root(squared)
+    return norms
+
+
+def _root(squared: float) -> float:
+    return math.sqrt(squared) if squared >= 0 else squared
+
+
+def _length(gradient: Array) -> float:
+    wide = gradient.reshape(-1).astype(np.float64)
+    return math.sqrt(np.einsum("i,i->", wide, wide).item())
+
+
+def _finite(executor: NumpyExecutor) -> bool:
+    return bool(executor.outputs[FINITE]) if FINITE in executor.outputs else True
+
+
+def _state_bytes(losses: LossTally, state: Mapping[str, Array]) -> bytes:
+    """Write the tallies of a rank for the others: a line of JSON, then the arrays' bytes."""
+    arrays = [(name, array.dtype.name, array.shape) for name, array in state.items()]
+    header = json.dumps({"losses": losses.to_json(), "arrays": arrays})
+    return b"".join([header.encode(), b"\n", *(array.tobytes() for array in state.values())])
+
+
+def _read_state(payload: bytes) -> tuple[LossTally, dict[str, Array]]:
+    header, _, body = payload.partition(b"\n")
+    document, state, start = json.loads(header), {}, 0
+    for name, dtype, shape in document["arrays"]:
+        size = math.prod(shape)
+        array = np.frombuffer(body, dtype, size, start) if size else np.empty(0, dtype)
+        state[name] = array.reshape(shape).copy()
+        start += array.nbytes
+    return LossTally.from_json(document["losses"]), state

@@ -1,0 +1,6 @@
+"""How a graph is to be fitted."""
+
+from engine.recipe.keeping import CheckpointPolicy, Record
+from engine.recipe.recipe import Recipe, Validation, read_recipe
+
+__all__ = ["CheckpointPolicy", "Recipe", "Record", "Validation", "read_recipe"]

@@ -1,0 +1,140 @@
+"""Training steps as plans, whole or in two halves, and their evaluation twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.dtypes import FLOAT64, is_float
+from engine.graph.definition import Definition
+from engine.graph.trace import build
+from engine.metrics import Metric, metric_statistics
+from engine.model import Flat, Form
+from engine.ops.casting import cast
+from engine.ops.compare import isfinite, where
+from engine.ops.reduce import all
+from engine.plan import Plan, make_plan
+from engine.recipe import Recipe
+from engine.training.gradient import differentiate_loss, entering, packed, traced
+from engine.training.names import BATCH_LOSS, GRADIENT, KEY, LOSS, LOSS_WEIGHT, WEIGHT
+from engine.training.reduction import Reduction, weight_of_targets
+from engine.training.update import Update
+from engine.value import Value
+
+
+def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the parameters that are not frozen and that some path connects with a loss."""
+    graph = build(definition, dims, training=True)
+    gradients = graph.gradients(graph.total_loss(), graph.parameters)
+    return tuple(name for name, gradient in gradients.items() if gradient is not None)
+
+
+def plan_training(
+    model: Form,
+    dims: Mapping[str, int],
+    recipe: Recipe,
+    flats: Sequence[Flat] | None = None,
+    *,
+    averaging: bool = False,
+) -> Plan:
+    """Plan one whole training step at the extents `dims`: forward, backward, clipping, update, running statistics.
+
+    Inputs of the plan are the graph's inputs, `KEY`, a learning rate for each group and what else the recipe needs (see
+    engine.training.names). Its outputs are the loss, statistics of the metrics, and squared norms of the gradients
+    before clipping.
+
+    Args:
+        model: the arrays to work on.
+        dims: a number for each named extent.
+        recipe: how to step.
+        flats: the vectors that are trained in this step; by default all.
+        averaging: whether the average takes the weights of this step.
+    """
+    flats = model.flats if flats is None else flats
+    made = differentiate_loss(model, dims, recipe, flats)
+    graph, leaves = made.graph, made.leaves
+    update = Update(model, recipe, leaves, averaging)
+    with graph.trace():
+        gradients = made.given()
+        vectors = {flat.name: packed(flat, gradients) for flat in flats}
+        start = {flat.name: entering(flat, graph, leaves) for flat in flats}
+        update.step(flats, gradients, vectors, start, graph.buffer_updates, graph.key, made.outputs[LOSS])
+    inputs = {**graph.inputs, KEY: graph.key, **made.inputs, **update.inputs}
+    return make_plan(inputs, leaves, {**made.outputs, **update.outputs}, update.updates)
+
+
+def plan_part(
+    model: Form, dims: Mapping[str, int], recipe: Recipe, flats: Sequence[Flat], reduction: Reduction, rows: int
+) -> Plan:
+    """Plan forward and backward of `rows` rows of a batch, which add their gradients to the states `GRADIENT`.
+
+    Running statistics are updated, as they are by every forward pass in training; where steps that are not finite are
+    left out, by finite ones.
+    """
+    made = differentiate_loss(model, dims, recipe, flats, (reduction, rows))
+    graph, leaves = made.graph, dict(made.leaves)
+    with graph.trace():
+        gradients = made.given()
+        buffers = {f"buffer:{name}": new for name, new in graph.buffer_updates.items()}
+        updates = {name: _kept_finite(new, leaves[name], recipe) for name, new in buffers.items()}
+        for flat in flats:
+            total = leaves[GRADIENT + flat.name] = Value((flat.size,), flat.dtype, None, name=GRADIENT + flat.name)
+            updates[GRADIENT + flat.name] = total + packed(flat, gradients)
+            if any(name in graph.parameter_updates for name in flat.shapes):
+                updates[flat.name] = entering(flat, graph, leaves)
+    return make_plan({**graph.inputs, KEY: graph.key, **made.inputs}, leaves, made.outputs, updates)
+
+
+def plan_update(
+    model: Form,
+    recipe: Recipe,
+    flats: Sequence[Flat],
+    reduction: Reduction,
+    *,
+    averaging: bool = False,
+) -> Plan:
+    """Plan the update by the gradients that the parts of a batch have added up."""
+    graph = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=True)
+    with graph.trace():
+        leaves, _, _ = model.values()
+        leaves = dict(leaves)
+        update = Update(model, recipe, leaves, averaging)
+        inputs: dict[str, Value] = {}
+        vectors = {}
+        for flat in flats:
+            total = leaves[GRADIENT + flat.name] = Value((flat.size,), flat.dtype, None, name=GRADIENT + flat.name)
+            if reduction == "weighted":
+                weight = inputs.setdefault(WEIGHT, Value((), FLOAT64, None, name="weight"))
+                total = total / cast(weight, dtype=flat.dtype)
+            vectors[flat.name] = total
+        loss = None
+        if recipe.nonfinite != "continue":
+            loss = inputs[BATCH_LOSS] = Value((), FLOAT64, None, name="loss")
+        gradients = {n: g for flat in flats for n, g in flat.values(vectors[flat.name]).items()}
+        update.step(flats, gradients, vectors, {flat.name: leaves[flat.name] for flat in flats}, {}, graph.key, loss)
+    return make_plan({KEY: graph.key, **inputs, **update.inputs}, leaves, update.outputs, update.updates)
+
+
+def plan_evaluation(
+    model: Form,
+    dims: Mapping[str, int],
+    metrics: Sequence[Metric],
+    *,
+    outputs: bool = False,
+    reduction: Reduction = "mean",
+) -> Plan:
+    """Plan the loss and statistics of metrics, or the declared outputs, in evaluation mode and full precision.
+
+    A "weighted" loss comes with what it divides by, `LOSS_WEIGHT`.
+    """
+    leaves, graph = traced(model, dims, None, (), training=False)
+    if outputs:
+        return make_plan({**graph.inputs, KEY: graph.key}, leaves, dict(graph.outputs), {})
+    wanted = {LOSS: graph.total_loss(), **metric_statistics(metrics, graph)}
+    weight = weight_of_targets(graph) if reduction == "weighted" else None
+    if weight is not None:
+        wanted[LOSS_WEIGHT] = weight
+    return make_plan({**graph.inputs, KEY: graph.key}, leaves, wanted, {})
+
+
+def _kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:
+    return where(all(isfinite(new)), new, old) if recipe.guarded and is_float(new.dtype) else new
