@@ -8,7 +8,8 @@ from app.api.answers import JsonAnswer, matches, not_modified
 from app.api.deps import FitId, FitsDep, IfMatch, IfNoneMatch, PageDep
 from app.api.once import OnceDep
 from app.api.routing import router
-from app.api.schemas.fits import Fit, FitChanges, FitList, FitRequest
+from app.api.schemas.fit_request import FitChanges, FitRequest
+from app.api.schemas.fits import Fit, FitList
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
 from app.service.fits import FitView

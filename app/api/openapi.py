@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.documents import SHAPE_NAME
+from app.api.schemas.fit_options import AverageChoice, MetricChoice, NormalizeChoice, ShuffleChoice
 from app.api.schemas.graph_compute import ComputeRequest
 from app.api.schemas.graph_gradcheck import GradcheckRequest
 from app.api.schemas.graphs import GraphDefinition
@@ -26,6 +27,10 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     GradcheckRequest,
     InlineDataset,
     PredictRequest,
+    ShuffleChoice,
+    NormalizeChoice,
+    AverageChoice,
+    MetricChoice,
 )
 """Shapes that only describe, while somebody else reads what they describe."""
 

@@ -6,7 +6,7 @@ from fastapi import Path, Response
 
 from app.api.answers import JsonAnswer
 from app.api.routing import router
-from app.api.schemas.catalogue import CatalogueList, OpEntry, OpList
+from app.api.schemas.catalogue import CatalogueList, LossList, MetricList, OpEntry, OpList
 from app.service.catalogue import CATALOGUES, op
 
 routes = router("catalogue")
@@ -30,7 +30,9 @@ def _listed(kind: str) -> Response:
 
 @routes.get("/v1/optimizers", response_model=CatalogueList)
 def list_optimizers() -> Response:
-    """List the optimizers of fits."""
+    """List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of their own,
+    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are (`frozen`).
+    """
     return _listed("optimizers")
 
 
@@ -40,7 +42,7 @@ def list_schedules() -> Response:
     return _listed("schedules")
 
 
-@routes.get("/v1/losses", response_model=CatalogueList)
+@routes.get("/v1/losses", response_model=LossList)
 def list_losses() -> Response:
     """List the losses of graphs made of layers."""
     return _listed("losses")
@@ -58,7 +60,7 @@ def list_initializers() -> Response:
     return _listed("initializers")
 
 
-@routes.get("/v1/metrics", response_model=CatalogueList)
+@routes.get("/v1/metrics", response_model=MetricList)
 def list_metric_kinds() -> Response:
     """List the metrics that a fit can compute besides its loss."""
     return _listed("metrics")

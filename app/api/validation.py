@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -22,6 +23,8 @@ CODES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Codes of ours for pydantic's; an error of a `*_type` is a mismatch of types, any other is out of range."""
+
+FINDINGS_MAX = 100
 
 OUTSIDE_BODY = frozenset({"query", "path", "header", "cookie"})
 
@@ -46,8 +49,11 @@ def summed_up(findings: tuple[Finding, ...]) -> Invalid:
 
 
 def findings_of(errors: Iterable[Mapping[str, Any]], body: Any, shape: Any) -> tuple[Finding, ...]:
-    """Translate pydantic's `errors` about a `body` of `shape` (or about parameters); never repeats the input."""
-    return tuple(_finding(error, body, shape) for error in errors)
+    """Translate pydantic's `errors` about a `body` of `shape` (or about parameters); never repeats the input.
+
+    After so many as anybody reads, the others are left out.
+    """
+    return tuple(_finding(error, body, shape) for error in islice(errors, FINDINGS_MAX))
 
 
 def _finding(error: Mapping[str, Any], body: Any, shape: Any) -> Finding:

@@ -17,17 +17,26 @@ _InputFile = typer.Argument(exists=True, dir_okay=False, readable=True)
 
 def fit(
     graph: Annotated[Path, _InputFile],
-    data: Annotated[Path, _InputFile],
+    data: Annotated[list[Path], _InputFile],
     *,
     columns: Annotated[str | None, typer.Option(help="Columns of a CSV file: x:float32[4],label:class")] = None,
     feed: Annotated[list[str] | None, typer.Option(metavar="INPUT=COLUMN", help="Feed an input; repeatable.")] = None,
     epochs: Annotated[int | None, typer.Option(help=f"Passes over the data (default {DEFAULT_EPOCHS}).")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, in place of epochs.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Rows in a batch.")] = None,
+    micro_batch_size: Annotated[int | None, typer.Option(help="Rows that are computed at a time.")] = None,
     optimizer: Annotated[str | None, typer.Option(help="Kind of optimizer: sgd, adam, adamw ...")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     validation: Annotated[float | None, typer.Option(help="Part of the rows to hold out, 0 to 1.")] = None,
     metric: Annotated[list[str] | None, typer.Option(help="Metric to report, as accuracy; repeatable.")] = None,
+    early_stopping: Annotated[
+        int | None, typer.Option(metavar="PATIENCE", help="End after so many evaluations without improvement.")
+    ] = None,
+    average: Annotated[str | None, typer.Option(help="Average of the weights to predict with: ema, swa.")] = None,
+    precision: Annotated[
+        str | None, typer.Option(help="Number formats: float32, float64, mixed_float16, mixed_bfloat16.")
+    ] = None,
+    replicas: Annotated[int | None, typer.Option(help="Processes that share each batch.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the start values and of the shuffling.")] = None,
     request: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="JSON file with any other field of a fit.")
@@ -37,19 +46,29 @@ def fit(
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
 ) -> None:
-    """Upload a graph (JSON) and data (CSV, JSON, NDJSON, npy, npz, safetensors), train, and show the progress."""
+    """Upload a graph (JSON) and data (CSV, JSON, NDJSON, npy, npz, safetensors), train, and show the progress.
+
+    The rows of several data files, which have the same columns, are joined. Every other field of a fit goes into the
+    file of --request; options given here take precedence.
+    """
     fields: dict[str, Any] = {
         **(read_document(request) if request else {}),
         **_given(epochs=epochs, steps=steps, batch_size=batch_size, metrics=metric, seed=seed),
         **_given(feeds=read_feeds(feed) if feed else None, validation=validation),
+        **_given(micro_batch_size=micro_batch_size, average=average, precision=precision),
     }
+    if early_stopping is not None:
+        fields["early_stopping"] = {**(fields.get("early_stopping") or {}), "patience": early_stopping}
+    if replicas is not None:
+        fields["resources"] = {**(fields.get("resources") or {}), "replicas": replicas}
     if optimizer or lr is not None:
         fields["optimizer"] = _given(kind=optimizer or "adam", lr=lr)
     if "steps" not in fields:
         fields.setdefault("epochs", DEFAULT_EPOCHS)
     console = Console()
     with connect(url, key) as client:
-        handle = client.fit(read_document(graph), client.upload(data, columns=columns), **fields)
+        rows = [client.upload(path, columns=columns) for path in data]
+        handle = client.fit(read_document(graph), rows[0] if len(rows) == 1 else rows, **fields)
         if detach:
             console.print(handle.id, highlight=False)
             return

@@ -37,4 +37,5 @@ def follow(handle: FitHandle, console: Console) -> None:
             f"{handle.id} goes on; see it again with: adjoint watch {handle.id}", highlight=False, soft_wrap=True
         )
         raise typer.Exit(STOPPED_WATCHING) from None
-    console.print(f"{handle.id} {result.state} after {result.step} steps", highlight=False, soft_wrap=True)
+    why = f": {result.stop_reason}" if result.stop_reason else ""
+    console.print(f"{handle.id} {result.state} after {result.step} steps{why}", highlight=False, soft_wrap=True)

@@ -1,6 +1,6 @@
 """A fit and the states it may be in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -73,7 +73,8 @@ class FitRecord:
     """A fit: what was asked (`request`), how far it is, and how it ended.
 
     `attempt` counts the processes started for it so far, `attempts_max` bounds them; a higher `priority` is claimed
-    first; `version` grows by one with every update and guards against lost ones.
+    first; `version` grows by one with every update and guards against lost ones; `stop_reason` says why it ended, with
+    success, before its last step.
     """
 
     id: str
@@ -96,6 +97,17 @@ class FitRecord:
     finished_at: datetime | None
     priority: int
     version: int
+    stop_reason: str | None = None
+
+    @property
+    def dataset_ids(self) -> tuple[str, ...]:
+        """The datasets that it trains on, in their order; `dataset_id` is the first."""
+        return ids_in(self.request["dataset"])
+
+    @property
+    def validation_ids(self) -> tuple[str, ...]:
+        """The datasets that it validates on, in their order."""
+        return ids_in((self.request.get("validation") or {}).get("dataset"))
 
     @property
     def terminal(self) -> bool:
@@ -119,3 +131,8 @@ class FitRecord:
                 code="illegal_transition",
             )
         return replace(self, state=state, **changes)
+
+
+def ids_in(named: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the ids that a field of a request names: one, several or none."""
+    return () if named is None else (named,) if isinstance(named, str) else tuple(named)

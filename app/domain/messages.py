@@ -16,9 +16,10 @@ Outcome = Literal["succeeded", "cancelled", "drained"]
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """To the worker, once: what to fit. Columns map a name to the local path of its `.npy` file.
+    """To the worker, once: what to fit. Columns map a name to the local paths of its `.npy` files, which are joined.
 
-    `resume_from` is the local path of the checkpoint to go on from; `staging` a folder that only this attempt writes.
+    `resume_from` is the local path of the checkpoint to go on from; `staging` a folder that only this attempt writes;
+    `replicas` how many processes share each batch.
     """
 
     fit_id: str
@@ -26,11 +27,12 @@ class Assignment:
     token: str
     definition: dict[str, Any]
     request: dict[str, Any]
-    columns: dict[str, str]
-    validation_columns: dict[str, str] | None
+    columns: dict[str, list[str]]
+    validation_columns: dict[str, list[str]] | None
     resume_from: str | None
     staging: str
     executor: str
+    replicas: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """From the worker: what it is doing now, in a word."""
+    """From the worker: what it is doing now, in a word; and how many steps there are, once the data tell."""
 
     phase: str
+    total_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,10 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """From the worker, last: it ended as it should."""
+    """From the worker, last: it ended as it should. `stop_reason` says why, if it did so before the last step."""
 
     outcome: Outcome
+    stop_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

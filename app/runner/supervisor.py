@@ -259,8 +259,17 @@ class Supervisor:
         return max(0.0, min(moments) - self._clock.monotonic()) if moments else None
 
 
-def _rss_bytes(pid: int) -> int:
+def _rss_bytes(worker: int) -> int:
+    """Return the resident memory of a worker and its other ranks; pages that they share count for each."""
     try:
-        return int(psutil.Process(pid).memory_info().rss)
+        family = [process := psutil.Process(worker), *process.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    return sum(map(_own_rss_bytes, family))
+
+
+def _own_rss_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
     except psutil.Error:
         return 0

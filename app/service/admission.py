@@ -1,13 +1,14 @@
 """Whether a fit can be accepted: everything about it is checked before it is queued."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import engine
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import Finding, TooLarge
-from app.service.engine_faults import engine_faults
+from app.domain.fit import ids_in
+from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
 
 NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources"})
@@ -15,18 +16,30 @@ NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources"})
 
 
 def recipe_of(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a fit request that the engine reads."""
-    return {name: value for name, value in request.items() if name not in NOT_RECIPE}
+    """Return the part of a fit request that the engine reads: it wants to know whether there are rows to validate on,
+    not which.
+    """
+    recipe = {name: value for name, value in request.items() if name not in NOT_RECIPE}
+    held_out = ids_in((recipe.get("validation") or {}).get("dataset"))
+    if held_out:
+        recipe["validation"] = {**recipe["validation"], "dataset": held_out[0]}
+    return recipe
+
+
+def replicas_of(request: Mapping[str, Any]) -> int:
+    """Return how many processes a fit is to have."""
+    replicas: int = (request.get("resources") or {}).get("replicas") or 1
+    return replicas
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fit on its way into the queue: the request, and what it refers to."""
+    """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined."""
 
     request: Mapping[str, Any]
     definition: engine.Definition
-    dataset: DatasetRecord
-    validation: DatasetRecord | None
+    datasets: Sequence[DatasetRecord]
+    validation: Sequence[DatasetRecord]
 
 
 def admit(candidate: Candidate) -> engine.FitEstimate:
@@ -34,28 +47,66 @@ def admit(candidate: Candidate) -> engine.FitEstimate:
 
     Invalid with every fault found; TooLarge if the machine cannot hold the fit.
     """
-    validation = candidate.validation
+    columns = _columns(candidate.datasets, "/dataset")
+    validation = _columns(candidate.validation, "/validation/dataset") if candidate.validation else None
     with engine_faults():
         recipe = engine.read_recipe(recipe_of(candidate.request))
         estimate = engine.check_fit(
             candidate.definition,
             recipe,
-            _columns(candidate.dataset),
-            None if validation is None else _columns(validation),
+            columns,
+            validation,
+            replicas=replicas_of(candidate.request),
         )
-    _check_memory(estimate)
+    _check_memory(estimate, replicas_of(candidate.request))
     return estimate
 
 
-def _columns(dataset: DatasetRecord) -> dict[str, engine.ColumnInfo]:
+def _columns(datasets: Sequence[DatasetRecord], pointer: str) -> dict[str, engine.ColumnInfo]:
+    """Return what is known of the columns of all datasets together; Invalid if they do not agree."""
+    first, *others = datasets
+    faults = [
+        Finding(f"{pointer}/{place}", "shape_mismatch", f"{detail}; datasets of one fit have the same columns")
+        for place, other in enumerate(others, 1)
+        for detail in _differences(first, other)
+    ]
+    if faults:
+        raise invalid(faults)
+    rows = sum(dataset.rows for dataset in datasets)
+    parts = [{column.name: column for column in dataset.columns} for dataset in datasets]
     return {
-        column.name: engine.ColumnInfo(column.dtype, column.shape, dataset.rows, column.minimum, column.maximum)
-        for column in dataset.columns
+        name: engine.ColumnInfo(
+            column.dtype,
+            column.shape,
+            rows,
+            _known(min, [part[name].minimum for part in parts]),
+            _known(max, [part[name].maximum for part in parts]),
+        )
+        for name, column in parts[0].items()
     }
 
 
-def _check_memory(estimate: engine.FitEstimate) -> None:
-    needed, budget = memory_needed(estimate.memory), memory_budget()
+def _differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
+    """Yield what keeps the rows of another dataset from being joined to the first one's."""
+    wanted, found = ({column.name: column for column in dataset.columns} for dataset in (first, other))
+    for name in [*wanted, *(name for name in found if name not in wanted)]:
+        if name not in wanted or name not in found:
+            yield f"only one of {first.id} and {other.id} has a column {name[:64]!r}"
+        elif (found[name].dtype, found[name].shape) != (wanted[name].dtype, wanted[name].shape):
+            there, here = (f"{side[name].dtype} {list(side[name].shape)}" for side in (found, wanted))
+            yield f"column {name[:64]!r} holds {there}, in {first.id} {here}"
+        elif found[name].classes != wanted[name].classes:
+            yield f"column {name[:64]!r} has other classes than in {first.id}"
+
+
+def _known(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:
+    """Return the extreme of what is known of all parts; None if of one it is not."""
+    known = [value for value in values if value is not None]
+    return extreme(known) if len(known) == len(values) else None
+
+
+def _check_memory(estimate: engine.FitEstimate, replicas: int) -> None:
+    needed, budget = replicas * memory_needed(estimate.memory), memory_budget()
     if needed > budget:
         terms = ", ".join(f"{term} {size}" for term, size in estimate.memory.items())
         detail = (

@@ -50,10 +50,12 @@ class AttemptJournal:
         if self.fit.state in (FitState.STARTING, FitState.RUNNING, FitState.PAUSING):
             self._become(FitState.CANCELLING, phase="cancelling")
 
-    def phase(self, phase: str) -> None:
-        """Note what the process is doing."""
+    def phase(self, phase: str, total_steps: int | None) -> None:
+        """Note what the process is doing, and how many steps there are if it has found out."""
         if self.fit.state is FitState.RUNNING:
             self.fit = replace(self.fit, phase=phase)
+        if total_steps is not None:
+            self.fit = replace(self.fit, total_steps=total_steps)
 
     def points(self, points: Points) -> None:
         """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails."""
@@ -67,7 +69,7 @@ class AttemptJournal:
             return
         self._work.events.append_metrics(self.fit.id, rows[len(again) :])
         # While rows are made again, the fit is further than its process.
-        if points.step >= self.fit.step:
+        if len(again) < len(rows) or (not rows and points.step >= self.fit.step):
             self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
 
     def checkpoint(self, checkpoint: CheckpointRecord) -> None:
@@ -88,9 +90,9 @@ class AttemptJournal:
         """Note that the attempt is over, and what that makes of the fit."""
         self.ended = True
         match verdict:
-            case Finished(outcome):
+            case Finished(outcome, stop_reason):
                 self._end_attempt(outcome)
-                self._stop(OUTCOMES.get(outcome) or self._stopped())
+                self._stop(OUTCOMES.get(outcome) or self._stopped(), stop_reason=stop_reason)
             case Failed(code, detail):
                 self._end_attempt(code)
                 self._stop(FitState.FAILED, {"code": code, "detail": detail})
@@ -119,11 +121,12 @@ class AttemptJournal:
         asked = {FitState.CANCELLING: FitState.CANCELLED, FitState.PAUSING: FitState.PAUSED}
         return asked.get(self.fit.state, FitState.INTERRUPTED)
 
-    def _stop(self, state: FitState, error: Mapping[str, Any] | None = None) -> None:
+    def _stop(self, state: FitState, error: Mapping[str, Any] | None = None, stop_reason: str | None = None) -> None:
         moved = self.fit.to(state, phase=state.value)
         self.fit = replace(
             moved,
             error=None if error is None else dict(error),
+            stop_reason=stop_reason,
             finished_at=self._work.now if moved.terminal else None,
         )
         record_state(self._work, self.fit)

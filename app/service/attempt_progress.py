@@ -30,6 +30,7 @@ class Progress:
     pid: int | None = None
     cancelling: bool = False
     phase: str | None = None
+    total_steps: int | None = None
     logs: list[Log] = field(default_factory=list)
     points: Points | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
@@ -41,8 +42,8 @@ class Progress:
         match message:
             case Started(pid):
                 self.pid = pid
-            case Phase(phase):
-                self.phase = phase
+            case Phase(phase, total_steps):
+                self.phase, self.total_steps = phase, total_steps
             case Log():
                 self.logs.append(message)
             case Points(rows, step, epoch, latest, best):

@@ -8,6 +8,7 @@ import hashlib
 import logging
 import secrets
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -23,7 +24,7 @@ from app.domain.errors import NotFound
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.messages import Assignment, CheckpointWritten, Log
-from app.service.admission import recipe_of
+from app.service.admission import recipe_of, replicas_of
 from app.service.attempt_journal import AttemptJournal, record_log
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
@@ -114,9 +115,8 @@ class Attempts:
         fit = claim.fit
         with self._store.begin() as work:
             graph = work.graphs.get(fit.graph_id)
-            dataset = work.datasets.get(fit.dataset_id)
-            validation_id = (fit.request.get("validation") or {}).get("dataset")
-            validation = None if validation_id is None else work.datasets.get(validation_id)
+            datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
+            validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]
             checkpoints = work.checkpoints.kept(fit.id)
         staging = self._staging / claim.token
         staging.mkdir(mode=0o700)
@@ -126,11 +126,12 @@ class Attempts:
             token=claim.token,
             definition=graph.definition,
             request=recipe_of(fit.request),
-            columns=self._columns(dataset),
-            validation_columns=None if validation is None else self._columns(validation),
+            columns=self._columns(datasets),
+            validation_columns=self._columns(validation) if validation else None,
             resume_from=self._sound(fit, checkpoints),
             staging=str(staging),
             executor="numpy",
+            replicas=replicas_of(fit.request),
         )
 
     def record(self, claim: Claim, progress: Progress) -> Recorded:
@@ -187,8 +188,13 @@ class Attempts:
             deleted=False,
         )
 
-    def _columns(self, dataset: DatasetRecord) -> dict[str, str]:
-        return {column.name: str(self._blobs.local_path(column.blob)) for column in dataset.columns}
+    def _columns(self, datasets: Iterable[DatasetRecord]) -> dict[str, list[str]]:
+        """Return the files of each column, in the order of the datasets."""
+        files: defaultdict[str, list[str]] = defaultdict(list)
+        for dataset in datasets:
+            for column in dataset.columns:
+                files[column.name].append(str(self._blobs.local_path(column.blob)))
+        return dict(files)
 
     def _sound(self, fit: FitRecord, checkpoints: Iterable[CheckpointRecord]) -> str | None:
         """Return the file of the first checkpoint that is what it was when it was written; the others are deleted."""
@@ -244,7 +250,7 @@ def _apply(journal: AttemptJournal, work: UnitOfWork, claim: Claim, progress: Pr
     if progress.cancelling:
         journal.cancelling()
     if progress.phase is not None:
-        journal.phase(progress.phase)
+        journal.phase(progress.phase, progress.total_steps)
     for entry in progress.logs:
         record_log(work, claim.fit.id, entry)
     if progress.points is not None:

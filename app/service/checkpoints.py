@@ -116,7 +116,7 @@ class Checkpoints:
         with self._store.begin() as work:
             definition = read_definition(work.graphs.get(checkpoint.graph_id).definition)
         floats = [array.dtype.name for array in loaded.parameters.values() if array.dtype.kind == "f"]
-        precision = "float64" if "float64" in floats else "float32"
+        precision: Literal["float32", "float64"] = "float64" if "float64" in floats else "float32"
         with engine_faults():
             return engine.Predictor(definition, loaded, precision)
 

@@ -13,7 +13,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion, UploadTerms, blobs_of
 from app.store.pages import Page, PageRequest
-from app.store.unit_of_work import Store, UnitOfWork
+from app.store.unit_of_work import Store
 
 
 class Datasets:
@@ -53,7 +53,7 @@ class Datasets:
         """Forget the dataset; Conflict while a fit uses it."""
         with self._store.begin() as work:
             dataset = work.datasets.get(dataset_id)
-            if work.datasets.in_use(dataset_id) or _validates(work, dataset_id):
+            if work.datasets.in_use(dataset_id):
                 raise Conflict(
                     f"dataset {dataset_id} is used by a fit that is not terminal; cancel the fit first", code="in_use"
                 )
@@ -74,9 +74,3 @@ class Datasets:
     def _column(self, digest: str) -> NDArray[Any]:
         array: NDArray[Any] = np.load(self._blobs.local_path(digest), mmap_mode="r", allow_pickle=False)
         return array
-
-
-def _validates(work: UnitOfWork, dataset_id: str) -> bool:
-    """Whether a fit that is not terminal validates on the dataset."""
-    requests = (fit.request for fit in work.fits.unfinished())
-    return any((request.get("validation") or {}).get("dataset") == dataset_id for request in requests)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from app.domain.attempt import Attempt
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import AdjointError, Conflict, Draining, Finding, NotFound, QueueFull
-from app.domain.fit import CLAIMABLE, FitRecord, FitState
+from app.domain.fit import CLAIMABLE, FitRecord, FitState, ids_in
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
 from app.service.admission import Candidate, admit
@@ -178,13 +178,14 @@ class Fits:
         graph, dataset = request["graph"], request["dataset"]
         with self._store.begin() as work:
             kept_graph = _referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
-            kept_rows = _referred("/dataset", "ds", dataset, work.datasets.get) if isinstance(dataset, str) else None
+            inline = isinstance(dataset, Mapping)
+            kept_rows = () if inline else _all_referred("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
-            validation = held_out and _referred("/validation/dataset", "ds", held_out, work.datasets.get)
+            validation = _all_referred("/validation/dataset", held_out, work)
         definition = read_definition(graph if kept_graph is None else kept_graph.definition, "/graph")
         record = kept_graph or new_graph(definition, self._clock)
-        rows = kept_rows or self._ingest(dataset, stored)
-        return _Parts(Candidate(request, definition, rows, validation), record, kept_graph is None, kept_rows is None)
+        rows = (self._ingest(dataset, stored),) if inline else kept_rows
+        return _Parts(Candidate(request, definition, rows, validation), record, kept_graph is None, inline)
 
     def _ingest(self, document: Mapping[str, Any], stored: set[str]) -> DatasetRecord:
         with self._ingestion.open() as upload:
@@ -197,13 +198,15 @@ class Fits:
 
     def _new(self, request: Mapping[str, Any], parts: "_Parts", total_steps: int) -> FitRecord:
         resources = request.get("resources") or {}
+        first = parts.candidate.datasets[0].id
+        dataset = first if parts.rows_are_new else request["dataset"]
         return FitRecord(
             id=new_id("fit"),
             state=FitState.QUEUED,
             phase="queued",
             graph_id=parts.graph.id,
-            dataset_id=parts.candidate.dataset.id,
-            request={**request, "graph": parts.graph.id, "dataset": parts.candidate.dataset.id},
+            dataset_id=first,
+            request={**request, "graph": parts.graph.id, "dataset": dataset},
             labels=dict(request.get("labels") or {}),
             step=0,
             total_steps=total_steps,
@@ -241,9 +244,10 @@ class _Parts:
         else:
             work.graphs.get(self.graph.id)
         if self.rows_are_new:
-            work.datasets.add(self.candidate.dataset)
-        else:
-            work.datasets.get(self.candidate.dataset.id)
+            work.datasets.add(*self.candidate.datasets)
+        kept = () if self.rows_are_new else self.candidate.datasets
+        for dataset in (*kept, *self.candidate.validation):
+            work.datasets.get(dataset.id)
 
 
 def _referred(pointer: str, prefix: str, thing_id: str, get: Any) -> Any:
@@ -255,6 +259,15 @@ def _referred(pointer: str, prefix: str, thing_id: str, get: Any) -> Any:
             raise invalid([Finding(pointer, "not_found", error.detail)]) from error
     raise invalid(
         [Finding(pointer, "not_found", f"this is not the id of a thing that exists; such ids start with {prefix}_")]
+    )
+
+
+def _all_referred(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
+    """Return the datasets that a field names: one, several or none."""
+    listed = named is not None and not isinstance(named, str)
+    return tuple(
+        _referred(f"{pointer}/{place}" if listed else pointer, "ds", dataset_id, work.datasets.get)
+        for place, dataset_id in enumerate(ids_in(named))
     )
 
 

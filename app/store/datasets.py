@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, select
+from sqlalchemy import Connection, bindparam, delete, exists, func, insert, or_, select
 
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound
-from app.domain.fit import TERMINAL
+from app.domain.fit import TERMINAL, FitState
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import dataset_columns, datasets, fits
@@ -19,7 +19,14 @@ _COLUMNS = (
     .where(dataset_columns.c.dataset_id.in_(bindparam("dataset_ids", expanding=True)))
     .order_by(dataset_columns.c.dataset_id, dataset_columns.c.position)
 )
-_IN_USE = select(exists().where(fits.c.dataset_id == bindparam("dataset_id"), fits.c.state.not_in(TERMINAL)))
+# A request names one dataset or a list of them, to train and to validate on.
+_NAMED = [func.json_each(fits.c.request, path).table_valued("value") for path in ("$.dataset", "$.validation.dataset")]
+_IN_USE = select(
+    exists().where(
+        fits.c.state.in_([state for state in FitState if state not in TERMINAL]),
+        or_(*(exists().where(named.c.value == bindparam("dataset_id")).correlate(fits) for named in _NAMED)),
+    )
+)
 
 
 class Datasets:
@@ -54,7 +61,7 @@ class Datasets:
         return Page(tuple(_dataset(row, columns[row.id]) for row in rows.items), rows.next_cursor)
 
     def in_use(self, dataset_id: str) -> bool:
-        """Whether a fit that is not terminal uses the dataset."""
+        """Whether a fit that is not terminal trains or validates on the dataset."""
         return bool(self._connection.execute(_IN_USE, {"dataset_id": dataset_id}).scalar_one())
 
     def delete(self, dataset_id: str) -> None:

@@ -94,6 +94,7 @@ fits = Table(
     Column("finished_at", Timestamp),
     Column("priority", Integer, nullable=False),
     Column("version", Integer, nullable=False),
+    Column("stop_reason", Text),
     Index(None, "state", "id"),
 )
 # The queue: the fits of one state in the order of their turns.

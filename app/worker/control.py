@@ -1,4 +1,4 @@
-"""What the server wants from this worker; listened for in a thread while the fit goes on."""
+"""What the server wants from this worker: first an assignment, then listened for in a thread while the fit goes on."""
 
 import logging
 import os
@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Literal, NoReturn
 
+import engine
+from app.domain.errors import BadMessage
 from app.domain.messages import Assignment, Message
 from app.domain.messages import Control as ControlMessage
 from app.domain.wire import LineReader
@@ -18,49 +20,59 @@ ORPHANED = os.EX_UNAVAILABLE
 TICK_SECONDS = 0.05
 CHUNK_BYTES = 1 << 16
 
+Wish = Literal["cancel", "drain"]
+WISHES: tuple[Wish | None, ...] = (None, "cancel", "drain")
+
 _logger = logging.getLogger(__name__)
 
 
 class Control:
     """Flags that the fit looks at between steps. Ends the process at once when the server is gone."""
 
-    def __init__(self, channel: socket.socket, tick: Callable[[], None]) -> None:
-        """Listen on `channel`, and call `tick` every `TICK_SECONDS`."""
+    def __init__(self, channel: socket.socket) -> None:
+        """Listen on `channel`, once asked to."""
         self._channel = channel
-        self._tick = tick
         self._lines = LineReader()
         self._assignment: Assignment | None = None
-        self._assigned = threading.Event()
-        self._wanted: Literal["cancel", "drain"] | None = None
+        self._wanted: Wish | None = None
 
     @property
-    def wanted(self) -> Literal["cancel", "drain"] | None:
+    def wanted(self) -> Wish | None:
         """How the fit should stop, None if it should go on."""
         return self._wanted
 
-    def start(self) -> None:
-        """Begin to listen."""
-        threading.Thread(target=self._listen, name="control", daemon=True).start()
-
     def assignment(self) -> Assignment:
-        """Wait for what there is to do."""
-        self._assigned.wait()
-        assert self._assignment is not None
+        """Wait for what there is to do. Needs no thread, so that the process may still be forked."""
+        while self._assignment is None:
+            self._take()
         return self._assignment
 
-    def _listen(self) -> NoReturn:
+    def start(self, tick: Callable[[], None]) -> None:
+        """Begin to listen in a thread, which calls `tick` about every `TICK_SECONDS`."""
+        threading.Thread(target=self._listen, args=(tick,), name="control", daemon=True).start()
+
+    def _listen(self, tick: Callable[[], None]) -> NoReturn:
         try:
             while True:
                 readable, _, _ = select.select([self._channel], [], [], TICK_SECONDS)
-                if not readable:
-                    self._tick()
-                    continue
-                for message in self._lines.feed(self._receive()):
-                    self._obey(message)
+                if readable:
+                    self._take()
+                else:
+                    tick()
         finally:
-            # A worker that nobody can stop must not go on.
+            # A worker that nobody looks after must not go on.
+            _logger.exception("a worker stops: the thread that listens to the server broke down")
+            os._exit(ORPHANED)
+
+    def _take(self) -> None:
+        """Wait for something to be said, and obey."""
+        try:
+            messages = self._lines.feed(self._receive())
+        except BadMessage:
             _logger.exception("a worker stops: it cannot make out what the server wants")
             os._exit(ORPHANED)
+        for message in messages:
+            self._obey(message)
 
     def _receive(self) -> bytes:
         try:
@@ -74,7 +86,11 @@ class Control:
     def _obey(self, message: Message) -> None:
         if isinstance(message, Assignment):
             self._assignment = message
-            self._assigned.set()
         # A client's wish to stop for good outlasts the server's to stop for now.
         elif isinstance(message, ControlMessage) and self._wanted != "cancel":
             self._wanted = message.kind
+
+
+def agreed(collective: engine.Collective, wanted: Wish | None) -> Wish | None:
+    """Return what rank 0 wants, on every rank. All ask at the same step; what others want does not count."""
+    return WISHES[collective.gather(bytes([WISHES.index(wanted)]))[0][0]]

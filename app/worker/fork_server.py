@@ -7,17 +7,18 @@ workers need it. It ends when the other end of that socket does, however the ser
 whole server changed while it starts, and leaves a folder and a second helper process behind when the server is killed.
 """
 
+import contextlib
 import gc
 import os
 import select
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from app.domain.wire import FORK, KILL, ORDER
 from app.log import log_as_json
 from app.worker import process
+from app.worker.family import BROKEN, adopt_orphans
 
 FORK_FAILED = os.EX_OSERR
 
@@ -42,8 +43,10 @@ class ForkServer:
                     break
         for pid in self._numbers:
             os.kill(pid, signal.SIGKILL)
-        for pid in self._numbers:
-            os.waitpid(pid, 0)
+        # Their ranks, which die with them, are children of this process by then, or soon.
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
 
     def _obey(self) -> bool:
         """Carry out one order; False when there will be no more."""
@@ -80,20 +83,21 @@ class ForkServer:
             self._orders.close()
             process.run(channel, parent)
         finally:
-            os._exit(process.BROKEN)
+            os._exit(BROKEN)
 
     def _bury(self) -> None:
-        while self._numbers:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            self._report(self._numbers.pop(pid), os.waitstatus_to_exitcode(status))
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                # A rank whose worker ended before it has no number: nobody but this process waits for it.
+                if pid in self._numbers:
+                    self._report(self._numbers.pop(pid), os.waitstatus_to_exitcode(status))
 
     def _report(self, number: int, status: int) -> None:
         self._orders.sendall(ORDER.pack(number, status))
 
 
-@contextmanager
+@contextlib.contextmanager
 def _child_exits() -> Iterator[socket.socket]:
     """Yield a socket that becomes readable when a child process ends."""
     readable, writable = socket.socketpair()
@@ -113,6 +117,7 @@ def main() -> None:
     # A service manager sends SIGTERM to every process it knows of; when to stop is for the server to say.
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
+    adopt_orphans()
     log_as_json("warning")
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)

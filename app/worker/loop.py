@@ -2,7 +2,8 @@
 
 import errno
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -10,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 import engine
-from app.domain.messages import Assignment, Failed, Finished, Log, Outcome, Phase
-from app.worker.control import Control
+from app.domain.errors import BadMessage
+from app.domain.messages import Assignment, Failed, Finished, Log, Outcome, Phase, decode, encode
+from app.worker.control import Control, agreed
 from app.worker.recorder import Recorder
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -21,68 +23,132 @@ OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"canc
 _logger = logging.getLogger(__name__)
 
 
-def work(assignment: Assignment, recorder: Recorder, control: Control) -> Finished | Failed:
+def work(
+    assignment: Assignment, recorder: Recorder, control: Control, collective: engine.Collective
+) -> Finished | Failed:
     """Carry out `assignment` and return the verdict; rows and checkpoints go through `recorder` on the way.
 
-    Never raises. What a client may not see (paths, our own code) goes to the server's log.
+    Raises RankLost if another rank is gone, nothing else. What a client may not see (paths, our own code) goes to the
+    server's log.
     """
     try:
-        return _fit(assignment, recorder, control)
-    except engine.EngineError as error:
+        return _lead(assignment, recorder, control, collective)
+    except engine.RankLost:
+        raise
+    except engine.RankAborted as error:
+        return _told(error.reason)
+    except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
+        return _verdict(error, assignment)
+
+
+def follow(assignment: Assignment, collective: engine.Collective) -> None:
+    """Carry out `assignment` as one of the other ranks, which tell nobody but the first.
+
+    Raises CollectiveError if the others are gone.
+    """
+    try:
+        with closing(_prepared(assignment, collective)) as fit:
+            while not fit.done and agreed(collective, None) is None:
+                fit.advance()
+    except engine.CollectiveError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
+        collective.abort(encode(_verdict(error, assignment)))
+
+
+def _lead(
+    assignment: Assignment, recorder: Recorder, control: Control, collective: engine.Collective
+) -> Finished | Failed:
+    with closing(_prepared(assignment, collective, recorder)) as fit:
+        recorder.send(Phase("training", fit.total_steps))
+        staging = Path(assignment.staging)
+        saved, wanted = _place(fit), None
+        while not fit.done and (wanted := agreed(collective, control.wanted)) is None:
+            recorder.add(fit, fit.advance())
+            if fit.checkpoint_due and fit.failure is None:
+                recorder.checkpoint(fit, staging)
+                saved = _place(fit)
+        # None of a failure: a process that is killed before it can tell would let the next one go on behind it.
+        if _place(fit) != saved and fit.failure is None:
+            recorder.checkpoint(fit, staging)
+    if fit.failure is not None:
+        return Failed("diverged", str(fit.failure))
+    if fit.stopped is not None:
+        recorder.send(Log("info", f"stopped_early: {fit.stopped}"))
+    return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted], fit.stopped)
+
+
+def _place(fit: engine.Fit) -> tuple[int, int]:
+    """Tell where a fit stands: not every step makes a row, and one that goes back comes by a step again."""
+    return fit.step, fit.seq
+
+
+def _told(reason: bytes) -> Failed:
+    """Read the verdict of another rank."""
+    try:
+        verdict = decode(reason)
+    except BadMessage:
+        verdict = None
+    return verdict if isinstance(verdict, Failed) else Failed("internal_error", "a rank gave up without a reason")
+
+
+def _verdict(error: Exception, assignment: Assignment) -> Failed:
+    """Say what an error means for the fit."""
+    if isinstance(error, engine.EngineError):
         return Failed(error.code, str(error))
-    except MemoryError:
-        _logger.exception("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt)
+    _logger.error("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt, exc_info=error)
+    if isinstance(error, MemoryError):
         return Failed("out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size")
-    except OSError as error:
-        _logger.exception("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt)
-        if error.errno in NO_SPACE:
-            return Failed("storage_full", "the disk has no room for a checkpoint; free some space, then run it again")
-        return Failed("internal_error", type(error).__name__)
-    except Exception as error:
-        _logger.exception("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt)
-        return Failed("internal_error", type(error).__name__)
+    if isinstance(error, OSError) and error.errno in NO_SPACE:
+        return Failed("storage_full", "the disk has no room for a checkpoint; free some space, then run it again")
+    return Failed("internal_error", type(error).__name__)
 
 
-def _fit(assignment: Assignment, recorder: Recorder, control: Control) -> Finished:
-    fit = _prepared(assignment)
+def _prepared(assignment: Assignment, collective: engine.Collective, recorder: Recorder | None = None) -> engine.Fit:
+    """Return the fit as it goes on: from the start, or from a checkpoint."""
+    validation = assignment.validation_columns
+    fit = engine.Fit(
+        engine.parse_graph(assignment.definition),
+        engine.read_recipe(assignment.request),
+        _Mapped(assignment.columns),
+        None if validation is None else _Mapped(validation),
+        collective=collective,
+    )
     if assignment.resume_from is not None:
         _resume(fit, Path(assignment.resume_from), recorder)
-    recorder.send(Phase("training"))
-    staging = Path(assignment.staging)
-    saved = fit.step
-    while not fit.done and control.wanted is None:
-        recorder.add(fit, fit.advance())
-        if fit.checkpoint_due:
-            recorder.checkpoint(fit, staging)
-            saved = fit.step
-    if fit.step != saved:
-        recorder.checkpoint(fit, staging)
-    wanted = control.wanted
-    return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted])
+    return fit
 
 
-def _prepared(assignment: Assignment) -> engine.Fit:
-    definition = engine.parse_graph(assignment.definition)
-    recipe = engine.read_recipe(assignment.request)
-    fed = {recipe.feeds.get(name, name) for name in definition.inputs}
-    validation = assignment.validation_columns
-    return engine.Fit(
-        definition,
-        recipe,
-        _mapped(assignment.columns, fed),
-        None if validation is None else _mapped(validation, fed),
-    )
+class _Mapped(Mapping[str, list[np.ndarray[Any, Any]]]):
+    """Columns whose files are mapped into memory when they are asked for, so that processes that read the same share
+    it. A column that a fit does not use takes neither a file nor an address.
+    """
+
+    def __init__(self, paths: Mapping[str, Sequence[str]]) -> None:
+        """Map the files at `paths`, those of each column in their order."""
+        self._paths = paths
+
+    def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]]:
+        """Map the files of one column."""
+        return [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is such a column, without mapping it."""
+        return name in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of the columns."""
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        return len(self._paths)
 
 
-def _mapped(columns: Mapping[str, str], wanted: Iterable[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """Map the wanted columns' files into memory: processes that read the same share it."""
-    return {name: np.load(columns[name], mmap_mode="r", allow_pickle=False) for name in wanted if name in columns}
-
-
-def _resume(fit: engine.Fit, path: Path, recorder: Recorder) -> None:
+def _resume(fit: engine.Fit, path: Path, recorder: Recorder | None) -> None:
     checkpoint = engine.Checkpoint.load(path)
     fit.restore(checkpoint)
     before, now = checkpoint.meta.get("fingerprint"), engine.fingerprint()
-    if before != now:
+    if before != now and recorder is not None:
         text = f"numerics_changed: the checkpoint was computed with {before}, this goes on with {now}"
         recorder.send(Log("warning", f"{text}; the numbers may differ in the last bits"))

@@ -1,28 +1,27 @@
 """The life of a worker process, from the fork to the last message."""
 
 import contextlib
-import ctypes
 import logging
 import os
 import resource
 import signal
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+import engine
 from app.domain.messages import Started
-from app.worker.control import Control
-from app.worker.loop import work
+from app.worker import ranks
+from app.worker.control import ORPHANED, Control
+from app.worker.family import BROKEN, DONE, die_with
+from app.worker.loop import follow, work
 from app.worker.recorder import Recorder
 
-DONE = 0
-BROKEN = os.EX_SOFTWARE
-"""Exit code after a fault in this code itself. Not 1: with that OpenBLAS ends a process that it has no memory for."""
-
 NICENESS = 10
+OPEN_FILES = 65_536
 OUT_OF_MEMORY_SCORE = 500
-_PR_SET_PDEATHSIG = 1
 
 _logger = logging.getLogger(__name__)
 
@@ -43,9 +42,21 @@ def run(channel: socket.socket, parent: int) -> NoReturn:
 def _serve(channel: socket.socket) -> None:
     recorder = Recorder(channel)
     recorder.send(Started(os.getpid()))
-    control = Control(channel, recorder.flush_overdue)
-    control.start()
-    recorder.send(work(control.assignment(), recorder, control))
+    control = Control(channel)
+    assignment = control.assignment()
+    others = ranks.fork(assignment.replicas, channel, partial(follow, assignment))
+
+    def look_after() -> None:
+        others.check()
+        recorder.flush_overdue()
+
+    control.start(look_after)
+    try:
+        verdict = work(assignment, recorder, control, others.collective)
+    except engine.RankLost:
+        others.mourn()
+    others.end()
+    recorder.send(verdict)
 
 
 def _settle(parent: int) -> None:
@@ -53,12 +64,15 @@ def _settle(parent: int) -> None:
     for unwanted in (signal.SIGINT, signal.SIGTERM):
         signal.signal(unwanted, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Each file of each column that is mapped into memory counts.
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, wanted), most))
     os.nice(NICENESS)
     if sys.platform == "linux":
-        # The socket's end tells the same; but a thread is needed to see that, and it may have to wait for the GIL.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # Should memory run out, one fit is to go, not the server with all of them.
         with contextlib.suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text(str(OUT_OF_MEMORY_SCORE))
-    if os.getppid() != parent:
-        os._exit(BROKEN)
+    # The socket's end tells the same; but a thread is needed to see that, and it may have to wait for the GIL.
+    if not die_with(parent):
+        os._exit(ORPHANED)

@@ -61,7 +61,8 @@ class Recorder:
 
     def checkpoint(self, fit: engine.Fit, staging: Path) -> None:
         """Write the state of `fit` to a file in `staging` that is complete and on the disk when it is announced."""
-        path = staging / f"step-{fit.step}.safetensors"
+        # A fit that goes back comes by a step again, but by no row.
+        path = staging / f"step-{fit.step}-{fit.seq}.safetensors"
         partial = path.with_suffix(".partial")
         fit.snapshot().save(partial)
         partial.rename(path)

@@ -171,6 +171,24 @@ def test_the_demo_files_fit_from_the_command_line(url, capsys):
     assert "val_accuracy" in capsys.readouterr().out
 
 
+def test_options_of_a_fit_are_given_by_name_or_in_a_file(url, files, tmp_path, capsys):
+    request = tmp_path / "request.json"
+    request.write_text('{"early_stopping": {"monitor": "loss", "min_delta": 1e9}, "normalize": {"x": "standard"}}')
+    graph, data, *feed = files
+    command = ["fit", graph, data, data, *feed, "--request", str(request), "--epochs", "50", "--batch-size", "8"]
+    options = ["--early-stopping", "1", "--micro-batch-size", "4", "--average", "ema", "--precision", "float64"]
+    assert main([*command, *options, "--replicas", "2", "--url", url]) == 0
+    said = capsys.readouterr().out
+    fit, steps = re.search(r"(fit_[a-z0-9]{26}) succeeded after (\d+) steps: .*loss", said).groups()
+    assert int(steps) < 200
+    with Client(url, KEY) as client:
+        info = client.get_fit(fit).info
+    assert len(info.datasets) == 2
+    wanted = {"micro_batch_size": 4, "average": "ema", "precision": "float64", "resources": {"replicas": 2}}
+    assert wanted.items() <= info.request.to_dict().items()
+    assert info.request["early_stopping"] == {"monitor": "loss", "min_delta": 1e9, "patience": 1}
+
+
 FAULTS = {
     "a wrong field": (["--epochs", "0"], 1, "/epochs"),
     "a feed without its column": (["--feed", "x"], 2, "--feed"),

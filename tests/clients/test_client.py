@@ -188,3 +188,41 @@ def test_waiting_shows_progress_to_a_function_and_ends_with_the_last_state(clien
     assert (seen[-1].step, seen[-1].total_steps) == (20, 20)
     assert [progress.step for progress in seen] == sorted(progress.step for progress in seen)
     assert seen[-1].values["loss"] > 0
+
+
+def test_what_a_fit_normalises_and_averages_predictions_do_too(client, line):
+    raw = X * [100, 0.01] + [50, 3]
+    fields = {"epochs": 40, "batch_size": 16, "optimizer": {"kind": "adam", "lr": 0.1}}
+    fit = client.fit(
+        line,
+        {"x": raw, "y": Y},
+        normalize={"x": "standard"},
+        average={"kind": "ema", "decay": 0.9},
+        early_stopping={"monitor": "loss", "patience": 3},
+        **fields,
+    )
+    assert fit.wait().state == "succeeded"
+    np.testing.assert_allclose(fit.predict(raw[:5]), Y[:5], atol=0.2)
+    scaled = (raw - raw.mean(0)) / raw.std(0)
+    last = fit.checkpoint("latest").load()
+    # The last weights are not the average that predictions are made with.
+    assert not np.allclose(fit.predict(raw[:5]), scaled[:5] @ last["w"] + last["b"], rtol=1e-6, atol=0)
+
+
+def test_several_datasets_are_one(client, line):
+    whole = client.upload({"x": X, "y": Y})
+    parts = [client.upload({"x": X[rows], "y": Y[rows]}) for rows in (slice(0, 10), slice(10, 64))]
+    fields = {"epochs": 2, "batch_size": 16}
+    fits = [
+        client.fit(line, whole, validation=whole, **fields),
+        client.fit(line, parts, validation=[part.id for part in parts], **fields),
+    ]
+    assert [fit.wait().state for fit in fits] == ["succeeded", "succeeded"]
+    assert fits[0].metrics() == fits[1].metrics()
+    assert fits[1].info.datasets == [part.id for part in parts]
+
+
+def test_a_fit_that_ended_early_says_why(client, line):
+    fit = client.fit(line, {"x": X, "y": Y}, epochs=100, budget={"steps": 3})
+    assert "3 steps" in fit.wait().stop_reason
+    assert (fit.info.step, fit.info.progress) == (3, 1.0)

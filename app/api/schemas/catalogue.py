@@ -17,6 +17,8 @@ class CatalogueAttribute(BaseModel):
     required: bool
     default: Any = None
     range: str | None = Field(default=None, description="Which numbers it takes, where that is less than its type.")
+    attrs: list["CatalogueAttribute"] | None = Field(default=None, description="The options of an object.")
+    kinds: list["CatalogueEntry"] | None = Field(default=None, description="What a list of objects with a kind holds.")
 
 
 class OpInput(BaseModel):
@@ -83,5 +85,50 @@ class CatalogueList(ResourceShape):
 
     object: Literal["list"] = "list"
     data: list[CatalogueEntry]
+    has_more: bool = False
+    next_cursor: None = None
+
+
+class LossOperand(BaseModel):
+    """What a loss takes beside predictions."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    required: bool
+    takes: str = Field(description="Whether it is given by the name of an input, or in numbers too.")
+    shape: str = Field(description="Its type and shape, in words.")
+
+
+class LossEntry(CatalogueEntry):
+    """A loss: what it compares."""
+
+    aliases: list[str]
+    predictions: str = Field(description="What it takes for predictions.")
+    operands: list[LossOperand]
+
+
+class LossList(ResourceShape):
+    """Every loss."""
+
+    object: Literal["list"] = "list"
+    data: list[LossEntry]
+    has_more: bool = False
+    next_cursor: None = None
+
+
+class MetricEntry(CatalogueEntry):
+    """A metric: what it judges, and how."""
+
+    predictions: dict[str, str] = Field(description="The forms of predictions that it takes, each in words.")
+    goal: Literal["min", "max"] | None = Field(description="Whether more is better, or less; null: no question.")
+    every_step: bool = Field(description="Whether rows of training steps hold it; else only validations and epochs.")
+
+
+class MetricList(ResourceShape):
+    """Every metric."""
+
+    object: Literal["list"] = "list"
+    data: list[MetricEntry]
     has_more: bool = False
     next_cursor: None = None

@@ -1,110 +1,14 @@
 """Fits on the wire."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.datasets import InlineDataset
-from app.api.schemas.documents import DescribedBy
-from app.api.schemas.graphs import GraphDefinition
-from app.api.schemas.shapes import Moment, RequestShape, ResourceShape, finite_part
+from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
 from app.service.fits import FitView
 from app.store.pages import Page
-
-LabelKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-/]{1,64}$")]
-LabelValue = Annotated[str, Field(max_length=256)]
-LABELS_MAX = 64
-
-
-class OptimizerChoice(RequestShape):
-    """An optimizer by its kind, with its options beside it; see /v1/optimizers."""
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-
-    kind: str
-
-
-class ScheduleChoice(RequestShape):
-    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules.
-
-    It counts what `per` says: "epoch" (the default) or "step". Options may be schedules in their turn.
-    """
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-
-    kind: str
-
-
-class ClipChoice(RequestShape):
-    """Limits on gradients: their global norm, or each element."""
-
-    norm: float | None = None
-    value: float | None = None
-
-
-class ValidationChoice(RequestShape):
-    """Rows to validate on: a share of the dataset, or another dataset."""
-
-    split: float | None = None
-    dataset: str | None = None
-
-
-class CheckpointChoice(RequestShape):
-    """When to write checkpoints besides the last one, and how many to keep."""
-
-    every_steps: int | None = None
-    every_epochs: int | None = None
-    keep_last: int | None = None
-    keep_best: bool | None = None
-
-
-class RecordChoice(RequestShape):
-    """Which steps become metric rows, and what is in them."""
-
-    every_steps: int | None = None
-    gradient_norms: bool | None = None
-
-
-class ResourcesChoice(RequestShape):
-    """What the fit gets of the machine."""
-
-    priority: Literal["low", "normal", "high"] = "normal"
-
-
-class FitRequest(RequestShape):
-    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
-
-    graph: Annotated[str | dict[str, Any], DescribedBy(GraphDefinition, or_id=True)]
-    dataset: Annotated[str | dict[str, Any], DescribedBy(InlineDataset, or_id=True)]
-    feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
-    validation: ValidationChoice | None = None
-    optimizer: OptimizerChoice | None = None
-    schedule: ScheduleChoice | None = None
-    clip: ClipChoice | None = None
-    epochs: int | None = None
-    steps: int | None = None
-    batch_size: int | None = None
-    shuffle: bool | None = None
-    drop_last: bool | None = None
-    seed: int | None = None
-    precision: Literal["float32", "float64"] | None = None
-    metrics: list[str] | None = None
-    checkpoint: CheckpointChoice | None = None
-    record: RecordChoice | None = None
-    resources: ResourcesChoice | None = None
-    labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=LABELS_MAX)
-
-    def document(self) -> dict[str, Any]:
-        """Return the fields that were given, without those that are null."""
-        return self.model_dump(exclude_unset=True, exclude_none=True)
-
-
-class FitChanges(RequestShape):
-    """Changes to a fit: labels to set, and null for those to remove."""
-
-    labels: dict[LabelKey, LabelValue | None]
 
 
 class FitAttempt(ResourceShape):
@@ -166,11 +70,13 @@ class Fit(ResourceShape):
     attempts_max: int
     attempts: list[FitAttempt]
     error: FitError | None
+    stop_reason: str | None = Field(description="Why it ended, with success, before its last step.")
     created_at: Moment
     started_at: Moment | None
     finished_at: Moment | None
     graph: str
-    dataset: str
+    dataset: str = Field(description="The dataset that it trains on, or the first of them.")
+    datasets: list[str] = Field(description="All datasets that it trains on, in their order.")
     labels: dict[str, str]
     request: dict[str, Any] = Field(title="Request as sent", description="With ids in place of what came inline.")
     links: FitLinks
@@ -197,11 +103,13 @@ class Fit(ResourceShape):
             attempts_max=fit.attempts_max,
             attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
             error=None if fit.error is None else FitError(**fit.error),
+            stop_reason=fit.stop_reason,
             created_at=fit.created_at,
             started_at=fit.started_at,
             finished_at=fit.finished_at,
             graph=fit.graph_id,
             dataset=fit.dataset_id,
+            datasets=list(fit.dataset_ids),
             labels=fit.labels,
             request=fit.request,
             links=_links(fit),

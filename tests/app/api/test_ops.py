@@ -1,9 +1,17 @@
 import httpx
 import pytest
+from pydantic import BaseModel
 
 import engine
+from app.api.schemas.catalogue import CatalogueList, LossList, MetricList, OpList
 
 KINDS = ("optimizers", "schedules", "losses", "layers", "initializers", "metrics")
+SHAPES: dict[str, type[BaseModel]] = {
+    **dict.fromkeys(KINDS, CatalogueList),
+    "losses": LossList,
+    "metrics": MetricList,
+    "ops": OpList,
+}
 
 
 def test_every_op_is_listed_and_found_by_name_and_alias(http: httpx.Client) -> None:
@@ -38,6 +46,29 @@ def test_every_catalogue_tells_kinds_and_their_options(http: httpx.Client, kind:
         assert entry["kind"]
         assert entry["doc"]
         assert all({"name", "type", "required"} <= attr.keys() for attr in entry["attrs"])
+
+
+@pytest.mark.parametrize(("kind", "shape"), SHAPES.items())
+def test_every_catalogue_has_the_shape_that_the_contract_says(
+    http: httpx.Client, kind: str, shape: type[BaseModel]
+) -> None:
+    shape.model_validate(http.get(f"/v1/{kind}").json())
+
+
+def test_the_options_of_what_a_list_holds_are_told(http: httpx.Client) -> None:
+    entries = {entry["kind"]: entry["attrs"] for entry in http.get("/v1/optimizers").json()["data"]}
+    transforms = next(attr for attr in entries["chain"] if attr["name"] == "transforms")
+    held = {entry["kind"]: {attr["name"] for attr in entry["attrs"]} for entry in transforms["kinds"]}
+    assert {"b1", "b2"} <= held["scale_by_adam"]
+    assert {"history_size", "line_search"} <= {attr["name"] for attr in entries["lbfgs"]}
+
+
+def test_losses_tell_operands_and_metrics_what_they_judge(http: httpx.Client) -> None:
+    losses = {entry["kind"]: entry for entry in http.get("/v1/losses").json()["data"]}
+    assert [operand["name"] for operand in losses["cross_entropy"]["operands"]] == ["target", "weight"]
+    metrics = {entry["kind"]: entry for entry in http.get("/v1/metrics").json()["data"]}
+    assert (metrics["auc"]["goal"], metrics["auc"]["every_step"]) == ("max", False)
+    assert metrics["mae"]["predictions"].keys() == {"numbers"}
 
 
 def test_the_catalogue_of_schedules_tells_ranges_and_nesting(http: httpx.Client) -> None:

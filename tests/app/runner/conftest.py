@@ -87,6 +87,11 @@ class Workshop:
         supervisor.start()
         return supervisor
 
+    def graph(self, graph_id: str, definition: Mapping[str, Any]) -> None:
+        document = engine.parse_graph(definition).to_json()
+        with self.store.begin() as work:
+            work.graphs.add(GraphRecord(graph_id, graph_id, graph_id.ljust(64, "0"), document, {}, CLOCK.now()))
+
     def dataset(self, dataset_id: str, columns: Mapping[str, np.ndarray[Any, Any]]) -> None:
         described = []
         for name, array in columns.items():
@@ -107,7 +112,7 @@ class Workshop:
             id=fit_id,
             state=FitState.QUEUED,
             phase="queued",
-            graph_id="graph_1",
+            graph_id=request["graph"],
             dataset_id=request["dataset"],
             request=request,
             labels={},
@@ -197,6 +202,7 @@ def all_end(pids: Sequence[int], seconds: float) -> Iterator[None]:
 def contents(path: Path) -> dict[str, bytes]:
     checkpoint = engine.Checkpoint.load(path)
     groups = {"parameter": checkpoint.parameters, "buffer": checkpoint.buffers, "optimizer": checkpoint.optimizer}
+    groups["state"] = checkpoint.state
     found = {f"{kind} {name}": array.tobytes() for kind, group in groups.items() for name, array in group.items()}
     return {**found, "cursor": json.dumps(checkpoint.cursor, sort_keys=True).encode()}
 
@@ -261,11 +267,9 @@ def undisturbed(
 def opened(data_dir: Path, empty_database: Path, runner: Runner) -> Iterator[Workshop]:
     shutil.copy(empty_database, data_dir)
     settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
-    definition = engine.parse_graph(GRAPH)
     with Store.open(data_dir) as store:
         shop = Workshop(store, LocalBlobStore(data_dir), settings, data_dir / "staging", runner)
-        with store.begin() as work:
-            work.graphs.add(GraphRecord("graph_1", "small", "d" * 64, definition.to_json(), {}, CLOCK.now()))
+        shop.graph("graph_1", GRAPH)
         shop.dataset("ds_1", some_rows(seed=1, rows=ROWS))
         try:
             yield shop

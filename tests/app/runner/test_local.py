@@ -53,7 +53,7 @@ def assign(tmp_path: Path) -> Assign:
             token=f"token {number}",
             definition=definition,
             request={**ENDLESS, **request},
-            columns={"x": str(tmp_path / "x.npy")},
+            columns={"x": [str(tmp_path / "x.npy")]},
             validation_columns=None,
             resume_from=None,
             staging=str(staging),

@@ -141,7 +141,7 @@ def test_an_assignment_holds_what_a_process_needs_and_nothing_for_the_service(of
     assert (assignment.fit_id, assignment.attempt, assignment.token) == ("fit_1", 1, claim.token)
     assert assignment.definition == DEFINITION
     assert assignment.request == {"steps": 100, "seed": 3}
-    assert assignment.columns == {"x": str(office.blobs.local_path(office.column))}
+    assert assignment.columns == {"x": [str(office.blobs.local_path(office.column))]}
     assert (assignment.validation_columns, assignment.resume_from) == (None, None)
     assert Path(assignment.staging).is_dir()
     assert "fit_1" not in assignment.staging

@@ -47,7 +47,7 @@ def a_fit() -> Callable[..., FitRecord]:
         phase="waiting",
         graph_id="graph_1",
         dataset_id="ds_1",
-        request={"epochs": 2, "seed": 2**70, "optimizer": {"lr": 0.1}},
+        request={"dataset": "ds_1", "epochs": 2, "seed": 2**70, "optimizer": {"lr": 0.1}},
         labels={"team": "a"},
         step=0,
         total_steps=10,

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -37,14 +38,24 @@ def test_a_page_of_datasets_holds_the_columns_of_each(store: Store, a_dataset: A
         assert uow.datasets.list(PageRequest(limit=1)).items == (two,)
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"dataset": "ds_1"},
+        {"dataset": ["ds_3", "ds_1"]},
+        {"dataset": "ds_3", "validation": {"dataset": "ds_1"}},
+        {"dataset": "ds_3", "validation": {"dataset": ["ds_4", "ds_1"]}},
+    ],
+)
 @pytest.mark.parametrize("state", FitState)
 def test_a_dataset_is_in_use_while_a_fit_with_it_is_not_terminal(
-    state: FitState, store: Store, a_dataset: ADataset, a_fit: Callable[..., FitRecord]
+    state: FitState, request_: dict[str, Any], store: Store, a_dataset: ADataset, a_fit: Callable[..., FitRecord]
 ) -> None:
     with store.begin() as uow:
         uow.datasets.add(a_dataset())
         assert not uow.datasets.in_use("ds_1")
-        uow.fits.add(a_fit(state=state))
+        uow.fits.add(a_fit(state=state, request=request_))
+        uow.fits.add(a_fit("fit_2", request={"dataset": "ds_5", "validation": None}))
         assert uow.datasets.in_use("ds_1") == (state not in TERMINAL)
         assert not uow.datasets.in_use("ds_2")
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
@@ -93,3 +95,24 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
     connection.close()
     assert names == ["idempotency_keys"]
+
+
+def test_a_fit_of_the_first_revision_ended_for_no_known_reason(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", "app.store:migrations")
+        command.upgrade(config, "0001")
+    engine.dispose()
+    with sqlite3.connect(path) as old:
+        names = [name for _, name, *_ in old.execute("PRAGMA table_info(fits)")]
+        texts = {"id": "fit_1", "state": "succeeded", "request": "{}", "labels": "{}", "latest": "{}"}
+        values = [texts.get(name, 0) for name in names]
+        old.execute(f"INSERT INTO fits VALUES ({', '.join('?' * len(names))})", values)
+    old.close()
+    database = Database.open(tmp_path)
+    with database.connection.begin():
+        found = database.connection.exec_driver_sql("SELECT id, stop_reason FROM fits").all()
+    database.close()
+    assert found == [("fit_1", None)]

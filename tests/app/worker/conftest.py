@@ -73,7 +73,7 @@ def assign(tmp_path: Path) -> Callable[..., Assignment]:
             token="token",
             definition=engine.parse_graph(GRAPH).to_json(),
             request={**RECIPE, **request},
-            columns={"x": str(tmp_path / "x.npy")},
+            columns={"x": [str(tmp_path / "x.npy")]},
             validation_columns=None,
             resume_from=resume_from,
             staging=str(staging),

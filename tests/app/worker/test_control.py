@@ -8,7 +8,8 @@ from app.domain.messages import Assignment, Message
 from app.domain.messages import Control as Order
 from app.domain.wire import to_line
 from app.worker import control as module
-from app.worker.control import ORPHANED, Control
+from app.worker.control import ORPHANED, WISHES, Control, agreed
+from engine.collective import Alone, in_memory
 
 PATIENCE = 5.0
 
@@ -55,17 +56,48 @@ def ticks() -> Ticks:
 
 @pytest.fixture
 def control(channel: Any, server: Any, exits: Exits, ticks: Ticks) -> Any:
-    control = Control(channel, ticks)
-    control.start()
+    control = Control(channel)
+    control.start(ticks)
     yield control
     server.channel.close()
     assert exits.happened.wait(PATIENCE)
 
 
-def test_the_assignment_is_waited_for(control: Control, server: Any, assign: Callable[..., Assignment]) -> None:
-    server.channel.sendall(to_line(assign()))
-    assert control.assignment() == assign()
+def test_the_assignment_is_waited_for_without_a_thread(
+    channel: Any, server: Any, assign: Callable[..., Assignment]
+) -> None:
+    line, assignment = to_line(assign()), assign()
+    sender = threading.Thread(target=lambda: [server.channel.sendall(part) for part in (line[:100], line[100:])])
+    control, running = Control(channel), threading.active_count()
+    sender.start()
+    assert control.assignment() == assignment
+    sender.join()
     assert control.wanted is None
+    assert threading.active_count() == running
+
+
+def test_an_order_that_comes_with_the_assignment_is_obeyed(
+    channel: Any, server: Any, assign: Callable[..., Assignment]
+) -> None:
+    server.channel.sendall(to_line(assign()) + to_line(Order("cancel")))
+    control = Control(channel)
+    control.assignment()
+    assert control.wanted == "cancel"
+
+
+@pytest.mark.parametrize("said", [b"hello\n", b""])
+def test_a_worker_that_gets_no_assignment_ends(
+    channel: Any, server: Any, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    def leave(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(module.os, "_exit", leave)
+    server.channel.sendall(said)
+    server.channel.close()
+    with pytest.raises(SystemExit) as end:
+        Control(channel).assignment()
+    assert end.value.code == ORPHANED
 
 
 @pytest.mark.parametrize(
@@ -92,3 +124,19 @@ def test_a_worker_that_does_not_understand_stops(control: Control, server: Any, 
     server.channel.sendall(b"hello\n")
     assert exits.happened.wait(PATIENCE)
     assert exits.codes == [ORPHANED]
+
+
+@pytest.mark.parametrize("wanted", WISHES)
+def test_all_ranks_want_what_the_first_wants(wanted: Any) -> None:
+    answers: list[Any] = []
+
+    def ask(collective: Any) -> None:
+        answers.append(agreed(collective, None if collective.rank else wanted))
+
+    threads = [threading.Thread(target=ask, args=(end,)) for end in in_memory(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert answers == [wanted] * 3
+    assert agreed(Alone(), wanted) == wanted

@@ -1,5 +1,6 @@
 import errno
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,13 @@ import pytest
 
 import engine
 from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Log, Message, Phase, Points
-from app.worker.loop import work
+from app.worker.loop import follow, work
 from app.worker.recorder import Recorder
+from engine.collective import in_memory
 
 Assign = Callable[..., Assignment]
+ALONE = engine.Alone()
+PATIENCE = 10.0
 
 
 @dataclass
@@ -43,9 +47,9 @@ def written(messages: list[Message]) -> list[CheckpointWritten]:
 
 
 def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, recorder: Recorder, server: Any) -> None:
-    assert work(assign(), recorder, Wish()) == Finished("succeeded")
+    assert work(assign(), recorder, Wish(), ALONE) == Finished("succeeded")
     messages = server.heard()
-    assert messages[0] == Phase("training")
+    assert messages[0] == Phase("training", 6)
     assert seqs(messages) == [1, 2, 3, 4, 5, 6]
     assert [checkpoint.step for checkpoint in written(messages)] == [3, 6]
     for checkpoint in written(messages):
@@ -59,7 +63,7 @@ def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, reco
 def test_rows_arrive_before_the_checkpoint_that_holds_their_steps(
     assign: Assign, recorder: Recorder, server: Any
 ) -> None:
-    work(assign(), recorder, Wish())
+    work(assign(), recorder, Wish(), ALONE)
     messages = server.heard()
     for index, message in enumerate(messages):
         if isinstance(message, CheckpointWritten):
@@ -70,29 +74,29 @@ def test_rows_arrive_before_the_checkpoint_that_holds_their_steps(
 def test_a_fit_that_should_stop_writes_a_checkpoint_of_where_it_is(
     assign: Assign, recorder: Recorder, server: Any, kind: str, outcome: Any
 ) -> None:
-    assert work(assign(), recorder, Wish(kind, after=2)) == Finished(outcome)
+    assert work(assign(), recorder, Wish(kind, after=2), ALONE) == Finished(outcome)
     messages = server.heard()
     assert [checkpoint.step for checkpoint in written(messages)] == [2]
     assert seqs(messages) == [1, 2]
 
 
 def test_a_fit_that_should_stop_before_it_began_writes_none(assign: Assign, recorder: Recorder, server: Any) -> None:
-    assert work(assign(), recorder, Wish("cancel")) == Finished("cancelled")
+    assert work(assign(), recorder, Wish("cancel"), ALONE) == Finished("cancelled")
     assert written(server.heard()) == []
 
 
 def test_a_fit_that_is_done_when_it_should_stop_has_succeeded(assign: Assign, recorder: Recorder, server: Any) -> None:
-    assert work(assign(), recorder, Wish("cancel", after=6)) == Finished("succeeded")
+    assert work(assign(), recorder, Wish("cancel", after=6), ALONE) == Finished("succeeded")
 
 
 def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
     assign: Assign, recorder: Recorder, server: Any
 ) -> None:
-    work(assign(), recorder, Wish())
+    work(assign(), recorder, Wish(), ALONE)
     whole = server.heard()
     first, last = written(whole)
     expected = Path(last.path).read_bytes()
-    assert work(assign(resume_from=first.path), recorder, Wish()) == Finished("succeeded")
+    assert work(assign(resume_from=first.path), recorder, Wish(), ALONE) == Finished("succeeded")
     rest = server.heard()
     assert seqs(rest) == [4, 5, 6]
     assert Path(written(rest)[-1].path).read_bytes() == expected
@@ -102,10 +106,10 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
 def test_a_checkpoint_of_other_numerics_is_remarked_on(
     assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work(assign(), recorder, Wish())
+    work(assign(), recorder, Wish(), ALONE)
     first = written(server.heard())[0]
     monkeypatch.setattr(engine, "fingerprint", lambda: {"numpy": "99"})
-    work(assign(resume_from=first.path), recorder, Wish())
+    work(assign(resume_from=first.path), recorder, Wish(), ALONE)
     (entry,) = [message for message in server.heard() if isinstance(message, Log)]
     assert entry.level == "warning"
     assert entry.text.startswith("numerics_changed")
@@ -139,7 +143,7 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
         return advance(fit)
 
     monkeypatch.setattr(engine.Fit, "advance", faulty)
-    found = work(assign(), recorder, Wish())
+    found = work(assign(), recorder, Wish(), ALONE)
     recorder.send(found)
     assert isinstance(found, Failed)
     assert found.code == verdict.code
@@ -159,11 +163,144 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
 def test_a_recipe_that_makes_no_sense_fails(
     assign: Assign, recorder: Recorder, changes: dict[str, Any], code: str
 ) -> None:
-    found = work(assign(**changes), recorder, Wish())
+    found = work(assign(**changes), recorder, Wish(), ALONE)
     assert isinstance(found, Failed)
     assert found.code == code
 
 
 def test_a_column_file_that_would_run_code_is_not_loaded(assign: Assign, recorder: Recorder, tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(b"\x80\x04cposix\nsystem\n(S'true'\ntR.")
-    assert work(assign(), recorder, Wish()) == Failed("internal_error", "ValueError")
+    assert work(assign(), recorder, Wish(), ALONE) == Failed("internal_error", "ValueError")
+
+
+def test_a_fit_that_should_stop_between_two_rows_writes_a_checkpoint_of_where_it_is(
+    assign: Assign, recorder: Recorder, server: Any
+) -> None:
+    assert work(assign(record={"every_steps": 4}), recorder, Wish("drain", after=5), ALONE) == Finished("drained")
+    assert [(checkpoint.step, checkpoint.metric_seq) for checkpoint in written(server.heard())] == [(3, 0), (5, 1)]
+
+
+def test_a_fit_that_diverges_fails_at_that_step_and_keeps_its_rows_but_nothing_to_go_on_from(
+    assign: Assign, recorder: Recorder, server: Any
+) -> None:
+    too_long = {"optimizer": {"kind": "sgd", "lr": 1e9}, "divergence": {"action": "stop"}}
+    found = work(assign(**too_long), recorder, Wish(), ALONE)
+    recorder.flush_overdue()
+    recorder.send(found)
+    assert isinstance(found, Failed)
+    assert found.code == "diverged"
+    messages = server.heard()
+    rows = [json.loads(row) for message in messages if isinstance(message, Points) for row in message.rows]
+    assert f"step {rows[-1]['step']} " in found.detail
+    assert rows[-1]["values"]["loss"] is None
+    assert [row["seq"] for row in rows] == [*range(1, len(rows) + 1)]
+    assert all(checkpoint.step < rows[-1]["step"] for checkpoint in written(messages))
+
+
+def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Recorder, server: Any) -> None:
+    reason = "the budget of 4 steps is spent"
+    assert work(assign(budget={"steps": 4}), recorder, Wish(), ALONE) == Finished("succeeded", reason)
+    messages = server.heard()
+    assert seqs(messages) == [1, 2, 3, 4]
+    assert [checkpoint.step for checkpoint in written(messages)] == [3, 4]
+    (entry,) = [message for message in messages if isinstance(message, Log)]
+    assert entry == Log("info", f"stopped_early: {reason}")
+
+
+def with_followers(
+    assignment: Assignment, recorder: Recorder, wish: Wish, follow: Callable[..., None] = follow
+) -> tuple[Any, list[Any]]:
+    """Let three threads be the ranks; return the verdict, and how each of the others ended: an error or None."""
+    ends = in_memory(3)
+    outcomes: list[Any] = [Exception("it did not end")] * 2
+
+    def play(rank: int) -> None:
+        outcomes[rank - 1] = None
+        try:
+            follow(assignment, ends[rank])
+        except engine.CollectiveError as error:
+            outcomes[rank - 1] = error
+
+    threads = [threading.Thread(target=play, args=(rank,), daemon=True) for rank in (1, 2)]
+    for thread in threads:
+        thread.start()
+    verdict = work(assignment, recorder, wish, ends[0])
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    return verdict, outcomes
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [("cancel", "cancelled"), ("drain", "drained")])
+def test_all_ranks_stop_at_the_same_step(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str, outcome: Any
+) -> None:
+    stopped_at: list[int] = []
+    close = engine.Fit.close
+
+    def noted(fit: engine.Fit) -> None:
+        stopped_at.append(fit.step)
+        close(fit)
+
+    monkeypatch.setattr(engine.Fit, "close", noted)
+    verdict, followers = with_followers(assign(), recorder, Wish(kind, after=2))
+    assert (verdict, followers) == (Finished(outcome), [None, None])
+    assert stopped_at == [2, 2, 2]
+    assert [checkpoint.step for checkpoint in written(server.heard())] == [2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "verdict"),
+    [
+        (MemoryError(), Failed("out_of_memory", "try a smaller batch_size")),
+        (engine.ShapeError("node 'h': no"), Failed("shape_mismatch", "node 'h': no")),
+        (ZeroDivisionError("/secret/path"), Failed("internal_error", "ZeroDivisionError")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_fault_of_another_rank_is_the_verdict(
+    assign: Assign,
+    recorder: Recorder,
+    server: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception,
+    verdict: Failed,
+    rank: int,
+) -> None:
+    advance = engine.Fit.advance
+
+    def faulty(fit: engine.Fit) -> list[engine.Point]:
+        if fit.step == 2 and fit._collective.rank == rank:
+            raise fault
+        return advance(fit)
+
+    monkeypatch.setattr(engine.Fit, "advance", faulty)
+    found, others = with_followers(assign(), recorder, Wish())
+    recorder.send(found)
+    assert isinstance(found, Failed)
+    assert found.code == verdict.code
+    assert verdict.detail in found.detail
+    assert "secret" not in found.detail
+    assert seqs(server.heard()) == [1, 2]
+    # The one that told has nothing to add.
+    assert [type(other) for other in others] == [
+        type(None) if rank == place else engine.RankAborted for place in (1, 2)
+    ]
+
+
+def test_a_rank_that_gives_up_without_words_is_a_fault_of_this_code(assign: Assign, recorder: Recorder) -> None:
+    def give_up(assignment: Assignment, collective: engine.Collective) -> None:
+        collective.abort(b"nonsense")
+
+    found, _ = with_followers(assign(), recorder, Wish(), give_up)
+    assert found == Failed("internal_error", "a rank gave up without a reason")
+
+
+def test_the_loss_of_a_rank_is_no_verdict(assign: Assign, recorder: Recorder) -> None:
+    class Lonely(engine.Alone):
+        def gather(self, payload: bytes) -> list[bytes]:
+            raise engine.RankLost(1)
+
+    with pytest.raises(engine.RankLost):
+        work(assign(), recorder, Wish(), Lonely())

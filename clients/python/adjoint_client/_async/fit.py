@@ -96,7 +96,8 @@ class AsyncFitHandle:
 
     async def checkpoints(self) -> list[AsyncCheckpointHandle]:
         """Return the checkpoints that are kept, oldest first."""
-        page = await self._transport.get(self._path("/checkpoints"), {"limit": _CHECKPOINTS_A_PAGE})
+        query = {"limit": _CHECKPOINTS_A_PAGE, "order": "asc"}
+        page = await self._transport.get(self._path("/checkpoints"), query)
         return [AsyncCheckpointHandle(self._transport, Checkpoint.from_dict(item)) for item in page["data"]]
 
     async def checkpoint(self, which: Literal["latest", "best"] = "latest") -> AsyncCheckpointHandle:

@@ -83,27 +83,29 @@ class Client:
     def fit(
         self,
         graph: str | Graph | Mapping[str, Any],
-        dataset: str | Dataset | Mapping[str, ArrayLike],
+        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
         *,
-        validation: float | str | Dataset | Mapping[str, Any] | None = None,
+        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> FitHandle:
         """Start to fit `graph` (an id, a graph or a definition) to `dataset` (an id, a dataset or arrays by column).
 
-        `validation` is a share of the rows to hold out, or another dataset. The rest are the fields of a fit:
-        `epochs` or `steps` is needed; `optimizer={"kind": "adam", "lr": 0.001}`, `batch_size`, `metrics`, `seed` ...
+        Several datasets, in a list, are joined in their order. `validation` is a share of the rows to hold out, other
+        datasets, or an object with its options. The rest are the fields of a fit: `epochs` or `steps` is needed;
+        `optimizer={"kind": "adam", "lr": 0.001}`, `batch_size`, `metrics`, `normalize={"x": "standard"}`,
+        `early_stopping={"patience": 5}`, `average="ema"`, `resources={"replicas": 2}`, `seed` ...
 
         Raises:
             ServerError: a field is wrong; nothing has been started.
         """
         if isinstance(dataset, Mapping):
             dataset = self.upload(dataset)
-        request: dict[str, Any] = {"graph": _reference(graph), "dataset": _reference(dataset), **fields}
+        request: dict[str, Any] = {"graph": _reference(graph), "dataset": _references(dataset), **fields}
         if isinstance(validation, float):
             request["validation"] = {"split": validation}
         elif validation is not None:
             request["validation"] = (
-                validation if isinstance(validation, Mapping) else {"dataset": _reference(validation)}
+                validation if isinstance(validation, Mapping) else {"dataset": _references(validation)}
             )
         return FitHandle(self._transport, Fit.from_dict(self._transport.create("/v1/fits", request)))
 
@@ -163,6 +165,15 @@ def _point(
     """Return the fields of a request that say where a graph is looked at."""
     given = {"inputs": inputs, "parameters": parameters}
     return {name: all_to_wire(arrays) for name, arrays in given.items() if arrays is not None}
+
+
+def _references(
+    things: str | Dataset | Sequence[str | Dataset],
+) -> str | Mapping[str, Any] | list[str | Mapping[str, Any]]:
+    """Return how a request names one dataset or several."""
+    if isinstance(things, str | Dataset):
+        return _reference(things)
+    return [_reference(thing) for thing in things]
 
 
 def _reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:

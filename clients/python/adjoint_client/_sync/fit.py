@@ -96,7 +96,8 @@ class FitHandle:
 
     def checkpoints(self) -> list[CheckpointHandle]:
         """Return the checkpoints that are kept, oldest first."""
-        page = self._transport.get(self._path("/checkpoints"), {"limit": _CHECKPOINTS_A_PAGE})
+        query = {"limit": _CHECKPOINTS_A_PAGE, "order": "asc"}
+        page = self._transport.get(self._path("/checkpoints"), query)
         return [CheckpointHandle(self._transport, Checkpoint.from_dict(item)) for item in page["data"]]
 
     def checkpoint(self, which: Literal["latest", "best"] = "latest") -> CheckpointHandle:

@@ -1,6 +1,11 @@
 """Contains all the data models used in inputs/outputs"""
 
+from .adaptive_clip_choice import AdaptiveClipChoice
+from .adaptive_clip_choice_units_type_0 import AdaptiveClipChoiceUnitsType0
+from .average_choice import AverageChoice
+from .average_choice_kind_type_0 import AverageChoiceKindType0
 from .blas import Blas
+from .budget_choice import BudgetChoice
 from .catalogue_attribute import CatalogueAttribute
 from .catalogue_entry import CatalogueEntry
 from .catalogue_list import CatalogueList
@@ -13,6 +18,7 @@ from .checkpoint_list import CheckpointList
 from .checkpoint_metrics import CheckpointMetrics
 from .checkpoint_nonfinite import CheckpointNonfinite
 from .clip_choice import ClipChoice
+from .clip_choice_nonfinite_type_0 import ClipChoiceNonfiniteType0
 from .compute_request import ComputeRequest
 from .compute_request_buffers_type_0 import ComputeRequestBuffersType0
 from .compute_request_inputs_type_0 import ComputeRequestInputsType0
@@ -32,6 +38,10 @@ from .dataset_rows_data_item import DatasetRowsDataItem
 from .derivative import Derivative
 from .derivative_kind import DerivativeKind
 from .derivative_tensors import DerivativeTensors
+from .divergence_choice import DivergenceChoice
+from .divergence_choice_action_type_0 import DivergenceChoiceActionType0
+from .early_stopping_choice import EarlyStoppingChoice
+from .early_stopping_choice_mode_type_0 import EarlyStoppingChoiceModeType0
 from .find_checkpoint_alias import FindCheckpointAlias
 from .fit import Fit
 from .fit_attempt import FitAttempt
@@ -48,8 +58,10 @@ from .fit_request import FitRequest
 from .fit_request_as_sent import FitRequestAsSent
 from .fit_request_feeds_type_0 import FitRequestFeedsType0
 from .fit_request_labels_type_0 import FitRequestLabelsType0
+from .fit_request_normalize_type_0 import FitRequestNormalizeType0
 from .fit_request_precision_type_0 import FitRequestPrecisionType0
 from .fit_state import FitState
+from .freeze_choice import FreezeChoice
 from .get_fit_until import GetFitUntil
 from .get_parameter_format_type_0 import GetParameterFormatType0
 from .gradcheck_request import GradcheckRequest
@@ -87,6 +99,7 @@ from .graph_report_node_counts import GraphReportNodeCounts
 from .graph_report_shapes import GraphReportShapes
 from .graph_shapes import GraphShapes
 from .graph_summary import GraphSummary
+from .group_choice import GroupChoice
 from .hessian_product_spec import HessianProductSpec
 from .hessian_product_spec_by import HessianProductSpecBy
 from .hessian_spec import HessianSpec
@@ -107,11 +120,23 @@ from .list_fits_order import ListFitsOrder
 from .list_graphs_order import ListGraphsOrder
 from .list_metrics_format import ListMetricsFormat
 from .list_metrics_split_type_0 import ListMetricsSplitType0
+from .loss_entry import LossEntry
+from .loss_list import LossList
+from .loss_operand import LossOperand
+from .loss_scaling_choice import LossScalingChoice
+from .metric_choice import MetricChoice
+from .metric_entry import MetricEntry
+from .metric_entry_goal_type_0 import MetricEntryGoalType0
+from .metric_entry_predictions import MetricEntryPredictions
+from .metric_list import MetricList
 from .metric_row import MetricRow
 from .metric_row_nonfinite import MetricRowNonfinite
 from .metric_row_split import MetricRowSplit
 from .metric_row_values import MetricRowValues
 from .metric_rows import MetricRows
+from .noise_choice import NoiseChoice
+from .normalize_choice import NormalizeChoice
+from .normalize_choice_kind import NormalizeChoiceKind
 from .op_entry import OpEntry
 from .op_entry_gradient_notes import OpEntryGradientNotes
 from .op_entry_outputs import OpEntryOutputs
@@ -129,10 +154,14 @@ from .prediction_outputs import PredictionOutputs
 from .problem import Problem
 from .problem_error import ProblemError
 from .queue_counts import QueueCounts
+from .recompute_choice import RecomputeChoice
 from .record_choice import RecordChoice
 from .resources_choice import ResourcesChoice
 from .resources_choice_priority import ResourcesChoicePriority
+from .sampling_choice import SamplingChoice
 from .schedule_choice import ScheduleChoice
+from .shuffle_choice import ShuffleChoice
+from .shuffle_choice_kind_type_0 import ShuffleChoiceKindType0
 from .status import Status
 from .status_status import StatusStatus
 from .system_overview import SystemOverview
@@ -140,13 +169,21 @@ from .system_overview_fingerprint import SystemOverviewFingerprint
 from .tensor import Tensor
 from .tensor_nonfinite import TensorNonfinite
 from .validation_choice import ValidationChoice
+from .validation_choice_order_type_0 import ValidationChoiceOrderType0
 from .vhp_want import VhpWant
+from .windows_choice import WindowsChoice
+from .windows_choice_spans_type_0 import WindowsChoiceSpansType0
 from .worker import Worker
 from .worst_element import WorstElement
 from .worst_element_nonfinite import WorstElementNonfinite
 
 __all__ = (
+    "AdaptiveClipChoice",
+    "AdaptiveClipChoiceUnitsType0",
+    "AverageChoice",
+    "AverageChoiceKindType0",
     "Blas",
+    "BudgetChoice",
     "CatalogueAttribute",
     "CatalogueEntry",
     "CatalogueList",
@@ -159,6 +196,7 @@ __all__ = (
     "CheckpointMetrics",
     "CheckpointNonfinite",
     "ClipChoice",
+    "ClipChoiceNonfiniteType0",
     "ComputeRequest",
     "ComputeRequestBuffersType0",
     "ComputeRequestInputsType0",
@@ -178,6 +216,10 @@ __all__ = (
     "Derivative",
     "DerivativeKind",
     "DerivativeTensors",
+    "DivergenceChoice",
+    "DivergenceChoiceActionType0",
+    "EarlyStoppingChoice",
+    "EarlyStoppingChoiceModeType0",
     "FindCheckpointAlias",
     "Fit",
     "FitAttempt",
@@ -194,8 +236,10 @@ __all__ = (
     "FitRequestAsSent",
     "FitRequestFeedsType0",
     "FitRequestLabelsType0",
+    "FitRequestNormalizeType0",
     "FitRequestPrecisionType0",
     "FitState",
+    "FreezeChoice",
     "GetFitUntil",
     "GetParameterFormatType0",
     "GradcheckRequest",
@@ -233,6 +277,7 @@ __all__ = (
     "GraphReportShapes",
     "GraphShapes",
     "GraphSummary",
+    "GroupChoice",
     "HessianProductSpec",
     "HessianProductSpecBy",
     "HessianSpec",
@@ -253,11 +298,23 @@ __all__ = (
     "ListGraphsOrder",
     "ListMetricsFormat",
     "ListMetricsSplitType0",
+    "LossEntry",
+    "LossList",
+    "LossOperand",
+    "LossScalingChoice",
+    "MetricChoice",
+    "MetricEntry",
+    "MetricEntryGoalType0",
+    "MetricEntryPredictions",
+    "MetricList",
     "MetricRow",
     "MetricRowNonfinite",
     "MetricRowSplit",
     "MetricRowValues",
     "MetricRows",
+    "NoiseChoice",
+    "NormalizeChoice",
+    "NormalizeChoiceKind",
     "OpEntry",
     "OpEntryGradientNotes",
     "OpEntryOutputs",
@@ -275,10 +332,14 @@ __all__ = (
     "Problem",
     "ProblemError",
     "QueueCounts",
+    "RecomputeChoice",
     "RecordChoice",
     "ResourcesChoice",
     "ResourcesChoicePriority",
+    "SamplingChoice",
     "ScheduleChoice",
+    "ShuffleChoice",
+    "ShuffleChoiceKindType0",
     "Status",
     "StatusStatus",
     "SystemOverview",
@@ -286,7 +347,10 @@ __all__ = (
     "Tensor",
     "TensorNonfinite",
     "ValidationChoice",
+    "ValidationChoiceOrderType0",
     "VhpWant",
+    "WindowsChoice",
+    "WindowsChoiceSpansType0",
     "Worker",
     "WorstElement",
     "WorstElementNonfinite",

@@ -15,9 +15,13 @@ class CheckpointChoice:
     """When to write checkpoints besides the last one, and how many to keep."""
 
     every_epochs: int | None | Unset = UNSET
+    """ Epochs between checkpoints, at least 1; default 1; null: none by epoch. """
     every_steps: int | None | Unset = UNSET
+    """ Steps between checkpoints, at least 1. """
     keep_best: bool | None | Unset = UNSET
+    """ Whether the best one is kept too; default true. """
     keep_last: int | None | Unset = UNSET
+    """ How many are kept, at least 1; default 3. """
 
     def to_dict(self) -> dict[str, Any]:
         every_epochs: int | None | Unset

@@ -34,6 +34,9 @@ class Fit:
     best: FitBestType0 | None
     created_at: datetime.datetime
     dataset: str
+    """ The dataset that it trains on, or the first of them. """
+    datasets: list[str]
+    """ All datasets that it trains on, in their order. """
     epoch: int
     error: FitError | None
     eta_seconds: float | None
@@ -54,6 +57,8 @@ class Fit:
     state: FitState
     """ Where a fit is in its life. The -ing states last while a process may still write for it. """
     step: int
+    stop_reason: None | str
+    """ Why it ended, with success, before its last step. """
     terminal: bool
     total_steps: int
     object_: Literal["fit"] | Unset = "fit"
@@ -81,6 +86,8 @@ class Fit:
         created_at = self.created_at.isoformat()
 
         dataset = self.dataset
+
+        datasets = self.datasets
 
         epoch = self.epoch
 
@@ -127,6 +134,9 @@ class Fit:
 
         step = self.step
 
+        stop_reason: None | str
+        stop_reason = self.stop_reason
+
         terminal = self.terminal
 
         total_steps = self.total_steps
@@ -143,6 +153,7 @@ class Fit:
                 "best": best,
                 "created_at": created_at,
                 "dataset": dataset,
+                "datasets": datasets,
                 "epoch": epoch,
                 "error": error,
                 "eta_seconds": eta_seconds,
@@ -159,6 +170,7 @@ class Fit:
                 "started_at": started_at,
                 "state": state,
                 "step": step,
+                "stop_reason": stop_reason,
                 "terminal": terminal,
                 "total_steps": total_steps,
             }
@@ -209,6 +221,8 @@ class Fit:
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         dataset = d.pop("dataset")
+
+        datasets = cast(list[str], d.pop("datasets"))
 
         epoch = d.pop("epoch")
 
@@ -286,6 +300,13 @@ class Fit:
 
         step = d.pop("step")
 
+        def _parse_stop_reason(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        stop_reason = _parse_stop_reason(d.pop("stop_reason"))
+
         terminal = d.pop("terminal")
 
         total_steps = d.pop("total_steps")
@@ -301,6 +322,7 @@ class Fit:
             best=best,
             created_at=created_at,
             dataset=dataset,
+            datasets=datasets,
             epoch=epoch,
             error=error,
             eta_seconds=eta_seconds,
@@ -317,6 +339,7 @@ class Fit:
             started_at=started_at,
             state=state,
             step=step,
+            stop_reason=stop_reason,
             terminal=terminal,
             total_steps=total_steps,
             object_=object_,

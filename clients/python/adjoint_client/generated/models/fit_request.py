@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -9,17 +9,30 @@ from ..models.fit_request_precision_type_0 import FitRequestPrecisionType0, chec
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.average_choice import AverageChoice
+    from ..models.budget_choice import BudgetChoice
     from ..models.checkpoint_choice import CheckpointChoice
     from ..models.clip_choice import ClipChoice
+    from ..models.divergence_choice import DivergenceChoice
+    from ..models.early_stopping_choice import EarlyStoppingChoice
     from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0
     from ..models.fit_request_labels_type_0 import FitRequestLabelsType0
+    from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0
+    from ..models.freeze_choice import FreezeChoice
     from ..models.graph_definition import GraphDefinition
     from ..models.inline_dataset import InlineDataset
+    from ..models.loss_scaling_choice import LossScalingChoice
+    from ..models.metric_choice import MetricChoice
+    from ..models.noise_choice import NoiseChoice
     from ..models.optimizer_choice import OptimizerChoice
+    from ..models.recompute_choice import RecomputeChoice
     from ..models.record_choice import RecordChoice
     from ..models.resources_choice import ResourcesChoice
+    from ..models.sampling_choice import SamplingChoice
     from ..models.schedule_choice import ScheduleChoice
+    from ..models.shuffle_choice import ShuffleChoice
     from ..models.validation_choice import ValidationChoice
+    from ..models.windows_choice import WindowsChoice
 
 
 T = TypeVar("T", bound="FitRequest")
@@ -27,44 +40,102 @@ T = TypeVar("T", bound="FitRequest")
 
 @_attrs_define
 class FitRequest:
-    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps."""
+    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps.
 
-    dataset: InlineDataset | str
+    Null stands for the default, unless a description says otherwise.
+
+    """
+
+    dataset: InlineDataset | list[str] | str
+    """ Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. """
     graph: GraphDefinition | str
+    """ Id of a graph, or a graph. """
+    average: AverageChoice | None | str | Unset = UNSET
+    """ ema, swa, or an object with options; by default none. """
     batch_size: int | None | Unset = UNSET
+    """ Rows of a step, at least 1; default 32. """
+    budget: BudgetChoice | None | Unset = UNSET
     checkpoint: CheckpointChoice | None | Unset = UNSET
+    class_weights: list[float] | Literal["balanced"] | None | Unset = UNSET
+    """ A factor from 0 on for each class in the loss, or "balanced"; by default none. """
     clip: ClipChoice | None | Unset = UNSET
+    divergence: DivergenceChoice | None | Unset = UNSET
     drop_last: bool | None | Unset = UNSET
+    """ Whether the rows of an epoch that fill no batch are left out; default false. """
+    early_stopping: EarlyStoppingChoice | None | Unset = UNSET
+    """ By default the fit runs to its end. """
     epochs: int | None | Unset = UNSET
+    """ Passes over the training rows, 1 to 1000000. """
     feeds: FitRequestFeedsType0 | None | Unset = UNSET
     """ Input: column; by default of equal names. """
+    freeze: list[FreezeChoice] | None | Unset = UNSET
+    """ Parameters that keep their values in some epochs. """
     labels: FitRequestLabelsType0 | None | Unset = UNSET
-    metrics: list[str] | None | Unset = UNSET
+    loss_scaling: LossScalingChoice | None | Unset = UNSET
+    metrics: list[MetricChoice | str] | None | Unset = UNSET
+    """ Kinds of metrics, or objects with their options. """
+    micro_batch_size: int | None | Unset = UNSET
+    """ Rows that are computed at a time, 1 to batch_size; their gradients are added up. """
+    noise: NoiseChoice | None | Unset = UNSET
+    """ Noise on gradients; by default none. """
+    normalize: FitRequestNormalizeType0 | None | Unset = UNSET
+    """ By input, how it is scaled: standard, minmax, robust, or an object with options. """
     optimizer: None | OptimizerChoice | Unset = UNSET
+    """ By default adam. """
     precision: FitRequestPrecisionType0 | None | Unset = UNSET
+    """ Number formats; "mixed_..." computes products in the lower one; default "float32". """
+    prefetch: int | None | Unset = UNSET
+    """ Batches gathered ahead, 0 to 64; by default two of data that waits for the disk. """
+    preset: Literal["ggml_opt_fit"] | None | Unset = UNSET
+    """ Where fields come from that are not given; ggml_opt_fit has the semantics of that function. """
+    recompute: None | RecomputeChoice | Unset = UNSET
+    """ By default nothing is computed again. """
     record: None | RecordChoice | Unset = UNSET
     resources: None | ResourcesChoice | Unset = UNSET
+    sampling: None | SamplingChoice | Unset = UNSET
+    """ Rows drawn by weights; by default all, once. """
     schedule: None | ScheduleChoice | Unset = UNSET
+    """ By default constant. """
     seed: int | None | Unset = UNSET
-    shuffle: bool | None | Unset = UNSET
+    """ What splits, orders, first values and draws come from, at least 0; default 0. """
+    shuffle: bool | None | ShuffleChoice | Unset = UNSET
+    """ The order of rows, anew each epoch; default true. """
     steps: int | None | Unset = UNSET
+    """ Training steps, at least 1, in place of epochs. """
     validation: None | Unset | ValidationChoice = UNSET
+    windows: None | Unset | WindowsChoice = UNSET
+    """ Examples of several rows; by default a row. """
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.average_choice import AverageChoice  # noqa: PLC0415
+        from ..models.budget_choice import BudgetChoice  # noqa: PLC0415
         from ..models.checkpoint_choice import CheckpointChoice  # noqa: PLC0415
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
+        from ..models.divergence_choice import DivergenceChoice  # noqa: PLC0415
+        from ..models.early_stopping_choice import EarlyStoppingChoice  # noqa: PLC0415
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
+        from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0  # noqa: PLC0415
         from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
         from ..models.inline_dataset import InlineDataset  # noqa: PLC0415
+        from ..models.loss_scaling_choice import LossScalingChoice  # noqa: PLC0415
+        from ..models.metric_choice import MetricChoice  # noqa: PLC0415
+        from ..models.noise_choice import NoiseChoice  # noqa: PLC0415
         from ..models.optimizer_choice import OptimizerChoice  # noqa: PLC0415
+        from ..models.recompute_choice import RecomputeChoice  # noqa: PLC0415
         from ..models.record_choice import RecordChoice  # noqa: PLC0415
         from ..models.resources_choice import ResourcesChoice  # noqa: PLC0415
+        from ..models.sampling_choice import SamplingChoice  # noqa: PLC0415
         from ..models.schedule_choice import ScheduleChoice  # noqa: PLC0415
+        from ..models.shuffle_choice import ShuffleChoice  # noqa: PLC0415
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
+        from ..models.windows_choice import WindowsChoice  # noqa: PLC0415
 
-        dataset: dict[str, Any] | str
-        if isinstance(self.dataset, InlineDataset):
+        dataset: dict[str, Any] | list[str] | str
+        if isinstance(self.dataset, list):
+            dataset = self.dataset
+
+        elif isinstance(self.dataset, InlineDataset):
             dataset = self.dataset.to_dict()
         else:
             dataset = self.dataset
@@ -75,11 +146,27 @@ class FitRequest:
         else:
             graph = self.graph
 
+        average: dict[str, Any] | None | str | Unset
+        if isinstance(self.average, Unset):
+            average = UNSET
+        elif isinstance(self.average, AverageChoice):
+            average = self.average.to_dict()
+        else:
+            average = self.average
+
         batch_size: int | None | Unset
         if isinstance(self.batch_size, Unset):
             batch_size = UNSET
         else:
             batch_size = self.batch_size
+
+        budget: dict[str, Any] | None | Unset
+        if isinstance(self.budget, Unset):
+            budget = UNSET
+        elif isinstance(self.budget, BudgetChoice):
+            budget = self.budget.to_dict()
+        else:
+            budget = self.budget
 
         checkpoint: dict[str, Any] | None | Unset
         if isinstance(self.checkpoint, Unset):
@@ -89,6 +176,15 @@ class FitRequest:
         else:
             checkpoint = self.checkpoint
 
+        class_weights: list[float] | Literal["balanced"] | None | Unset
+        if isinstance(self.class_weights, Unset):
+            class_weights = UNSET
+        elif isinstance(self.class_weights, list):
+            class_weights = self.class_weights
+
+        else:
+            class_weights = self.class_weights
+
         clip: dict[str, Any] | None | Unset
         if isinstance(self.clip, Unset):
             clip = UNSET
@@ -97,11 +193,27 @@ class FitRequest:
         else:
             clip = self.clip
 
+        divergence: dict[str, Any] | None | Unset
+        if isinstance(self.divergence, Unset):
+            divergence = UNSET
+        elif isinstance(self.divergence, DivergenceChoice):
+            divergence = self.divergence.to_dict()
+        else:
+            divergence = self.divergence
+
         drop_last: bool | None | Unset
         if isinstance(self.drop_last, Unset):
             drop_last = UNSET
         else:
             drop_last = self.drop_last
+
+        early_stopping: dict[str, Any] | None | Unset
+        if isinstance(self.early_stopping, Unset):
+            early_stopping = UNSET
+        elif isinstance(self.early_stopping, EarlyStoppingChoice):
+            early_stopping = self.early_stopping.to_dict()
+        else:
+            early_stopping = self.early_stopping
 
         epochs: int | None | Unset
         if isinstance(self.epochs, Unset):
@@ -117,6 +229,18 @@ class FitRequest:
         else:
             feeds = self.feeds
 
+        freeze: list[dict[str, Any]] | None | Unset
+        if isinstance(self.freeze, Unset):
+            freeze = UNSET
+        elif isinstance(self.freeze, list):
+            freeze = []
+            for freeze_type_0_item_data in self.freeze:
+                freeze_type_0_item = freeze_type_0_item_data.to_dict()
+                freeze.append(freeze_type_0_item)
+
+        else:
+            freeze = self.freeze
+
         labels: dict[str, Any] | None | Unset
         if isinstance(self.labels, Unset):
             labels = UNSET
@@ -125,14 +249,51 @@ class FitRequest:
         else:
             labels = self.labels
 
-        metrics: list[str] | None | Unset
+        loss_scaling: dict[str, Any] | None | Unset
+        if isinstance(self.loss_scaling, Unset):
+            loss_scaling = UNSET
+        elif isinstance(self.loss_scaling, LossScalingChoice):
+            loss_scaling = self.loss_scaling.to_dict()
+        else:
+            loss_scaling = self.loss_scaling
+
+        metrics: list[dict[str, Any] | str] | None | Unset
         if isinstance(self.metrics, Unset):
             metrics = UNSET
         elif isinstance(self.metrics, list):
-            metrics = self.metrics
+            metrics = []
+            for metrics_type_0_item_data in self.metrics:
+                metrics_type_0_item: dict[str, Any] | str
+                if isinstance(metrics_type_0_item_data, MetricChoice):
+                    metrics_type_0_item = metrics_type_0_item_data.to_dict()
+                else:
+                    metrics_type_0_item = metrics_type_0_item_data
+                metrics.append(metrics_type_0_item)
 
         else:
             metrics = self.metrics
+
+        micro_batch_size: int | None | Unset
+        if isinstance(self.micro_batch_size, Unset):
+            micro_batch_size = UNSET
+        else:
+            micro_batch_size = self.micro_batch_size
+
+        noise: dict[str, Any] | None | Unset
+        if isinstance(self.noise, Unset):
+            noise = UNSET
+        elif isinstance(self.noise, NoiseChoice):
+            noise = self.noise.to_dict()
+        else:
+            noise = self.noise
+
+        normalize: dict[str, Any] | None | Unset
+        if isinstance(self.normalize, Unset):
+            normalize = UNSET
+        elif isinstance(self.normalize, FitRequestNormalizeType0):
+            normalize = self.normalize.to_dict()
+        else:
+            normalize = self.normalize
 
         optimizer: dict[str, Any] | None | Unset
         if isinstance(self.optimizer, Unset):
@@ -150,6 +311,26 @@ class FitRequest:
         else:
             precision = self.precision
 
+        prefetch: int | None | Unset
+        if isinstance(self.prefetch, Unset):
+            prefetch = UNSET
+        else:
+            prefetch = self.prefetch
+
+        preset: Literal["ggml_opt_fit"] | None | Unset
+        if isinstance(self.preset, Unset):
+            preset = UNSET
+        else:
+            preset = self.preset
+
+        recompute: dict[str, Any] | None | Unset
+        if isinstance(self.recompute, Unset):
+            recompute = UNSET
+        elif isinstance(self.recompute, RecomputeChoice):
+            recompute = self.recompute.to_dict()
+        else:
+            recompute = self.recompute
+
         record: dict[str, Any] | None | Unset
         if isinstance(self.record, Unset):
             record = UNSET
@@ -166,6 +347,14 @@ class FitRequest:
         else:
             resources = self.resources
 
+        sampling: dict[str, Any] | None | Unset
+        if isinstance(self.sampling, Unset):
+            sampling = UNSET
+        elif isinstance(self.sampling, SamplingChoice):
+            sampling = self.sampling.to_dict()
+        else:
+            sampling = self.sampling
+
         schedule: dict[str, Any] | None | Unset
         if isinstance(self.schedule, Unset):
             schedule = UNSET
@@ -180,9 +369,11 @@ class FitRequest:
         else:
             seed = self.seed
 
-        shuffle: bool | None | Unset
+        shuffle: bool | dict[str, Any] | None | Unset
         if isinstance(self.shuffle, Unset):
             shuffle = UNSET
+        elif isinstance(self.shuffle, ShuffleChoice):
+            shuffle = self.shuffle.to_dict()
         else:
             shuffle = self.shuffle
 
@@ -200,6 +391,14 @@ class FitRequest:
         else:
             validation = self.validation
 
+        windows: dict[str, Any] | None | Unset
+        if isinstance(self.windows, Unset):
+            windows = UNSET
+        elif isinstance(self.windows, WindowsChoice):
+            windows = self.windows.to_dict()
+        else:
+            windows = self.windows
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -208,30 +407,58 @@ class FitRequest:
                 "graph": graph,
             }
         )
+        if average is not UNSET:
+            field_dict["average"] = average
         if batch_size is not UNSET:
             field_dict["batch_size"] = batch_size
+        if budget is not UNSET:
+            field_dict["budget"] = budget
         if checkpoint is not UNSET:
             field_dict["checkpoint"] = checkpoint
+        if class_weights is not UNSET:
+            field_dict["class_weights"] = class_weights
         if clip is not UNSET:
             field_dict["clip"] = clip
+        if divergence is not UNSET:
+            field_dict["divergence"] = divergence
         if drop_last is not UNSET:
             field_dict["drop_last"] = drop_last
+        if early_stopping is not UNSET:
+            field_dict["early_stopping"] = early_stopping
         if epochs is not UNSET:
             field_dict["epochs"] = epochs
         if feeds is not UNSET:
             field_dict["feeds"] = feeds
+        if freeze is not UNSET:
+            field_dict["freeze"] = freeze
         if labels is not UNSET:
             field_dict["labels"] = labels
+        if loss_scaling is not UNSET:
+            field_dict["loss_scaling"] = loss_scaling
         if metrics is not UNSET:
             field_dict["metrics"] = metrics
+        if micro_batch_size is not UNSET:
+            field_dict["micro_batch_size"] = micro_batch_size
+        if noise is not UNSET:
+            field_dict["noise"] = noise
+        if normalize is not UNSET:
+            field_dict["normalize"] = normalize
         if optimizer is not UNSET:
             field_dict["optimizer"] = optimizer
         if precision is not UNSET:
             field_dict["precision"] = precision
+        if prefetch is not UNSET:
+            field_dict["prefetch"] = prefetch
+        if preset is not UNSET:
+            field_dict["preset"] = preset
+        if recompute is not UNSET:
+            field_dict["recompute"] = recompute
         if record is not UNSET:
             field_dict["record"] = record
         if resources is not UNSET:
             field_dict["resources"] = resources
+        if sampling is not UNSET:
+            field_dict["sampling"] = sampling
         if schedule is not UNSET:
             field_dict["schedule"] = schedule
         if seed is not UNSET:
@@ -242,35 +469,58 @@ class FitRequest:
             field_dict["steps"] = steps
         if validation is not UNSET:
             field_dict["validation"] = validation
+        if windows is not UNSET:
+            field_dict["windows"] = windows
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.average_choice import AverageChoice  # noqa: PLC0415
+        from ..models.budget_choice import BudgetChoice  # noqa: PLC0415
         from ..models.checkpoint_choice import CheckpointChoice  # noqa: PLC0415
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
+        from ..models.divergence_choice import DivergenceChoice  # noqa: PLC0415
+        from ..models.early_stopping_choice import EarlyStoppingChoice  # noqa: PLC0415
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
+        from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0  # noqa: PLC0415
+        from ..models.freeze_choice import FreezeChoice  # noqa: PLC0415
         from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
         from ..models.inline_dataset import InlineDataset  # noqa: PLC0415
+        from ..models.loss_scaling_choice import LossScalingChoice  # noqa: PLC0415
+        from ..models.metric_choice import MetricChoice  # noqa: PLC0415
+        from ..models.noise_choice import NoiseChoice  # noqa: PLC0415
         from ..models.optimizer_choice import OptimizerChoice  # noqa: PLC0415
+        from ..models.recompute_choice import RecomputeChoice  # noqa: PLC0415
         from ..models.record_choice import RecordChoice  # noqa: PLC0415
         from ..models.resources_choice import ResourcesChoice  # noqa: PLC0415
+        from ..models.sampling_choice import SamplingChoice  # noqa: PLC0415
         from ..models.schedule_choice import ScheduleChoice  # noqa: PLC0415
+        from ..models.shuffle_choice import ShuffleChoice  # noqa: PLC0415
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
+        from ..models.windows_choice import WindowsChoice  # noqa: PLC0415
 
         d = dict(src_dict)
 
-        def _parse_dataset(data: object) -> InlineDataset | str:
+        def _parse_dataset(data: object) -> InlineDataset | list[str] | str:
             try:
-                if not isinstance(data, dict):
+                if not isinstance(data, list):
                     raise TypeError()
-                dataset_type_1 = InlineDataset.from_dict(data)
+                dataset_type_1 = cast(list[str], data)
 
                 return dataset_type_1
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(InlineDataset | str, data)
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                dataset_type_2 = InlineDataset.from_dict(data)
+
+                return dataset_type_2
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(InlineDataset | list[str] | str, data)
 
         dataset = _parse_dataset(d.pop("dataset"))
 
@@ -287,6 +537,23 @@ class FitRequest:
 
         graph = _parse_graph(d.pop("graph"))
 
+        def _parse_average(data: object) -> AverageChoice | None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                average_type_1 = AverageChoice.from_dict(data)
+
+                return average_type_1
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(AverageChoice | None | str | Unset, data)
+
+        average = _parse_average(d.pop("average", UNSET))
+
         def _parse_batch_size(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -295,6 +562,23 @@ class FitRequest:
             return cast(int | None | Unset, data)
 
         batch_size = _parse_batch_size(d.pop("batch_size", UNSET))
+
+        def _parse_budget(data: object) -> BudgetChoice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                budget_type_0 = BudgetChoice.from_dict(data)
+
+                return budget_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(BudgetChoice | None | Unset, data)
+
+        budget = _parse_budget(d.pop("budget", UNSET))
 
         def _parse_checkpoint(data: object) -> CheckpointChoice | None | Unset:
             if data is None:
@@ -313,6 +597,27 @@ class FitRequest:
 
         checkpoint = _parse_checkpoint(d.pop("checkpoint", UNSET))
 
+        def _parse_class_weights(data: object) -> list[float] | Literal["balanced"] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            class_weights_type_0 = cast(Literal["balanced"], data)
+            if class_weights_type_0 != "balanced":
+                raise ValueError(f"class_weights_type_0 must match const 'balanced', got '{class_weights_type_0}'")
+            return class_weights_type_0
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                class_weights_type_1 = cast(list[float], data)
+
+                return class_weights_type_1
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[float] | Literal["balanced"] | None | Unset, data)
+
+        class_weights = _parse_class_weights(d.pop("class_weights", UNSET))
+
         def _parse_clip(data: object) -> ClipChoice | None | Unset:
             if data is None:
                 return data
@@ -330,6 +635,23 @@ class FitRequest:
 
         clip = _parse_clip(d.pop("clip", UNSET))
 
+        def _parse_divergence(data: object) -> DivergenceChoice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                divergence_type_0 = DivergenceChoice.from_dict(data)
+
+                return divergence_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(DivergenceChoice | None | Unset, data)
+
+        divergence = _parse_divergence(d.pop("divergence", UNSET))
+
         def _parse_drop_last(data: object) -> bool | None | Unset:
             if data is None:
                 return data
@@ -338,6 +660,23 @@ class FitRequest:
             return cast(bool | None | Unset, data)
 
         drop_last = _parse_drop_last(d.pop("drop_last", UNSET))
+
+        def _parse_early_stopping(data: object) -> EarlyStoppingChoice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                early_stopping_type_0 = EarlyStoppingChoice.from_dict(data)
+
+                return early_stopping_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(EarlyStoppingChoice | None | Unset, data)
+
+        early_stopping = _parse_early_stopping(d.pop("early_stopping", UNSET))
 
         def _parse_epochs(data: object) -> int | None | Unset:
             if data is None:
@@ -365,6 +704,28 @@ class FitRequest:
 
         feeds = _parse_feeds(d.pop("feeds", UNSET))
 
+        def _parse_freeze(data: object) -> list[FreezeChoice] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                freeze_type_0 = []
+                _freeze_type_0 = data
+                for freeze_type_0_item_data in _freeze_type_0:
+                    freeze_type_0_item = FreezeChoice.from_dict(freeze_type_0_item_data)
+
+                    freeze_type_0.append(freeze_type_0_item)
+
+                return freeze_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[FreezeChoice] | None | Unset, data)
+
+        freeze = _parse_freeze(d.pop("freeze", UNSET))
+
         def _parse_labels(data: object) -> FitRequestLabelsType0 | None | Unset:
             if data is None:
                 return data
@@ -382,7 +743,24 @@ class FitRequest:
 
         labels = _parse_labels(d.pop("labels", UNSET))
 
-        def _parse_metrics(data: object) -> list[str] | None | Unset:
+        def _parse_loss_scaling(data: object) -> LossScalingChoice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                loss_scaling_type_0 = LossScalingChoice.from_dict(data)
+
+                return loss_scaling_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(LossScalingChoice | None | Unset, data)
+
+        loss_scaling = _parse_loss_scaling(d.pop("loss_scaling", UNSET))
+
+        def _parse_metrics(data: object) -> list[MetricChoice | str] | None | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
@@ -390,14 +768,74 @@ class FitRequest:
             try:
                 if not isinstance(data, list):
                     raise TypeError()
-                metrics_type_0 = cast(list[str], data)
+                metrics_type_0 = []
+                _metrics_type_0 = data
+                for metrics_type_0_item_data in _metrics_type_0:
+
+                    def _parse_metrics_type_0_item(data: object) -> MetricChoice | str:
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            metrics_type_0_item_type_1 = MetricChoice.from_dict(data)
+
+                            return metrics_type_0_item_type_1
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
+                        return cast(MetricChoice | str, data)
+
+                    metrics_type_0_item = _parse_metrics_type_0_item(metrics_type_0_item_data)
+
+                    metrics_type_0.append(metrics_type_0_item)
 
                 return metrics_type_0
             except (TypeError, ValueError, AttributeError, KeyError):
                 pass
-            return cast(list[str] | None | Unset, data)
+            return cast(list[MetricChoice | str] | None | Unset, data)
 
         metrics = _parse_metrics(d.pop("metrics", UNSET))
+
+        def _parse_micro_batch_size(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        micro_batch_size = _parse_micro_batch_size(d.pop("micro_batch_size", UNSET))
+
+        def _parse_noise(data: object) -> NoiseChoice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                noise_type_0 = NoiseChoice.from_dict(data)
+
+                return noise_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(NoiseChoice | None | Unset, data)
+
+        noise = _parse_noise(d.pop("noise", UNSET))
+
+        def _parse_normalize(data: object) -> FitRequestNormalizeType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                normalize_type_0 = FitRequestNormalizeType0.from_dict(data)
+
+                return normalize_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRequestNormalizeType0 | None | Unset, data)
+
+        normalize = _parse_normalize(d.pop("normalize", UNSET))
 
         def _parse_optimizer(data: object) -> None | OptimizerChoice | Unset:
             if data is None:
@@ -433,6 +871,45 @@ class FitRequest:
 
         precision = _parse_precision(d.pop("precision", UNSET))
 
+        def _parse_prefetch(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        prefetch = _parse_prefetch(d.pop("prefetch", UNSET))
+
+        def _parse_preset(data: object) -> Literal["ggml_opt_fit"] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            preset_type_0 = cast(Literal["ggml_opt_fit"], data)
+            if preset_type_0 != "ggml_opt_fit":
+                raise ValueError(f"preset_type_0 must match const 'ggml_opt_fit', got '{preset_type_0}'")
+            return preset_type_0
+            return cast(Literal["ggml_opt_fit"] | None | Unset, data)
+
+        preset = _parse_preset(d.pop("preset", UNSET))
+
+        def _parse_recompute(data: object) -> None | RecomputeChoice | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                recompute_type_0 = RecomputeChoice.from_dict(data)
+
+                return recompute_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RecomputeChoice | Unset, data)
+
+        recompute = _parse_recompute(d.pop("recompute", UNSET))
+
         def _parse_record(data: object) -> None | RecordChoice | Unset:
             if data is None:
                 return data
@@ -467,6 +944,23 @@ class FitRequest:
 
         resources = _parse_resources(d.pop("resources", UNSET))
 
+        def _parse_sampling(data: object) -> None | SamplingChoice | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                sampling_type_0 = SamplingChoice.from_dict(data)
+
+                return sampling_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SamplingChoice | Unset, data)
+
+        sampling = _parse_sampling(d.pop("sampling", UNSET))
+
         def _parse_schedule(data: object) -> None | ScheduleChoice | Unset:
             if data is None:
                 return data
@@ -493,12 +987,20 @@ class FitRequest:
 
         seed = _parse_seed(d.pop("seed", UNSET))
 
-        def _parse_shuffle(data: object) -> bool | None | Unset:
+        def _parse_shuffle(data: object) -> bool | None | ShuffleChoice | Unset:
             if data is None:
                 return data
             if isinstance(data, Unset):
                 return data
-            return cast(bool | None | Unset, data)
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                shuffle_type_1 = ShuffleChoice.from_dict(data)
+
+                return shuffle_type_1
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(bool | None | ShuffleChoice | Unset, data)
 
         shuffle = _parse_shuffle(d.pop("shuffle", UNSET))
 
@@ -528,26 +1030,58 @@ class FitRequest:
 
         validation = _parse_validation(d.pop("validation", UNSET))
 
+        def _parse_windows(data: object) -> None | Unset | WindowsChoice:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                windows_type_0 = WindowsChoice.from_dict(data)
+
+                return windows_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Unset | WindowsChoice, data)
+
+        windows = _parse_windows(d.pop("windows", UNSET))
+
         fit_request = cls(
             dataset=dataset,
             graph=graph,
+            average=average,
             batch_size=batch_size,
+            budget=budget,
             checkpoint=checkpoint,
+            class_weights=class_weights,
             clip=clip,
+            divergence=divergence,
             drop_last=drop_last,
+            early_stopping=early_stopping,
             epochs=epochs,
             feeds=feeds,
+            freeze=freeze,
             labels=labels,
+            loss_scaling=loss_scaling,
             metrics=metrics,
+            micro_batch_size=micro_batch_size,
+            noise=noise,
+            normalize=normalize,
             optimizer=optimizer,
             precision=precision,
+            prefetch=prefetch,
+            preset=preset,
+            recompute=recompute,
             record=record,
             resources=resources,
+            sampling=sampling,
             schedule=schedule,
             seed=seed,
             shuffle=shuffle,
             steps=steps,
             validation=validation,
+            windows=windows,
         )
 
         return fit_request

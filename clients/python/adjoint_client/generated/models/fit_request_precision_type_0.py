@@ -1,10 +1,12 @@
 from typing import Literal
 
-FitRequestPrecisionType0 = Literal["float32", "float64"]
+FitRequestPrecisionType0 = Literal["float32", "float64", "mixed_bfloat16", "mixed_float16"]
 
 FIT_REQUEST_PRECISION_TYPE_0_VALUES: set[FitRequestPrecisionType0] = {
     "float32",
     "float64",
+    "mixed_bfloat16",
+    "mixed_float16",
 }
 
 

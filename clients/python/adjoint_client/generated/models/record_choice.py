@@ -14,10 +14,20 @@ T = TypeVar("T", bound="RecordChoice")
 class RecordChoice:
     """Which steps become metric rows, and what is in them."""
 
+    epochs: bool | None | Unset = UNSET
+    """ Whether each epoch makes a row too, with metrics over its rows and uncertainties; default false. """
     every_steps: int | None | Unset = UNSET
+    """ Steps between rows, at least 1; default 1. """
     gradient_norms: bool | None | Unset = UNSET
+    """ Whether rows hold norms; default true. """
 
     def to_dict(self) -> dict[str, Any]:
+        epochs: bool | None | Unset
+        if isinstance(self.epochs, Unset):
+            epochs = UNSET
+        else:
+            epochs = self.epochs
+
         every_steps: int | None | Unset
         if isinstance(self.every_steps, Unset):
             every_steps = UNSET
@@ -33,6 +43,8 @@ class RecordChoice:
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
+        if epochs is not UNSET:
+            field_dict["epochs"] = epochs
         if every_steps is not UNSET:
             field_dict["every_steps"] = every_steps
         if gradient_norms is not UNSET:
@@ -43,6 +55,15 @@ class RecordChoice:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
+
+        def _parse_epochs(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        epochs = _parse_epochs(d.pop("epochs", UNSET))
 
         def _parse_every_steps(data: object) -> int | None | Unset:
             if data is None:
@@ -63,6 +84,7 @@ class RecordChoice:
         gradient_norms = _parse_gradient_norms(d.pop("gradient_norms", UNSET))
 
         record_choice = cls(
+            epochs=epochs,
             every_steps=every_steps,
             gradient_norms=gradient_norms,
         )

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -16,17 +16,27 @@ class ResourcesChoice:
     """What the fit gets of the machine."""
 
     priority: ResourcesChoicePriority | Unset = "normal"
+    replicas: int | None | Unset = UNSET
+    """ Processes that share each batch, 1 to 16; default 1. """
 
     def to_dict(self) -> dict[str, Any]:
         priority: str | Unset = UNSET
         if not isinstance(self.priority, Unset):
             priority = self.priority
 
+        replicas: int | None | Unset
+        if isinstance(self.replicas, Unset):
+            replicas = UNSET
+        else:
+            replicas = self.replicas
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
         if priority is not UNSET:
             field_dict["priority"] = priority
+        if replicas is not UNSET:
+            field_dict["replicas"] = replicas
 
         return field_dict
 
@@ -40,8 +50,18 @@ class ResourcesChoice:
         else:
             priority = check_resources_choice_priority(_priority)
 
+        def _parse_replicas(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        replicas = _parse_replicas(d.pop("replicas", UNSET))
+
         resources_choice = cls(
             priority=priority,
+            replicas=replicas,
         )
 
         return resources_choice

@@ -4,7 +4,7 @@ from typing import Any
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...models.catalogue_list import CatalogueList
+from ...models.loss_list import LossList
 from ...models.problem import Problem
 from ...types import Response
 
@@ -19,9 +19,9 @@ def _get_kwargs() -> dict[str, Any]:
     return _kwargs
 
 
-def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> CatalogueList | Problem:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> LossList | Problem:
     if response.status_code == 200:
-        response_200 = CatalogueList.from_dict(response.json())
+        response_200 = LossList.from_dict(response.json())
 
         return response_200
 
@@ -30,9 +30,7 @@ def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Res
     return response_default
 
 
-def _build_response(
-    *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[CatalogueList | Problem]:
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[LossList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -44,7 +42,7 @@ def _build_response(
 def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
-) -> Response[CatalogueList | Problem]:
+) -> Response[LossList | Problem]:
     """List Losses
 
      List the losses of graphs made of layers.
@@ -54,7 +52,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[CatalogueList | Problem]
+        Response[LossList | Problem]
     """
 
     kwargs = _get_kwargs()
@@ -69,7 +67,7 @@ def sync_detailed(
 def sync(
     *,
     client: AuthenticatedClient | Client,
-) -> CatalogueList | Problem | None:
+) -> LossList | Problem | None:
     """List Losses
 
      List the losses of graphs made of layers.
@@ -79,7 +77,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        CatalogueList | Problem
+        LossList | Problem
     """
 
     return sync_detailed(
@@ -90,7 +88,7 @@ def sync(
 async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
-) -> Response[CatalogueList | Problem]:
+) -> Response[LossList | Problem]:
     """List Losses
 
      List the losses of graphs made of layers.
@@ -100,7 +98,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[CatalogueList | Problem]
+        Response[LossList | Problem]
     """
 
     kwargs = _get_kwargs()
@@ -113,7 +111,7 @@ async def asyncio_detailed(
 async def asyncio(
     *,
     client: AuthenticatedClient | Client,
-) -> CatalogueList | Problem | None:
+) -> LossList | Problem | None:
     """List Losses
 
      List the losses of graphs made of layers.
@@ -123,7 +121,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        CatalogueList | Problem
+        LossList | Problem
     """
 
     return (

@@ -4,7 +4,7 @@ from typing import Any
 import httpx
 
 from ...client import AuthenticatedClient, Client
-from ...models.catalogue_list import CatalogueList
+from ...models.metric_list import MetricList
 from ...models.problem import Problem
 from ...types import Response
 
@@ -19,9 +19,9 @@ def _get_kwargs() -> dict[str, Any]:
     return _kwargs
 
 
-def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> CatalogueList | Problem:
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> MetricList | Problem:
     if response.status_code == 200:
-        response_200 = CatalogueList.from_dict(response.json())
+        response_200 = MetricList.from_dict(response.json())
 
         return response_200
 
@@ -32,7 +32,7 @@ def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Res
 
 def _build_response(
     *, client: AuthenticatedClient | Client, response: httpx.Response
-) -> Response[CatalogueList | Problem]:
+) -> Response[MetricList | Problem]:
     return Response(
         status_code=HTTPStatus(response.status_code),
         content=response.content,
@@ -44,7 +44,7 @@ def _build_response(
 def sync_detailed(
     *,
     client: AuthenticatedClient | Client,
-) -> Response[CatalogueList | Problem]:
+) -> Response[MetricList | Problem]:
     """List Metric Kinds
 
      List the metrics that a fit can compute besides its loss.
@@ -54,7 +54,7 @@ def sync_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[CatalogueList | Problem]
+        Response[MetricList | Problem]
     """
 
     kwargs = _get_kwargs()
@@ -69,7 +69,7 @@ def sync_detailed(
 def sync(
     *,
     client: AuthenticatedClient | Client,
-) -> CatalogueList | Problem | None:
+) -> MetricList | Problem | None:
     """List Metric Kinds
 
      List the metrics that a fit can compute besides its loss.
@@ -79,7 +79,7 @@ def sync(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        CatalogueList | Problem
+        MetricList | Problem
     """
 
     return sync_detailed(
@@ -90,7 +90,7 @@ def sync(
 async def asyncio_detailed(
     *,
     client: AuthenticatedClient | Client,
-) -> Response[CatalogueList | Problem]:
+) -> Response[MetricList | Problem]:
     """List Metric Kinds
 
      List the metrics that a fit can compute besides its loss.
@@ -100,7 +100,7 @@ async def asyncio_detailed(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        Response[CatalogueList | Problem]
+        Response[MetricList | Problem]
     """
 
     kwargs = _get_kwargs()
@@ -113,7 +113,7 @@ async def asyncio_detailed(
 async def asyncio(
     *,
     client: AuthenticatedClient | Client,
-) -> CatalogueList | Problem | None:
+) -> MetricList | Problem | None:
     """List Metric Kinds
 
      List the metrics that a fit can compute besides its loss.
@@ -123,7 +123,7 @@ async def asyncio(
         httpx.TimeoutException: If the request takes longer than Client.timeout.
 
     Returns:
-        CatalogueList | Problem
+        MetricList | Problem
     """
 
     return (

@@ -47,7 +47,10 @@ def sync_detailed(
 ) -> Response[CatalogueList | Problem]:
     """List Optimizers
 
-     List the optimizers of fits.
+     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
+    their own,
+    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
+    (`frozen`).
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -72,7 +75,10 @@ def sync(
 ) -> CatalogueList | Problem | None:
     """List Optimizers
 
-     List the optimizers of fits.
+     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
+    their own,
+    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
+    (`frozen`).
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -93,7 +99,10 @@ async def asyncio_detailed(
 ) -> Response[CatalogueList | Problem]:
     """List Optimizers
 
-     List the optimizers of fits.
+     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
+    their own,
+    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
+    (`frozen`).
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -116,7 +125,10 @@ async def asyncio(
 ) -> CatalogueList | Problem | None:
     """List Optimizers
 
-     List the optimizers of fits.
+     List the optimizers of fits. Each takes `groups` too: lists of parameters with a kind or options of
+    their own,
+    chosen by patterns of their names (`match`) or numbers of axes (`ndim`), or kept as they are
+    (`frozen`).
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

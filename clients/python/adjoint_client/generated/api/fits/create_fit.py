@@ -68,6 +68,8 @@ def sync_detailed(
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
 
+            Null stands for the default, unless a description says otherwise.
+
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
         httpx.TimeoutException: If the request takes longer than Client.timeout.
@@ -104,6 +106,8 @@ def sync(
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
 
+            Null stands for the default, unless a description says otherwise.
+
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
         httpx.TimeoutException: If the request takes longer than Client.timeout.
@@ -134,6 +138,8 @@ async def asyncio_detailed(
             carried out once.
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
+
+            Null stands for the default, unless a description says otherwise.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -168,6 +174,8 @@ async def asyncio(
             carried out once.
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
+
+            Null stands for the default, unless a description says otherwise.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

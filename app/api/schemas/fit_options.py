@@ -1,0 +1,307 @@
+"""Sets of options of a fit on the wire. Types only: the engine, which the names come from, checks them in full.
+
+Null, where a description does not give it a meaning, stands for the default.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from app.api.schemas.documents import OneOf
+from app.api.schemas.shapes import RequestShape
+
+LONGEST_PATTERN = 256
+PATTERNS_MAX = 64
+GROUPS_MAX = 64
+SHARDS_MAX = 256
+
+Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN)]
+Patterns = Annotated[
+    str | list[str],
+    OneOf(
+        Pattern | Annotated[list[Pattern], Field(max_length=PATTERNS_MAX)],
+        f"a pattern, or a list of up to {PATTERNS_MAX}, each of at most {LONGEST_PATTERN} characters",
+    ),
+]
+"""Patterns of names: * for anything, ? for one character."""
+
+Axes = Annotated[
+    int | list[int], OneOf(int | Annotated[list[int], Field(max_length=PATTERNS_MAX)], "a number or a list")
+]
+
+Order = Annotated[float | str, OneOf(float | Literal["inf"], 'a number, or "inf"')]
+
+DatasetIds = Annotated[list[str], Field(min_length=1, max_length=SHARDS_MAX)]
+ID = OneOf(str, "an id")
+IDS = OneOf(str | DatasetIds, f"an id, a list of 1 to {SHARDS_MAX} ids")
+
+
+class GroupChoice(RequestShape):
+    """Parameters that are stepped alike; options of the optimizer that differ from the common ones stand beside it.
+
+    A parameter belongs to the first group that takes it.
+    """
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    match: Patterns = Field(
+        default="*", description='Patterns of parameter names, * for anything, ? for one character; default "*".'
+    )
+    ndim: Axes | None = Field(default=None, description="The numbers of axes that they may have; by default any.")
+    frozen: bool = Field(default=False, description="Whether they keep their values; default false.")
+
+
+class OptimizerChoice(RequestShape):
+    """An optimizer by its kind, with its options beside it; see /v1/optimizers."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    kind: str
+    groups: list[GroupChoice] | None = Field(
+        default=None,
+        max_length=GROUPS_MAX,
+        description="Parameters with a kind or options of their own; the others are stepped by the common ones.",
+    )
+
+
+class ScheduleChoice(RequestShape):
+    """A schedule of the learning rate by its kind, with its options beside it; see /v1/schedules.
+
+    It counts what `per` says: "epoch" (the default) or "step". Options may be schedules in their turn.
+    """
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    kind: str
+
+
+class MetricChoice(RequestShape):
+    """A metric by its kind, with its options beside it; see /v1/metrics."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    kind: str
+    name: str | None = Field(default=None, description="What it is called in metric rows; by default its kind.")
+
+
+class ShuffleChoice(RequestShape):
+    """The order of an epoch's examples: every one equally likely, in groups, within a window, or as they come."""
+
+    kind: Literal["rows", "shards", "window", "none"] | None = Field(
+        default=None,
+        description=(
+            'Default "rows": every order equally likely; "shards": groups of `size` examples, in order inside; '
+            '"window": no example moves by `size` places or more; "none": the order of the data.'
+        ),
+    )
+    size: int | None = Field(
+        default=None, description="Examples of a shard (by default those of a batch) or window, at least 1."
+    )
+
+
+class SamplingChoice(RequestShape):
+    """Examples drawn anew each epoch, in proportion to weights."""
+
+    weights: str = Field(description='A column of numbers from 0 on, or "balanced": every class of `of` equally often.')
+    of: str | None = Field(default=None, description="The column of classes that are balanced.")
+    replacement: bool | None = Field(default=None, description="Whether one may come more than once; default true.")
+    examples: int | None = Field(
+        default=None, description="Examples of an epoch, at least 1; by default as many as there are to train on."
+    )
+
+
+class WindowsChoice(RequestShape):
+    """Examples that are windows over rows in order: for time series and text."""
+
+    spans: dict[str, Axes] | None = Field(
+        default=None,
+        description=(
+            "By input, the rows that it sees, counted from a window's start: [start, end], the end left out, or one "
+            "row's number; an input that is not named sees the row at the start."
+        ),
+    )
+    stride: int | None = Field(default=None, description="Rows between starts of windows, at least 1; default 1.")
+    within: str | None = Field(default=None, description="A column; no window crosses a change of its value.")
+
+
+class NormalizeChoice(RequestShape):
+    """How an input is shifted and scaled, by statistics of its training rows; predictions do the same."""
+
+    kind: Literal["standard", "minmax", "robust"]
+    center: bool | None = Field(default=None, description="standard: whether the mean becomes 0; default true.")
+    scale: bool | None = Field(default=None, description="standard: whether the deviation becomes 1; default true.")
+    low: float | None = Field(default=None, description="minmax: what the smallest becomes, -1e6 to 1e6; default 0.0.")
+    high: float | None = Field(default=None, description="minmax: what the largest becomes, -1e6 to 1e6; default 1.0.")
+    lower: float | None = Field(default=None, description="robust: the lower percentile, 0 to 100; default 25.0.")
+    upper: float | None = Field(default=None, description="robust: the upper percentile, 0 to 100; default 75.0.")
+
+
+class LossScalingChoice(RequestShape):
+    """The scale of the loss under mixed_float16; a step whose gradients overflow is skipped."""
+
+    initial: float | None = Field(default=None, description="The first scale, greater than 0; default 65536.0.")
+    growth_factor: float | None = Field(
+        default=None, description="What it grows by after good steps, greater than 1; default 2.0."
+    )
+    backoff_factor: float | None = Field(
+        default=None, description="What it shrinks by after an overflow, between 0 and 1; default 0.5."
+    )
+    growth_interval: int | None = Field(
+        default=None, description="Good steps in a row before it grows, at least 1; default 2000."
+    )
+
+
+class AdaptiveClipChoice(RequestShape):
+    """Each unit's gradient limited in proportion to the unit's length (Brock et al. 2021)."""
+
+    clipping: float | None = Field(default=None, description="The proportion, greater than 0; default 0.01.")
+    eps: float | None = Field(
+        default=None, description="Shorter units count as so long, greater than 0; default 0.001."
+    )
+    units: Literal["last", "first"] | None = Field(
+        default=None, description='The axis that counts units; "first" for weights [out, in, ...]; default "last".'
+    )
+
+
+class ClipChoice(RequestShape):
+    """Limits on gradients, applied in this order: adaptive, per_parameter, norm, value."""
+
+    norm: float | None = Field(default=None, description="Limit of the norm of all together, greater than 0.")
+    p: Order | None = Field(default=None, description='The order of norms, greater than 0, or "inf"; default 2.0.')
+    per_parameter: float | None = Field(default=None, description="Limit of each parameter's norm, greater than 0.")
+    value: float | None = Field(default=None, description="Limit of each element's absolute value, greater than 0.")
+    adaptive: AdaptiveClipChoice | None = None
+    nonfinite: Literal["apply", "error", "skip"] | None = Field(
+        default=None, description='What becomes of a step whose gradients are not finite; default "apply".'
+    )
+
+
+class NoiseChoice(RequestShape):
+    """Normal noise of variance eta / (1 + t) ** gamma on the gradients of step t (Neelakantan et al. 2015)."""
+
+    eta: float | None = Field(default=None, description="The variance at first, greater than 0; default 0.01.")
+    gamma: float | None = Field(default=None, description="How fast it dies away, at least 0; default 0.55.")
+
+
+class RecomputeChoice(RequestShape):
+    """Pieces of the graph that are computed again in the backward pass, to save memory: segments or match."""
+
+    segments: int | None = Field(default=None, description="Cut the graph into so many pieces, 2 to 10000.")
+    match: Annotated[list[Pattern], Field(max_length=PATTERNS_MAX)] | None = Field(
+        default=None, description="Patterns of node names; the nodes of each are a piece."
+    )
+
+
+class AverageChoice(RequestShape):
+    """An average of the weights along the fit, which validation and predictions use."""
+
+    kind: Literal["ema", "swa"] | None = Field(
+        default=None, description='"ema" decays, "swa" is the plain mean; default "ema".'
+    )
+    decay: float | None = Field(default=None, description="ema: the share of the old average, 0 to 1; default 0.999.")
+    warm_up: bool | None = Field(default=None, description="ema: whether the decay starts low; default false.")
+    every_steps: int | None = Field(default=None, description="Steps between takings, at least 1.")
+    every_epochs: int | None = Field(default=None, description="Epochs between takings, at least 1.")
+    first_epoch: int | None = Field(default=None, description="The first epoch that counts, at least 1; default 1.")
+
+
+class FreezeChoice(RequestShape):
+    """Parameters that keep their values from one epoch to another, both included."""
+
+    match: Patterns = Field(description="Patterns of parameter names, * for anything, ? for one character.")
+    first_epoch: int | None = Field(default=None, description="Counted from 1; default 1.")
+    last_epoch: int | None = Field(default=None, description="At least first_epoch; by default the last of the fit.")
+
+
+class ValidationChoice(RequestShape):
+    """Rows to validate on: a share of the dataset, or another dataset."""
+
+    split: float | None = Field(
+        default=None, description="The share to hold out, at least 0 and less than 1; default 0.0."
+    )
+    stratify: str | None = Field(default=None, description="A column of classes that keep their shares on both sides.")
+    group: str | None = Field(default=None, description="A column whose equal values stay on one side.")
+    order: Literal["random", "last"] | None = Field(
+        default=None, description='"last" holds out the end of the data, as for time series; default "random".'
+    )
+    dataset: Annotated[str | list[str] | None, OneOf(str | DatasetIds | None, IDS.wanted)] = Field(
+        default=None, description="Id of a dataset; or a list of ids, whose rows are joined in their order."
+    )
+    every_steps: int | None = Field(default=None, description="Steps between validations, at least 1.")
+    every_epochs: int | None = Field(
+        default=None,
+        description="Epochs between validations, at least 1; default 1; null: none by epoch.",
+    )
+
+
+class EarlyStoppingChoice(RequestShape):
+    """The end of a fit whose metric no longer improves."""
+
+    monitor: str | None = Field(
+        default=None, description="loss, val_loss, or a metric as val_accuracy; val_loss where there is a validation."
+    )
+    mode: Literal["min", "max"] | None = Field(default=None, description="Which is better; by default as the metric.")
+    patience: int | None = Field(
+        default=None, description="Evaluations in a row that need not improve, at least 0; default 5."
+    )
+    min_delta: float | None = Field(default=None, description="What counts as no improvement, at least 0; default 0.0.")
+    restore_best: bool | None = Field(
+        default=None, description="Whether the best parameters are put back at the end; default true."
+    )
+    first_epoch: int | None = Field(default=None, description="Evaluations before it do not count; default 1.")
+
+
+class DivergenceChoice(RequestShape):
+    """What happens when a loss or a gradient is not finite."""
+
+    action: Literal["continue", "stop", "skip", "roll_back"] | None = Field(
+        default=None,
+        description=(
+            'Default "continue"; "stop": the fit fails; "skip": the step is left out; "roll_back": back to the last '
+            "good epoch, and on at a lower rate."
+        ),
+    )
+    factor: float | None = Field(
+        default=None, description="What the rate is multiplied by on going back, between 0 and 1; default 0.5."
+    )
+    limit: int | None = Field(
+        default=None, description="So often in a row, from 1 on, before the fit fails; default 10."
+    )
+
+
+class BudgetChoice(RequestShape):
+    """What a fit may take; it ends, with success, after the step that exceeds one of them."""
+
+    seconds: float | None = Field(default=None, description="Seconds of training over all attempts, greater than 0.")
+    steps: int | None = Field(default=None, description="Training steps, at least 1.")
+
+
+class CheckpointChoice(RequestShape):
+    """When to write checkpoints besides the last one, and how many to keep."""
+
+    every_steps: int | None = Field(default=None, description="Steps between checkpoints, at least 1.")
+    every_epochs: int | None = Field(
+        default=None, description="Epochs between checkpoints, at least 1; default 1; null: none by epoch."
+    )
+    keep_last: int | None = Field(default=None, description="How many are kept, at least 1; default 3.")
+    keep_best: bool | None = Field(default=None, description="Whether the best one is kept too; default true.")
+
+
+class RecordChoice(RequestShape):
+    """Which steps become metric rows, and what is in them."""
+
+    every_steps: int | None = Field(default=None, description="Steps between rows, at least 1; default 1.")
+    gradient_norms: bool | None = Field(default=None, description="Whether rows hold norms; default true.")
+    epochs: bool | None = Field(
+        default=None,
+        description="Whether each epoch makes a row too, with metrics over its rows and uncertainties; default false.",
+    )
+
+
+class ResourcesChoice(RequestShape):
+    """What the fit gets of the machine."""
+
+    priority: Literal["low", "normal", "high"] = "normal"
+    replicas: Annotated[int, Field(ge=1, le=16)] | None = Field(
+        default=None, description="Processes that share each batch, 1 to 16; default 1."
+    )

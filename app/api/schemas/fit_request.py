@@ -1,0 +1,146 @@
+"""Requests for fits on the wire."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.schemas.bounds import bounded
+from app.api.schemas.datasets import InlineDataset
+from app.api.schemas.documents import DescribedBy, OneOf
+from app.api.schemas.fit_options import (
+    ID,
+    IDS,
+    AverageChoice,
+    BudgetChoice,
+    CheckpointChoice,
+    ClipChoice,
+    DivergenceChoice,
+    EarlyStoppingChoice,
+    FreezeChoice,
+    LossScalingChoice,
+    MetricChoice,
+    NoiseChoice,
+    NormalizeChoice,
+    OptimizerChoice,
+    RecomputeChoice,
+    RecordChoice,
+    ResourcesChoice,
+    SamplingChoice,
+    ScheduleChoice,
+    ShuffleChoice,
+    ValidationChoice,
+    WindowsChoice,
+)
+from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.shapes import RequestShape
+
+LabelKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-/]{1,64}$")]
+LabelValue = Annotated[str, Field(max_length=256)]
+LABELS_MAX = 64
+METRICS_MAX = 64
+FREEZE_MAX = 64
+CLASSES_MAX = 2**18
+FIELDS_MAX = 256
+BOUNDED_ELSEWHERE = frozenset({"graph", "dataset", "class_weights"})
+
+Shuffle = Annotated[bool | dict[str, Any], DescribedBy(ShuffleChoice, also=OneOf(bool, "true, false"))]
+Normalize = Annotated[str | dict[str, Any], DescribedBy(NormalizeChoice, also=OneOf(str, "a kind"))]
+Average = Annotated[str | dict[str, Any], DescribedBy(AverageChoice, also=OneOf(str, "a kind"))]
+Metric = Annotated[str | dict[str, Any], DescribedBy(MetricChoice, also=OneOf(str, "a kind"))]
+ClassWeights = Annotated[
+    str | list[float],
+    OneOf(
+        Literal["balanced"] | Annotated[list[float], Field(max_length=CLASSES_MAX)],
+        f'"balanced" or a list of up to {CLASSES_MAX} numbers',
+    ),
+]
+
+
+class FitRequest(RequestShape):
+    """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps.
+
+    Null stands for the default, unless a description says otherwise.
+    """
+
+    graph: Annotated[str | dict[str, Any], DescribedBy(GraphDefinition, also=ID)] = Field(
+        description="Id of a graph, or a graph."
+    )
+    dataset: Annotated[str | list[str] | dict[str, Any], DescribedBy(InlineDataset, also=IDS)] = Field(
+        description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
+    )
+    feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
+    preset: Literal["ggml_opt_fit"] | None = Field(
+        default=None,
+        description="Where fields come from that are not given; ggml_opt_fit has the semantics of that function.",
+    )
+    validation: ValidationChoice | None = None
+    optimizer: OptimizerChoice | None = Field(default=None, description="By default adam.")
+    schedule: ScheduleChoice | None = Field(default=None, description="By default constant.")
+    clip: ClipChoice | None = None
+    noise: NoiseChoice | None = Field(default=None, description="Noise on gradients; by default none.")
+    epochs: int | None = Field(default=None, description="Passes over the training rows, 1 to 1000000.")
+    steps: int | None = Field(default=None, description="Training steps, at least 1, in place of epochs.")
+    batch_size: int | None = Field(default=None, description="Rows of a step, at least 1; default 32.")
+    micro_batch_size: int | None = Field(
+        default=None, description="Rows that are computed at a time, 1 to batch_size; their gradients are added up."
+    )
+    shuffle: Shuffle | None = Field(default=None, description="The order of rows, anew each epoch; default true.")
+    sampling: SamplingChoice | None = Field(default=None, description="Rows drawn by weights; by default all, once.")
+    windows: WindowsChoice | None = Field(default=None, description="Examples of several rows; by default a row.")
+    normalize: dict[str, Normalize] | None = Field(
+        default=None, description="By input, how it is scaled: standard, minmax, robust, or an object with options."
+    )
+    class_weights: ClassWeights | None = Field(
+        default=None, description='A factor from 0 on for each class in the loss, or "balanced"; by default none.'
+    )
+    drop_last: bool | None = Field(
+        default=None, description="Whether the rows of an epoch that fill no batch are left out; default false."
+    )
+    prefetch: int | None = Field(
+        default=None, description="Batches gathered ahead, 0 to 64; by default two of data that waits for the disk."
+    )
+    seed: int | None = Field(
+        default=None, description="What splits, orders, first values and draws come from, at least 0; default 0."
+    )
+    precision: Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None = Field(
+        default=None, description='Number formats; "mixed_..." computes products in the lower one; default "float32".'
+    )
+    loss_scaling: LossScalingChoice | None = None
+    recompute: RecomputeChoice | None = Field(default=None, description="By default nothing is computed again.")
+    average: Average | None = Field(default=None, description="ema, swa, or an object with options; by default none.")
+    freeze: list[FreezeChoice] | None = Field(
+        default=None, max_length=FREEZE_MAX, description="Parameters that keep their values in some epochs."
+    )
+    metrics: list[Metric] | None = Field(
+        default=None, max_length=METRICS_MAX, description="Kinds of metrics, or objects with their options."
+    )
+    early_stopping: EarlyStoppingChoice | None = Field(default=None, description="By default the fit runs to its end.")
+    divergence: DivergenceChoice | None = None
+    budget: BudgetChoice | None = None
+    checkpoint: CheckpointChoice | None = None
+    record: RecordChoice | None = None
+    resources: ResourcesChoice | None = None
+    labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=LABELS_MAX)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_few_fields(cls, document: Any) -> Any:
+        if isinstance(document, dict) and len(document) > FIELDS_MAX:
+            raise PydanticCustomError("too_long", "has more than {limit} fields", {"limit": FIELDS_MAX})
+        return document
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _bounded(cls, value: Any, info: ValidationInfo) -> Any:
+        return value if info.field_name in BOUNDED_ELSEWHERE else bounded(value)
+
+    def document(self) -> dict[str, Any]:
+        """Return the fields that were given, and null where it was: what that means depends on the field."""
+        return self.model_dump(exclude_unset=True)
+
+
+class FitChanges(RequestShape):
+    """Changes to a fit: labels to set, and null for those to remove."""
+
+    labels: dict[LabelKey, LabelValue | None]

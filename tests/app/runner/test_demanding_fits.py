@@ -1,0 +1,136 @@
+"""How fits end before their last step, and that those with much to remember survive all that may happen to them."""
+
+import itertools
+import json
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+from tests.app.demanding_fits import DEMANDING, REGRESSION, too_long_after
+
+from .conftest import Workshop
+from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
+
+# Steps enough to be caught on the way, processes, and what is to happen when that is likely.
+FITS: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
+    ("early_stopping", 1000, 1, {"early_stopping": {"patience": 25, "restore_best": True}}),
+    ("average_of_windows", 400, 1, {}),
+    ("average_of_windows", 200, 2, {}),
+    ("skipping", 2000, 1, {}),
+    ("rolling_back", 3000, 1, {"schedule": too_long_after(30)}),
+    ("rolling_back", 400, 2, {"schedule": too_long_after(4)}),
+    ("of_float16", 300, 1, {}),
+)
+TOO_LONG = {"optimizer": {"kind": "sgd", "lr": 100.0}}
+
+
+def parameters(workshop: Workshop, digest: str) -> dict[str, Any]:
+    checkpoint = engine.Checkpoint.load(workshop.blobs.local_path(digest))
+    return {**checkpoint.parameters, **checkpoint.buffers}
+
+
+@pytest.mark.parametrize(("name", "steps", "replicas", "changes"), FITS)
+def test_a_fit_with_much_to_remember_survives_a_kill_and_a_stop_of_the_server(
+    workshop: Workshop, name: str, steps: int, replicas: int, changes: dict[str, Any]
+) -> None:
+    demanding = DEMANDING[name]
+    workshop.graph("graph_2", demanding.graph)
+    recipe = {"validation": {}, "steps": steps, **demanding.recipe, **changes}
+    recipe.update(checkpoint={"every_steps": 40, "every_epochs": None}, resources={"replicas": replicas})
+    for fit_id in ("fit_1", "fit_2"):
+        workshop.submit(fit_id, graph="graph_2", **recipe)
+    first = workshop.supervisor()
+    rows = steps // recipe.get("record", {}).get("every_steps", 1)
+    workshop.until_rows(rows // 10)
+    os.kill(pid_of(workshop), signal.SIGKILL)
+    workshop.until(lambda: workshop.outcomes() != [None])
+    workshop.until_rows(workshop.last_row() + rows // 10)
+    first.drain()
+    workshop.supervisor()
+    for fit_id in ("fit_1", "fit_2"):
+        workshop.until_state("succeeded", fit_id)
+    assert workshop.outcomes("fit_1") == ["killed", "drained", "succeeded"]
+    assert workshop.rows("fit_1") == workshop.rows("fit_2")
+    assert workshop.arrays("fit_1") == workshop.arrays("fit_2")
+
+
+def test_a_fit_that_stops_improving_ends_on_its_best_weights(workshop: Workshop) -> None:
+    demanding = DEMANDING["early_stopping"]
+    workshop.graph("graph_2", demanding.graph)
+    workshop.submit(
+        graph="graph_2", **demanding.recipe, checkpoint={**NO_CHECKPOINTS, "keep_best": True, "keep_last": 1}
+    )
+    workshop.supervisor()
+    fit = workshop.until_state("succeeded")
+    assert fit.best is not None
+    assert fit.best["metric"] == "val_loss"
+    assert fit.best["step"] < fit.step < fit.total_steps
+    last, best = workshop.checkpoints()
+    assert (last.step, best.step, best.is_best) == (fit.step, fit.best["step"], True)
+    best_weights = parameters(workshop, best.digest)
+    for learned, array in parameters(workshop, last.digest).items():
+        np.testing.assert_array_equal(array, best_weights[learned])
+    (entry,) = workshop.events("log")
+    assert entry["text"].startswith("stopped_early: val_loss has not improved")
+
+
+def test_a_fit_that_diverges_is_failed_at_that_step_with_all_rows_before(workshop: Workshop) -> None:
+    workshop.graph("graph_2", REGRESSION)
+    checkpoints = {"every_steps": 4, "every_epochs": None}
+    workshop.submit(graph="graph_2", validation={}, divergence={"action": "stop"}, checkpoint=checkpoints, **TOO_LONG)
+    workshop.supervisor()
+    fit = workshop.until_state("failed")
+    rows = [json.loads(row) for row in workshop.rows()]
+    assert fit.error is not None
+    assert fit.error["code"] == "diverged"
+    assert f"step {rows[-1]['step']} " in fit.error["detail"]
+    assert [row["step"] for row in rows] == [*range(1, fit.step + 1)]
+    assert [row["values"]["loss"] is None for row in rows] == [False] * (fit.step - 1) + [True]
+    assert workshop.checkpoints()[0].step == (fit.step - 1) // 4 * 4
+    assert workshop.outcomes() == ["diverged"]
+
+
+def test_a_fit_that_always_diverges_gives_up_going_back(workshop: Workshop) -> None:
+    workshop.graph("graph_2", REGRESSION)
+    action = {"action": "roll_back", "factor": 0.9, "limit": 3}
+    workshop.submit(graph="graph_2", validation={}, divergence=action, **TOO_LONG)
+    workshop.supervisor()
+    fit = workshop.until_state("failed")
+    assert fit.error is not None
+    assert fit.error["code"] == "diverged"
+    assert "gone back 3 times" in fit.error["detail"]
+    steps = [json.loads(row)["step"] for row in workshop.rows()]
+    assert sum(after <= before for before, after in itertools.pairwise(steps)) == 3
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize(("budget", "words"), [({"steps": 30}, "30 steps"), ({"seconds": 0.3}, "0.3 seconds")])
+def test_a_fit_ends_well_when_its_budget_is_spent(
+    workshop: Workshop, budget: dict[str, Any], words: str, replicas: int
+) -> None:
+    workshop.submit(budget=budget, resources={"replicas": replicas}, **ENDLESS, batch_size=20)
+    workshop.supervisor()
+    fit = workshop.until_state("succeeded")
+    assert fit.step == budget.get("steps", fit.step) == workshop.checkpoints()[0].step
+    (entry,) = workshop.events("log")
+    assert entry["text"] == f"stopped_early: the budget of {words} is spent"
+
+
+def test_the_seconds_of_all_attempts_count(workshop: Workshop) -> None:
+    workshop.submit(budget={"seconds": 1.0}, **ENDLESS)
+    first = workshop.supervisor()
+    workshop.until_rows(40)
+    first.drain()
+    path = workshop.blobs.local_path(workshop.checkpoints()[0].digest)
+    assert 0 < float.fromhex(engine.Checkpoint.load(path).cursor["seconds"]) < 1.0
+    workshop.supervisor()
+    fit = workshop.until_state("succeeded")
+    assert workshop.outcomes() == ["drained", "succeeded"]
+    path = workshop.blobs.local_path(workshop.checkpoints()[0].digest)
+    cursor = engine.Checkpoint.load(path).cursor
+    assert cursor["step"] == fit.step
+    assert float.fromhex(cursor["seconds"]) >= 1.0

@@ -1,0 +1,74 @@
+"""A fit of several processes, by HTTP, under a server that is killed."""
+
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import psutil
+
+from tests.app.demanding_fits import CLASSIFIER
+
+from .conftest import all_end, some_rows
+
+ROWS = 240
+REQUEST: dict[str, Any] = {
+    "graph": CLASSIFIER,
+    "optimizer": {"kind": "adam", "lr": 0.01},
+    "batch_size": 20,
+    "steps": 600,
+    "seed": 7,
+    "validation": {"split": 0.25},
+    "checkpoint": {"every_steps": 50, "every_epochs": None},
+    "resources": {"replicas": 2},
+}
+
+
+def submitted(http: httpx.Client) -> str:
+    columns = {name: array.tolist() for name, array in some_rows(seed=1, rows=ROWS).items()}
+    answer = http.post("/v1/fits", json={**REQUEST, "dataset": {"columns": columns}})
+    assert answer.status_code == 202, answer.text
+    fit_id: str = answer.json()["id"]
+    return fit_id
+
+
+def finished(http: httpx.Client, fit_id: str) -> dict[str, Any]:
+    fit: dict[str, Any] = http.get(f"/v1/fits/{fit_id}", params={"wait": 25}).json()
+    assert fit["state"] == "succeeded", fit
+    return fit
+
+
+def rows_of(http: httpx.Client, fit_id: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = http.get(f"/v1/fits/{fit_id}/metrics", params={"limit": 10_000}).json()["data"]
+    assert [row["seq"] for row in rows] == [*range(1, len(rows) + 1)]
+    return rows
+
+
+def last_checkpoint(http: httpx.Client, fit_id: str) -> dict[str, Any]:
+    checkpoints = http.get(f"/v1/fits/{fit_id}/checkpoints").json()["data"]
+    return max(checkpoints, key=lambda checkpoint: int(checkpoint["step"]))
+
+
+def steps_done(http: httpx.Client, fit_id: str) -> Iterator[int]:
+    while True:
+        fit = http.get(f"/v1/fits/{fit_id}", params={"wait": 1, "until": "change"}).json()
+        assert not fit["terminal"], fit
+        yield fit["step"]
+
+
+def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(start_server: Any) -> None:
+    server = start_server()
+    undisturbed = submitted(server.http)
+    finished(server.http, undisturbed)
+    disturbed = submitted(server.http)
+    next(step for step in steps_done(server.http, disturbed) if step > 120)
+    family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
+    assert len(family) == 3, "the fork server and two ranks"
+    with all_end(family, seconds=2.0):
+        server.stop(signal.SIGKILL)
+    server = start_server()
+    fit = finished(server.http, disturbed)
+    assert [attempt["outcome"] for attempt in fit["attempts"]] == ["lost", "succeeded"]
+    assert rows_of(server.http, disturbed) == rows_of(server.http, undisturbed)
+    ends = [last_checkpoint(server.http, fit_id) for fit_id in (undisturbed, disturbed)]
+    assert ends[0]["digest"] == ends[1]["digest"]
