@@ -6,7 +6,7 @@ import json
 import pytest
 
 from adjoint_client.generated import Client
-from adjoint_client.generated.api.catalogue import get_op
+from adjoint_client.generated.api.catalogue import get_op, list_losses, list_metric_kinds, list_optimizers
 from adjoint_client.generated.api.checkpoints import find_checkpoint, list_parameters, predict_with_checkpoint
 from adjoint_client.generated.api.datasets import create_dataset, get_dataset
 from adjoint_client.generated.api.fits import create_fit, get_fit, list_fits
@@ -67,6 +67,38 @@ def test_a_round_trip(api):
     prediction = predict_with_checkpoint.sync(checkpoint.id, client=api, body=request)
     assert isinstance(prediction, Prediction)
     assert prediction.outputs[graph.definition["outputs"][0]].shape == [1, 3]
+
+
+def test_options_of_a_fit_are_typed(api):
+    request = {
+        "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
+        "dataset": {"columns": {"x": [1, 2, 3.5]}},
+        "epochs": 2,
+        "shuffle": {"kind": "none"},
+        "normalize": {"x": {"kind": "minmax", "low": 1.0, "high": 2.0}},
+        "optimizer": {"kind": "sgd", "lr": 0.1, "groups": [{"match": "w", "lr": 0.2}]},
+        "average": "swa",
+        "early_stopping": {"monitor": "loss", "patience": 1},
+        "checkpoint": {"every_epochs": None},
+        "clip": {"p": "inf", "norm": 1.0},
+        "resources": {"replicas": 1, "priority": "high"},
+    }
+    body = FitRequest.from_dict(request)
+    assert (body.early_stopping.patience, body.optimizer.groups[0].match) == (1, "w")
+    assert body.normalize["x"].high == 2.0
+    assert body.to_dict() == request
+    fit = create_fit.sync(client=api, body=body)
+    assert isinstance(fit, Fit), fit
+    assert get_fit.sync(fit.id, client=api, wait=30).state == "succeeded"
+
+
+def test_the_catalogues_are_typed(api):
+    losses = list_losses.sync(client=api)
+    assert {operand.name for operand in losses.data[0].operands} == {"target", "weight"}
+    (chain,) = [entry for entry in list_optimizers.sync(client=api).data if entry.kind == "chain"]
+    (transforms,) = [attr for attr in chain.attrs if attr.name == "transforms"]
+    assert "scale_by_adam" in [kind.kind for kind in transforms.kinds]
+    assert list_metric_kinds.sync(client=api).data[0].every_step in (True, False)
 
 
 def test_a_refusal_is_a_typed_problem(api):
