@@ -226,16 +226,24 @@ class Fit:
             raise CheckpointError(f"the checkpoint's cursor is incomplete ({error})") from error
         if len(cursor.plateaus) != len(self._cursor.plateaus):
             raise CheckpointError("the checkpoint's cursor is incomplete (its schedule goes by another metric)")
+        best = self._kept(checkpoint, BEST, self.model.learned) if checkpoint.under(BEST) else {}
+        arrays = {} if anchor is None else self._kept(checkpoint, ANCHOR, list(self.model.arrays))
         self.model.restore(checkpoint, averaged=cursor.averaged > 0)
-        self._cursor = cursor
-        self._best = _copied(checkpoint.under(BEST))
-        if anchor is not None:
-            self._anchor = anchor, _copied(checkpoint.under(ANCHOR))
+        self._cursor, self._best = cursor, best
+        self._anchor = None if anchor is None else (anchor, arrays)
         self._epoch_tally.clear()
         if state := checkpoint.under(EPOCH):
             self._epoch_tally.add(state)
         self._order = self._batches.order(self.step // self.steps_per_epoch)
         self.close()
+
+    def _kept(self, checkpoint: Checkpoint, prefix: str, names: Sequence[str]) -> dict[str, Array]:
+        """Copy the arrays that a checkpoint keeps beside the model's, all of which must be there."""
+        found = checkpoint.under(prefix)
+        for name in names:
+            if name not in found or found[name].shape != self.model.arrays[name].shape:
+                raise CheckpointError(f"the checkpoint's {prefix}{name} is missing, or of another shape")
+        return {name: np.array(found[name]) for name in names}
 
     def _opened(self, definition: Definition, columns: Columns) -> Source:
         inputs = {name: self.recipe.feeds.get(name, name) for name in definition.inputs}
@@ -494,7 +502,3 @@ def _batches(recipe: Recipe, source: Source, train: Array) -> Batches:
     if not batches.per_epoch:
         raise DataError("there are no examples to train on")
     return batches
-
-
-def _copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name: np.array(array) for name, array in arrays.items()}

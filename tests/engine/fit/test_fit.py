@@ -256,6 +256,35 @@ def test_a_checkpoint_that_lacks_something_is_refused_and_changes_nothing(field)
         assert state(fresh) == before
 
 
+KEPT = {
+    "average/": {"average": "ema"},
+    "best/": {"early_stopping": {"patience": 9}},
+    "anchor/": {"divergence": {"action": "roll_back"}},
+    "loss_scale": {"precision": "mixed_float16"},
+}
+
+
+@pytest.mark.parametrize(("prefix", "recipe"), KEPT.items(), ids=KEPT)
+def test_a_checkpoint_that_lacks_what_a_fit_keeps_is_refused_and_changes_nothing(prefix, recipe):
+    fit = classifier(**recipe)
+    while fit.step < 6:
+        fit.advance()
+    checkpoint, fresh = fit.snapshot(), classifier(**recipe)
+    before = state(fresh)
+    for name in [name for name in checkpoint.state if name.startswith(prefix)]:
+        array = checkpoint.state.pop(name)
+        if len(checkpoint.under(prefix)) or prefix != "best/":
+            with pytest.raises(engine.CheckpointError):
+                fresh.restore(checkpoint)
+        checkpoint.state[name] = np.zeros((3, 1, 7))
+        with pytest.raises(engine.CheckpointError):
+            fresh.restore(checkpoint)
+        checkpoint.state[name] = array
+    assert state(fresh) == before
+    fresh.restore(checkpoint)
+    assert state(fresh) == state(fit)
+
+
 @pytest.mark.parametrize(
     "cursor",
     [
