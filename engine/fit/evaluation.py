@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from engine.data import Source
+from engine.collective import Collective
+from engine.fit.examples import Examples
 from engine.fit.losses import LossTally
 from engine.metrics import Tally
 from engine.model import Model
 from engine.plan import NumpyExecutor
-from engine.recipe import Recipe
 from engine.training.names import LOSS, LOSS_WEIGHT
 from engine.training.plans import plan_evaluation
 from engine.training.reduction import Reduction
-from engine.value import Array
 
 UNCERTAINTY = "_uncertainty"
 
@@ -22,37 +20,41 @@ UNCERTAINTY = "_uncertainty"
 class Evaluator:
     """Evaluates a model in evaluation mode and full precision."""
 
-    def __init__(
-        self,
-        model: Model,
-        recipe: Recipe,
-        source: Source,
-        examples: Array,
-        dims: Callable[[int], dict[str, int]],
-        reduction: Reduction,
-    ) -> None:
-        """Prepare to evaluate on `examples` of `source`; `dims` gives the graph's extents at a number of rows."""
+    def __init__(self, model: Model, examples: Examples, reduction: Reduction, collective: Collective) -> None:
+        """Prepare to evaluate on the held-out examples; `reduction` is how the loss sums up its rows."""
         self._model = model
-        self._recipe = recipe
-        self._source = source
         self._examples = examples
-        self._dims = dims
+        self._recipe = examples.recipe
         self._reduction: Reduction = reduction
+        self._collective = collective
         self._executors: dict[tuple[int, bool], NumpyExecutor] = {}
 
     @property
     def rows(self) -> int:
         """Number of examples."""
-        return len(self._examples)
+        return len(self._examples.held_out)
 
     def evaluate(self, *, averaged: bool) -> dict[str, float]:
-        """Return loss and metrics of the weights, or of their average; if recorded, with uncertainties."""
+        """Return loss and metrics of the weights, or of their average; if recorded, with uncertainties.
+
+        Only the first rank computes them, the others hear of them.
+        """
+        if self._collective.size == 1:
+            return self._computed(averaged=averaged)
+        said = b""
+        if self._collective.rank == 0:
+            values = self._computed(averaged=averaged)
+            said = "\n".join(f"{value.hex()} {name}" for name, value in values.items()).encode()
+        lines = [line.partition(" ") for line in self._collective.gather(said)[0].decode().split("\n")]
+        return {name: float.fromhex(value) for value, _, name in lines}
+
+    def _computed(self, *, averaged: bool) -> dict[str, float]:
         losses, tally = LossTally(self._reduction == "sum"), Tally(self._recipe.metrics)
         size = min(self._recipe.micro_batch_size or self._recipe.batch_size, self._recipe.batch_size)
-        for start in range(0, len(self._examples), size):
-            rows = self._examples[start : start + size]
+        for start in range(0, self.rows, size):
+            rows = self._examples.held_out[start : start + size]
             executor = self._executor(len(rows), averaged=averaged)
-            self._source.gather(rows, executor.inputs)
+            self._examples.validation.gather(rows, executor.inputs)
             executor.run()
             tally.add(executor.outputs)
             losses.add(executor.outputs[LOSS].item(), self._weight(executor, len(rows)))
@@ -60,7 +62,9 @@ class Evaluator:
 
     def _executor(self, rows: int, *, averaged: bool) -> NumpyExecutor:
         if (rows, averaged) not in self._executors:
-            plan = plan_evaluation(self._model, self._dims(rows), self._recipe.metrics, reduction=self._reduction)
+            plan = plan_evaluation(
+                self._model, self._examples.validation_dims(rows), self._recipe.metrics, reduction=self._reduction
+            )
             arrays = self._model.average_arrays if averaged else self._model.arrays
             self._executors[rows, averaged] = NumpyExecutor(plan, arrays)
         return self._executors[rows, averaged]

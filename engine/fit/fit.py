@@ -11,26 +11,23 @@ import numpy as np
 
 from engine.checkpoint import SCALES, Checkpoint
 from engine.collective import Alone, Collective
-from engine.data import Batches, Prefetcher, Source, fit_scales, make_sampler, open_source, prefetch_depth
-from engine.data import split_examples as split
-from engine.errors import CheckpointError, DataError, EngineError, GradientError, NumericalError
-from engine.fit.class_weights import weigh_classes
+from engine.errors import CheckpointError, EngineError, GradientError, NumericalError
 from engine.fit.cursor import Cursor
 from engine.fit.evaluation import Evaluator, summarized
+from engine.fit.examples import Columns, Examples
 from engine.fit.losses import LossTally
 from engine.fit.point import Point
-from engine.fit.stepping import Order, Outcome, Rows, Stepper
+from engine.fit.stepping import Order, Outcome, Stepper
 from engine.graph.definition import Definition
-from engine.graph.trace import bind_dims
 from engine.metrics import Tally
 from engine.model import LOSS_SCALE, Model, at_precision
 from engine.numerics import fingerprint
 from engine.recipe import Recipe
 from engine.recipe.stopping import improves, mode_of
 from engine.training import batch_reduction, trained_parameters
+from engine.training.reduction import Reduction
 from engine.value import Array
 
-Columns = Mapping[str, Array | Sequence[Array]]
 Callback = Callable[["Fit", Sequence[Point]], None]
 
 BEST, ANCHOR, EPOCH = "best/", "anchor/", "epoch/"
@@ -63,39 +60,22 @@ class Fit:
             collective: the way to the other ranks of a data-parallel fit, each of which is given the same rows.
             callbacks: called with the fit and the new points after each step; they may call `stop`.
         """
-        definition = at_precision(definition, recipe.precision)
-        self.recipe = recipe
         self.failure: EngineError | None = None
         self.improved = False
         self._collective = collective or Alone()
         self._callbacks = tuple(callbacks)
-        source = self._opened(definition, columns)
-        self.recipe = recipe = recipe.on(source.count)
-        train, held_out = split(source, recipe.validation, recipe.seed)
-        scales = fit_scales(source, recipe.normalize, train)
-        self._scales = scales
-        self.definition = weigh_classes(definition, recipe.class_weights, source, train)
-        self._source = source.scaled(scales)
-        self._batches = _batches(recipe, source, train)
+        self._examples = Examples(at_precision(definition, recipe.precision), recipe, columns, validation)
+        self.recipe, self.definition = self._examples.recipe, self._examples.definition
+        self._batches = self._examples.batches
         self._steps_per_epoch = self._batches.per_epoch
-        if validation is not None:
-            source = self._opened(definition, validation)
-            held_out = np.arange(source.count)
-        recipe.check_schedule(len(held_out), self.steps_per_epoch)
-        parted = self._collective.size > 1 or recipe.micro_batch_size is not None
-        reduction = batch_reduction(self.definition, parted=parted) or "mean"
-        self.model = self._new_model(train)
-        self._evaluator = Evaluator(
-            self.model, recipe, source.scaled(scales), held_out, lambda rows: self._dims(source, rows), reduction
-        )
-        self._stepper = Stepper(
-            self.model, recipe, lambda rows: self._dims(self._source, rows), reduction, self._collective
-        )
-        self._reduction = reduction
+        self._whole = self._collective.size == 1 and recipe.micro_batch_size is None
+        self._reduction: Reduction = batch_reduction(self.definition, parted=not self._whole) or "mean"
+        self.model = self._new_model()
+        self._evaluator = Evaluator(self.model, self._examples, self._reduction, self._collective)
+        self._stepper = Stepper(self.model, self.recipe, self._examples.dims, self._reduction, self._collective)
         self._cursor = self._first_cursor()
         self._order = self._batches.order(0)
         self._epoch_tally = Tally(self._stepper.metrics)
-        self._rows: Rows | None = None
         self._best: dict[str, Array] = {}
         self._anchor = self._anchored()
 
@@ -170,9 +150,7 @@ class Fit:
 
     def close(self) -> None:
         """Stop what goes on in the background. The fit can go on all the same."""
-        if isinstance(self._rows, Prefetcher):
-            self._rows.close()
-        self._rows = None
+        self._examples.close()
 
     def advance(self) -> list[Point]:
         """Run one training step, and the validation when it is due; return the new points."""
@@ -181,7 +159,9 @@ class Fit:
         if position == 0:
             self._begin_epoch(epoch)
         rows = self._batches.batch(self._order, position)
-        outcome = self._stepper.step(self._reader(), self._ordered(rows, epoch))
+        whole = self._whole and not self.recipe.closure
+        reader = self._examples.reader(cursor.step, self.total_steps, whole=whole)
+        outcome = self._stepper.step(reader, self._ordered(rows, epoch))
         values = self._values(outcome)
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
@@ -199,7 +179,7 @@ class Fit:
         """Copy the state after the last step. Random draws are a function of seed and step, which are the cursor's."""
         checkpoint = self.model.snapshot(averaged=self._cursor.averaged > 0)
         checkpoint.cursor = {"seed": self.recipe.seed, "epoch": self.epoch, **self._cursor.to_json()}
-        kept = {BEST: self._best, EPOCH: self._epoch_state(), SCALES: self._scales.to_arrays()}
+        kept = {BEST: self._best, EPOCH: self._epoch_state(), SCALES: self._examples.scales.to_arrays()}
         if self._anchor is not None:
             cursor, kept[ANCHOR] = self._anchor
             checkpoint.cursor["anchor"] = cursor.to_json()
@@ -245,18 +225,9 @@ class Fit:
                 raise CheckpointError(f"the checkpoint's {prefix}{name} is missing, or of another shape")
         return {name: np.array(found[name]) for name in names}
 
-    def _opened(self, definition: Definition, columns: Columns) -> Source:
-        inputs = {name: self.recipe.feeds.get(name, name) for name in definition.inputs}
-        return open_source(columns, inputs, self.recipe.windows)
-
-    def _dims(self, source: Source, rows: int) -> dict[str, int]:
-        shapes = {name: (rows, *source.spec(name).shape) for name in self.definition.inputs}
-        return bind_dims(self.definition, shapes)
-
-    def _new_model(self, train: Array) -> Model:
+    def _new_model(self) -> Model:
         recipe = self.recipe
-        dims = self._dims(self._source, min(self._batches.batch_size, len(train)))
-        trained = trained_parameters(self.definition, dims)
+        trained = trained_parameters(self.definition, self._examples.dims(self._batches.batch_size))
         model = Model(
             self.definition,
             trained,
@@ -279,18 +250,6 @@ class Fit:
             epoch_losses=LossTally(self._reduction == "sum"),
             plateaus=tuple(plateau for plateau in plateaus if plateau is not None),
         )
-
-    def _reader(self) -> Rows:
-        """Return what gathers batches: the source, or a thread that is ahead of it."""
-        if self._rows is None:
-            depth = prefetch_depth(self._source, self.recipe.prefetch)
-            whole = self._collective.size == 1 and self.recipe.micro_batch_size is None and not self.recipe.closure
-            self._rows = self._source
-            if depth and whole:
-                dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
-                stream = self._batches.stream(self.step, self.total_steps)
-                self._rows = Prefetcher(self._source, stream, dtypes, depth)
-        return self._rows
 
     def _begin_epoch(self, epoch: int) -> None:
         self._order = self._batches.order(epoch)
@@ -398,7 +357,7 @@ class Fit:
             if recipe.record.epochs:
                 points.append(self._point("train", {f"epoch_{name}": value for name, value in summary.items()}))
         if self._evaluator.rows and (self.done or recipe.validation.due(cursor.step, self.steps_per_epoch)):
-            values = self._validated()
+            values = self._evaluator.evaluate(averaged=cursor.averaged > 0)
             points.append(self._point("validation", values))
             metrics.update({f"val_{name}": value for name, value in values.items()})
             cursor.latest.update({f"val_{name}": value for name, value in values.items() if "/" not in name})
@@ -410,18 +369,6 @@ class Fit:
             if self._anchor is not None:
                 self._anchor = self._anchored()
         return points
-
-    def _validated(self) -> dict[str, float]:
-        """Return what the validation finds; only the first rank computes it, the others hear of it."""
-        if self._collective.rank == 0:
-            values = self._evaluator.evaluate(averaged=self._cursor.averaged > 0)
-            said = "\n".join(f"{value.hex()} {name}" for name, value in values.items()).encode()
-        else:
-            said = b""
-        if self._collective.size == 1:
-            return values
-        lines = [line.partition(" ") for line in self._collective.gather(said)[0].decode().split("\n")]
-        return {name: float.fromhex(value) for value, _, name in lines}
 
     def _watch(self, metrics: Mapping[str, float]) -> None:
         """Keep the best value of the monitored metric, and end the fit when it has not improved for long."""
@@ -493,12 +440,3 @@ class Fit:
     def _point(self, split: str, values: Mapping[str, float]) -> Point:
         self._cursor.seq += 1
         return Point(self._cursor.seq, self.step, self.epoch, split, dict(values))
-
-
-def _batches(recipe: Recipe, source: Source, train: Array) -> Batches:
-    sampler = None if recipe.sampling is None else make_sampler(recipe.sampling, source, train)
-    examples = len(train) if sampler is None else sampler.examples
-    batches = Batches(train, min(recipe.batch_size, examples), recipe.shuffle, recipe.drop_last, recipe.seed, sampler)
-    if not batches.per_epoch:
-        raise DataError("there are no examples to train on")
-    return batches

@@ -242,7 +242,7 @@ class EarlyStoppingChoice(RequestShape):
     )
     mode: Literal["min", "max"] | None = Field(default=None, description="Which is better; by default as the metric.")
     patience: int | None = Field(
-        default=None, description="Evaluations in a row that need not improve, at least 0; default 5."
+        default=None, description="Evaluations in a row without improvement that end the fit, at least 0; default 5."
     )
     min_delta: float | None = Field(default=None, description="What counts as no improvement, at least 0; default 0.0.")
     restore_best: bool | None = Field(

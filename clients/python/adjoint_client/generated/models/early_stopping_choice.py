@@ -27,7 +27,7 @@ class EarlyStoppingChoice:
     monitor: None | str | Unset = UNSET
     """ loss, val_loss, or a metric as val_accuracy; val_loss where there is a validation. """
     patience: int | None | Unset = UNSET
-    """ Evaluations in a row that need not improve, at least 0; default 5. """
+    """ Evaluations in a row without improvement that end the fit, at least 0; default 5. """
     restore_best: bool | None | Unset = UNSET
     """ Whether the best parameters are put back at the end; default true. """
 
