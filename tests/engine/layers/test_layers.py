@@ -263,7 +263,7 @@ def test_dropout_drops_elements_or_whole_channels_in_training_only(kind):
     np.testing.assert_array_equal(output(kind, {"p": 0.25}, x)[1], x)
     y = output(kind, {"p": 0.25}, x, training=True)[1]
     dropped = (y == y.min()).reshape(40, 50, -1)
-    assert 0.22 < dropped.mean() < 0.28
+    assert 0.2 < dropped.mean() < 0.3  # five deviations of 2,000 channels
     whole = (dropped.all(axis=2) | ~dropped.any(axis=2)).all()
     assert whole == (kind not in ("dropout", "alpha_dropout"))
 
