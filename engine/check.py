@@ -25,6 +25,9 @@ from engine.plan import Plan
 from engine.recipe import Recipe
 from engine.training import batch_reduction, plan_evaluation, plan_part, plan_training, trained_parameters
 
+ORDER_BYTES = 24
+"""What each example of an epoch takes while its place in the order is drawn."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
@@ -92,6 +95,7 @@ def check_fit(
     definition = weigh_classes(definition, recipe.class_weights, None, np.arange(0))
     _check_short_parts(definition, recipe, batches, replicas, fed, reader)
     memory = _plan(definition, recipe, fed, batches.batch_size, replicas, reader)
+    memory["order_bytes"] = ORDER_BYTES * batches.examples
     return FitEstimate(recipe.total_steps(batches.per_epoch), batches.per_epoch, memory)
 
 

@@ -65,6 +65,11 @@ def test_a_model_of_a_billion_parameters_is_checked_without_its_memory():
     assert estimate.memory["state_bytes"] > 3 * 4 * 30_000**2
 
 
+def test_drawing_more_examples_than_there_are_takes_memory_for_their_order():
+    drawn = check(sampling={"weights": "balanced", "of": "label", "examples": 2**40}).memory
+    assert drawn["order_bytes"] > 8 * 2**40 > 2**30 > check().memory["order_bytes"] > 0
+
+
 FAULTS = {
     "no loss": ({"document": {**REGRESSION, "program": "p = x @ w + y"}, "columns": PAIRS}, [("/graph", "no_loss")]),
     "no input": ({"document": {"parameters": {"w": [2]}, "program": "loss = sum(w)"}}, [("/graph", "no_input")]),

@@ -120,7 +120,7 @@ def averages() -> list[dict[str, Any]]:
         average = AveragedModel(model, multi_avg_fn=averaging, use_buffers=True)
         rows: list[dict[str, Any]] = []
 
-        def take(step: int, document=document, model=model, average=average, rows=rows) -> None:  # type: ignore[no-untyped-def]
+        def take(step: int, document=document, model=model, average=average, rows=rows) -> None:
             late = step > (document.get("first_epoch", 1) - 1) * EPOCH
             every = document.get("every_steps", 1 if document["kind"] == "ema" else EPOCH)
             if late and step % every == 0:
@@ -172,11 +172,11 @@ def grouped() -> list[dict[str, Any]]:
         options = {name: value for name, value in PLATEAU.items() if name != "kind"}
         plateaus = [lr_scheduler.ReduceLROnPlateau(o, **options) for o in optimizers if schedule is PLATEAU]
 
-        def before(step: int, model=model, losses=losses) -> None:  # type: ignore[no-untyped-def]
+        def before(step: int, model=model, losses=losses) -> None:
             place = step % EPOCH * BATCH
             losses.append(loss_of(model, slice(place, place + BATCH)).item())
 
-        def after(step: int, cosines=cosines, plateaus=plateaus, losses=losses) -> None:  # type: ignore[no-untyped-def]
+        def after(step: int, cosines=cosines, plateaus=plateaus, losses=losses) -> None:
             for scheduler in cosines:
                 scheduler.step()
             for scheduler in plateaus if step % EPOCH == 0 else ():
@@ -198,7 +198,7 @@ def frozen() -> list[dict[str, Any]]:
         chosen = made(optimizer, list(model.parameters()))
         hidden = {0: {0: "w", 1: "b", 2: "b"}, 1: {1: "vw"}}[len(cases)]
 
-        def before(step: int, model=model, hidden=hidden) -> None:  # type: ignore[no-untyped-def]
+        def before(step: int, model=model, hidden=hidden) -> None:
             for name, parameter in model.named_parameters():
                 parameter.requires_grad_(name not in hidden.get(step // EPOCH, ""))
                 parameter.grad = None
@@ -226,7 +226,7 @@ def cycled() -> list[dict[str, Any]]:
         kinds = {"one_cycle": lr_scheduler.OneCycleLR, "cyclic": lr_scheduler.CyclicLR}
         scheduler = kinds[schedule["kind"]](chosen, **options)
 
-        def after(step: int, scheduler=scheduler) -> None:  # type: ignore[no-untyped-def]
+        def after(step: int, scheduler=scheduler) -> None:
             if step < 9:
                 scheduler.step()
 
