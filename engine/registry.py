@@ -66,6 +66,7 @@ class Op(Generic[R]):
         random: bool = False,
         differentiable: bool = True,
         updates: Mapping[int, int] | None = None,
+        overlays: Mapping[int, int] | None = None,
         aliases: Sequence[str] = (),
         wide: bool = False,
         native: bool = False,
@@ -87,6 +88,7 @@ class Op(Generic[R]):
             random: the last input is a random key, supplied when left out.
             differentiable: False for ops whose results carry no gradient.
             updates: which output holds the new value of which input, for running statistics.
+            overlays: which output the kernel can write over which input; what broadcasts can without saying so.
             aliases: other names the op is known by.
             native: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
             wide: a composition that gets nothing but a half type computes in float32 and rounds its results once. A
@@ -107,6 +109,7 @@ class Op(Generic[R]):
         self.random = random
         self.differentiable = differentiable
         self.updates = dict(updates or {})
+        self.overlays = dict(overlays or {})
         self.aliases = tuple(aliases)
         self.wide = wide
         self.native = native or view
@@ -353,7 +356,7 @@ def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callabl
     Args:
         infer: shape rule, called with the input Values and attributes; gives a tuple when there are `several` outputs.
         several: the op has a tuple of outputs.
-        options: samples, promotion, promote_from, view, random, differentiable, updates, aliases: see `Op`.
+        options: samples, promotion, promote_from, view, random, differentiable, updates, overlays, aliases: see `Op`.
     """
     return lambda body: _register(Op(body, infer=infer, several=several, **options))
 

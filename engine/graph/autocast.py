@@ -50,7 +50,8 @@ WIDE = frozenset(
         "logsumexp", "logcumsumexp", "sum", "sum_rows", "mean", "prod", "product_of_others", "cumsum", "cumprod",
         "linear_recurrence", "trace", "nansum", "nanmean", "var", "std", "var_mean", "std_mean", "cov", "corrcoef",
         "quantile", "nanquantile", "overall_median", "median", "nanmedian", "trapezoid", "cumulative_trapezoid",
-        "lp_pool1d", "lp_pool2d", "lp_pool3d", "norm", "normalize", "l2_norm", "matrix_norm", "cosine_similarity",
+        "lp_pool1d", "lp_pool2d", "lp_pool3d", "norm", "sum_of_squares", "normalize", "l2_norm", "matrix_norm",
+        "cosine_similarity",
         "pairwise_distance", "cdist", "pdist", "dist", "renorm", "layer_norm", "rms_norm", "group_norm", "batch_norm",
         "batch_normalize", "instance_norm", "tracked_batch_norm",
         "tracked_instance_norm", "limit_rows", "local_response_norm", "standardize",
@@ -66,6 +67,7 @@ WIDE = frozenset(
         "solve_triangular_left", "det", "slogdet", "logdet", "cofactors", "cofactors_along", "cholesky",
         "cholesky_solve", "cholesky_inverse", "qr", "reduced_qr", "orthogonal_complement", "eigh", "eigvalsh", "svd",
         "reduced_svd", "svdvals", "pinv", "lstsq", "lstsq_results", "matrix_rank", "opt_step_sgd", "opt_step_adamw",
+        "adam_rates", "adam_update", "sgd_update", "momentum_update",
     }
 )  # fmt: skip
 """Ops that need the digits or the range of float32: sums, statistics, powers and exponentials, losses, equations."""

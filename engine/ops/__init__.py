@@ -64,6 +64,7 @@ from engine.ops import (
     normalization,
     of_probabilities,
     optimizer_steps,
+    optimizer_updates,
     order,
     padding,
     patches,
@@ -203,6 +204,7 @@ FAMILIES = (
     dropouts,
     randomized,
     optimizer_steps,
+    optimizer_updates,
 )
 
 bind_methods()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.batching import Call, Outputs
-from engine.dtypes import FLOAT16, FLOAT32, is_float
+from engine.dtypes import FLOAT16, FLOAT32, DType, is_float
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes, require_float
 from engine.ops.compare import where
@@ -23,25 +24,30 @@ from engine.ops.normalization import statistics_dtype
 from engine.ops.reduce import sum, sum_to
 from engine.ops.shape import transpose, unsqueeze
 from engine.ops.steps import or_zeros
+from engine.ops.workspace import WORKSPACE
 from engine.registry import primitive
 from engine.samples import booleans, sample
 from engine.value import Array, Shape, Spec, Value
 
-SCORES = 2**17
-"""Scores in a block: half a megabyte of float32, which a second-level cache holds beside the rows they come from."""
+SCORES = 2**16
+"""Scores in a block: a quarter of a megabyte of float32, of which a second-level cache holds two, beside their rows."""
+CAUSAL_ROWS = 32
+"""Rows in a block of causal scores: with fewer of them, more of what they do not see is left out."""
 
 
 class _Side:
     """One of the inputs as matrices [batch, rows, columns], whatever axes it is broadcast over."""
 
-    def __init__(self, array: Array, lead: Shape) -> None:
+    def __init__(self, array: Array, lead: Shape, dtype: DType | None = None) -> None:
         own = array.shape[:-2]
-        self.matrices = array.reshape(math.prod(own), *array.shape[-2:])
+        array = WORKSPACE.copied(array, dtype or array.dtype)
+        self.matrices = array.reshape((math.prod(own), *array.shape[-2:]), copy=False)
         places = np.arange(math.prod(own)).reshape(own)
         self.places = None if own == lead else np.broadcast_to(places, lead).reshape(-1)
 
-    def take(self, low: int, high: int) -> Array:
-        """Return the matrices that belong to this part of the batch."""
+    def of(self, block: _Block) -> Array:
+        """Return the matrices that belong to a part of the batch."""
+        low, high = block.low, block.high
         if self.places is None:
             return self.matrices[low:high]
         if high - low == 1:
@@ -49,36 +55,74 @@ class _Side:
             return self.matrices[place : place + 1]
         return self.matrices[self.places[low:high]]
 
-    def add(self, low: int, rows: slice, part: Array) -> None:
-        """Add to rows of the matrices that belong to the part of the batch starting at `low`."""
-        if self.places is None:
-            self.matrices[low : low + len(part), rows] += part
-            return
-        for place, matrix in zip(self.places[low : low + len(part)], part, strict=True):
-            self.matrices[place, rows] += matrix
+    def add(self, block: _Block, rows: slice, a: Array, b: Array) -> None:
+        """Add products to rows of the matrices that belong to a part of the batch."""
+        with WORKSPACE:
+            part = np.matmul(a, b, out=WORKSPACE.array((*a.shape[:-1], b.shape[-1]), b.dtype))
+            if self.places is None:
+                self.matrices[block.low : block.high, rows] += part
+                return
+            for place, matrix in zip(self.places[block.low : block.high], part, strict=True):
+                self.matrices[place, rows] += matrix
 
 
-def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[tuple[int, int, slice, int]]:
-    """Yield parts of the batch, rows in them, and how many columns these rows see."""
-    together = max(1, SCORES // max(rows * columns, 1))
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A part of the batch, rows in it, and how many columns these rows see."""
+
+    low: int
+    high: int
+    rows: slice
+    columns: int
+
+    @property
+    def scores(self) -> Shape:
+        """The shape of its scores."""
+        return self.high - self.low, self.rows.stop - self.rows.start, self.columns
+
+
+def _blocks(batch: int, rows: int, columns: int, causal: bool) -> Iterator[_Block]:
     height = max(rows, 1) if rows * columns <= SCORES else max(16, SCORES // columns)
+    if causal:
+        height = min(height, CAUSAL_ROWS)
+    together = max(1, SCORES // max(height * columns, 1))
     for low in range(0, batch, together):
         for start in range(0, rows, height):
             stop = min(start + height, rows)
-            yield low, min(low + together, batch), slice(start, stop), min(stop, columns) if causal else columns
+            seen = min(stop, columns) if causal else columns
+            yield _Block(low, min(low + together, batch), slice(start, stop), seen)
 
 
-def _scores(q: Array, k: Array, mask: Array | None, rows: slice, causal: bool) -> Array:
-    """Return the masked scores of rows of q (already scaled) against the first columns, k [batch, columns, width]."""
-    columns = k.shape[1]
-    scores: Array = np.matmul(q[:, rows], k.swapaxes(1, 2))
-    if mask is not None:
-        part = mask[:, rows] if mask.shape[1] > 1 else mask
-        apply_mask(scores, part[:, :, :columns] if mask.shape[2] > 1 else part)
-    if causal and columns > rows.start:
-        corner = scores[:, :, rows.start :]
-        np.copyto(corner, -np.inf, where=np.triu(np.ones(corner.shape[1:], bool), 1))
-    return scores
+class _Scores:
+    """Masked scores of one block after the other."""
+
+    def __init__(self, q: _Side, keys: _Side, masks: _Side | None, causal: bool) -> None:
+        """Take q as matrices [rows, width] and k, times the scale, as [width, columns]."""
+        self.q, self.keys, self.masks, self.causal = q, keys, masks, causal
+        self.dtype = q.matrices.dtype
+
+    def of(self, block: _Block) -> Array:
+        """Return the scores [batch, rows, columns] of a block."""
+        rows, columns = block.rows, block.columns
+        scores = WORKSPACE.array(block.scores, self.dtype)
+        np.matmul(self.q.of(block)[:, rows], self.keys.of(block)[:, :, :columns], out=scores)
+        if self.masks is not None:
+            mask = self.masks.of(block)
+            part = mask[:, rows] if mask.shape[1] > 1 else mask
+            apply_mask(scores, part[:, :, :columns] if mask.shape[2] > 1 else part)
+        if self.causal and columns > rows.start:
+            corner = scores[:, :, rows.start :]
+            np.copyto(corner, -np.inf, where=np.triu(np.ones(corner.shape[1:], bool), 1))
+        return scores
+
+
+def _turned(x: Array, dtype: DType, scale: float = 1.0) -> Array:
+    """Return matrices turned, times the scale: a product with matrices that lie turned takes twice the time."""
+    turned = WORKSPACE.copied(x.swapaxes(-1, -2), dtype)
+    if scale == 1:
+        return turned
+    scaled: Array = np.multiply(turned, dtype.type(scale), out=WORKSPACE.array(turned.shape, dtype))
+    return scaled
 
 
 def _check(op: str, q: Value, k: Value, v: Value, mask: Value | None) -> Shape:
@@ -131,24 +175,52 @@ def attention(
     """
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     wide = FLOAT32 if q.dtype == FLOAT16 else q.dtype
-    y = np.empty((*lead, q.shape[-2], v.shape[-1]), wide)
-    logs = np.empty((*lead, q.shape[-2]), wide)
-    queries, keys, values = (_Side(x.astype(wide, copy=False), lead) for x in (q, k, v))
-    masks = None if mask is None else _Side(np.atleast_2d(mask), lead)
-    batch = math.prod(lead)
-    flat, flat_logs = y.reshape(batch, *y.shape[-2:]), logs.reshape(batch, y.shape[-2])
-    for low, high, rows, columns in _blocks(batch, y.shape[-2], k.shape[-2], causal):
-        scaled = queries.take(low, high) * wide.type(scale)
-        chosen = None if masks is None else masks.take(low, high)
-        weights = _scores(scaled, keys.take(low, high)[:, :columns], chosen, rows, causal)
-        top, total = exponentials(weights, masked_row_zero)
-        part = np.matmul(weights, values.take(low, high)[:, :columns])
-        np.divide(part, total, out=flat[low:high, rows])
-        np.add(top, np.log(total), out=flat_logs[low:high, rows, None])
+    direct = out is not None and q.dtype == wide and out[0].flags.c_contiguous and out[1].flags.c_contiguous
+    y, logs = out if out is not None and direct else _empty((*lead, q.shape[-2]), v.shape[-1], wide)
+    with WORKSPACE:
+        _fill(y, logs, q, k, v, mask, scale=scale, causal=causal, masked_row_zero=masked_row_zero)
+    if direct:
+        return y, logs
     if out is None:
         return y.astype(q.dtype, copy=False), logs
     out[0][...], out[1][...] = y, logs
     return out
+
+
+def _fill(
+    y: Array,
+    logs: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    *,
+    scale: float,
+    causal: bool,
+    masked_row_zero: bool,
+) -> None:
+    """Write both results, which are row-major and of the dtype that is computed in."""
+    lead, rows, dtype = logs.shape[:-1], logs.shape[-1], y.dtype
+    batch = math.prod(lead)
+    flat, flat_logs = y.reshape(batch, *y.shape[-2:]), logs.reshape(batch, rows)
+    values = _Side(v, lead, dtype)
+    scores = _Scores(_Side(q, lead, dtype), _Side(_turned(k, dtype, scale), lead), _masks(mask, lead), causal)
+    for block in _blocks(batch, rows, k.shape[-2], causal):
+        with WORKSPACE:
+            weights = scores.of(block)
+            top, total = exponentials(weights, masked_row_zero)
+            part = flat[block.low : block.high, block.rows]
+            np.matmul(weights, values.of(block)[:, : block.columns], out=part)
+            np.divide(part, total, out=part)
+            np.add(top, np.log(total), out=flat_logs[block.low : block.high, block.rows, None])
+
+
+def _empty(rows: Shape, values: int, dtype: DType) -> tuple[Array, Array]:
+    return np.empty((*rows, values), dtype), np.empty(rows, dtype)
+
+
+def _masks(mask: Array | None, lead: Shape) -> _Side | None:
+    return None if mask is None else _Side(np.atleast_2d(mask), lead)
 
 
 @attention.batch
@@ -228,35 +300,61 @@ def attention_backward(
     out: tuple[Array, Array, Array] | None = None,
 ) -> tuple[Array, ...]:
     """The gradients of attention by q, k and v, given those of its results and the results themselves."""
-    lead = y.shape[:-2]
     wide = FLOAT32 if q.dtype == FLOAT16 else q.dtype
-    results = tuple(np.zeros(x.shape, wide) for x in (q, k, v))
-    gq, gk, gv = (_Side(x, lead) for x in results)
-    queries, keys, values, gs, ys = (_Side(x.astype(wide, copy=False), lead) for x in (q, k, v, g, y))
-    flat_logs, flat_glogs = (x.reshape(math.prod(lead), x.shape[-1], 1) for x in (logs, glogs))
-    masks = None if mask is None else _Side(np.atleast_2d(mask), lead)
-    factor = wide.type(scale)
-    for low, high, rows, columns in _blocks(math.prod(lead), q.shape[-2], k.shape[-2], causal):
-        scaled, key = queries.take(low, high) * factor, keys.take(low, high)[:, :columns]
-        weights = _scores(scaled, key, None if masks is None else masks.take(low, high), rows, causal)
-        weights -= flat_logs[low:high, rows]
-        np.exp(weights, out=weights)
-        part = gs.take(low, high)[:, rows]
-        gv.add(low, slice(0, columns), np.matmul(weights.swapaxes(1, 2), part))
-        slopes = np.matmul(part, values.take(low, high)[:, :columns].swapaxes(1, 2))
-        shared = np.vecdot(part, ys.take(low, high)[:, rows])[..., None]
-        shared -= flat_glogs[low:high, rows]
-        slopes -= shared
-        slopes *= weights
-        gk.add(low, slice(0, columns), np.matmul(slopes.swapaxes(1, 2), scaled[:, rows]))
-        product = np.matmul(slopes, key)
-        product *= factor
-        gq.add(low, rows, product)
+    direct = out is not None and q.dtype == wide and all(target.flags.c_contiguous for target in out)
+    results = out if out is not None and direct else tuple(np.empty(x.shape, wide) for x in (q, k, v))
+    for result in results:
+        result.fill(0)
+    with WORKSPACE:
+        _add_gradients(results, g, glogs, y, logs, q, k, v, mask, scale=scale, causal=causal)
+    if direct:
+        return results
     if out is None:
         return tuple(result.astype(q.dtype, copy=False) for result in results)
     for target, result in zip(out, results, strict=True):
         target[...] = result
     return out
+
+
+def _add_gradients(
+    results: tuple[Array, ...],
+    g: Array,
+    glogs: Array,
+    y: Array,
+    logs: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    *,
+    scale: float,
+    causal: bool,
+) -> None:
+    """Add the gradients to zeros, which are row-major and of the dtype that is computed in."""
+    lead, rows, dtype = logs.shape[:-1], logs.shape[-1], results[0].dtype
+    gq, gk, gv = (_Side(x, lead) for x in results)
+    queries, keys, gs, ys = (_Side(x, lead, dtype) for x in (q, k, g, y))
+    values, scaled_keys = _Side(_turned(v, dtype), lead), _Side(_turned(k, dtype, scale), lead)
+    flat_logs, flat_glogs = (x.reshape(math.prod(lead), rows, 1) for x in (logs, glogs))
+    scores = _Scores(queries, scaled_keys, _masks(mask, lead), causal)
+    for block in _blocks(math.prod(lead), rows, k.shape[-2], causal):
+        seen = slice(0, block.columns)
+        with WORKSPACE:
+            weights = scores.of(block)
+            weights -= flat_logs[block.low : block.high, block.rows]
+            np.exp(weights, out=weights)
+            part = gs.of(block)[:, block.rows]
+            gv.add(block, seen, weights.swapaxes(1, 2), part)
+            slopes = WORKSPACE.array(block.scores, dtype)
+            np.matmul(part, values.of(block)[:, :, seen], out=slopes)
+            shared = np.vecdot(part, ys.of(block)[:, block.rows])[..., None]
+            shared -= flat_glogs[block.low : block.high, block.rows]
+            slopes -= shared
+            slopes *= weights
+            gk.add(block, seen, slopes.swapaxes(1, 2), queries.of(block)[:, block.rows])
+            gq.add(block, block.rows, slopes, keys.of(block)[:, seen])
+    for matrices in results[:2]:
+        np.multiply(matrices, dtype.type(scale), out=matrices)
 
 
 @attention_backward.batch

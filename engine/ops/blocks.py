@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.dtypes import FLOAT16, FLOAT32
+from engine.ops.workspace import WORKSPACE
 from engine.value import Array
 
 BLOCK = 32768
@@ -38,11 +39,12 @@ def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array
 
 
 def _by_pieces(kernel: Callable[..., None], y: Array, inputs: list[Array], scratch: int) -> None:
-    spaces = [np.empty(min(BLOCK, y.size), y.dtype) for _ in range(scratch)]
-    for start in range(0, y.size, BLOCK):
-        piece = slice(start, start + BLOCK)
-        target = y[piece]
-        kernel(target, *(x[piece] for x in inputs), *(space[: target.size] for space in spaces))
+    with WORKSPACE:
+        spaces = [WORKSPACE.array((min(BLOCK, y.size),), y.dtype) for _ in range(scratch)]
+        for start in range(0, y.size, BLOCK):
+            piece = slice(start, start + BLOCK)
+            target = y[piece]
+            kernel(target, *(x[piece] for x in inputs), *(space[: target.size] for space in spaces))
 
 
 def _copied(result: Array, out: Array | None) -> Array:
@@ -53,8 +55,9 @@ def _copied(result: Array, out: Array | None) -> Array:
 
 
 def polynomial(y: Array, x: Array, coefficients: tuple[float, ...]) -> None:
-    """Write c[0] + c[1] x + c[2] x**2 + ... into y by Horner's scheme; y is not x."""
-    y.fill(coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
+    """Write c[0] + c[1] x + c[2] x**2 + ..., at least two terms, into y by Horner's scheme; y is not x."""
+    np.multiply(x, coefficients[-1], out=y)
+    y += coefficients[-2]
+    for coefficient in coefficients[-3::-1]:
         y *= x
         y += coefficient

@@ -192,13 +192,18 @@ def _into(out: Array, result: Array) -> Array:
     return out
 
 
+def _check_places(index: Array, size: int) -> None:
+    unsigned = index.view(f"u{index.itemsize}") if index.dtype.kind == "i" else index  # negative ones become large
+    if index.size and int(unsigned.max()) >= size:
+        check_range("max_unpool", index, size)
+        raise ShapeError(f"max_unpool: index {int(index.min())} is negative; indices count from 0")
+
+
 @primitive(infer=_max_unpool, samples=[sample((2, 1, 2, 2), integers(0, 12, 2, 1, 2, 2), shape=(2, 1, 3, 4))])
 def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None) -> Array:
     """Zeros of `shape` with x added at `index`, counted in the flattened spatial axes: the transpose of max_pool."""
     size = math.prod(shape[2:])
-    check_range("max_unpool", index, size)
-    if index.size and int(index.min()) < 0:
-        raise ShapeError(f"max_unpool: index {int(index.min())} is negative; indices count from 0")
+    _check_places(index, size)
     if x.dtype == FLOAT16:
         result = max_unpool.body(x.astype(FLOAT32), index, shape=shape).astype(FLOAT16)
         return result if out is None else _into(out, result)

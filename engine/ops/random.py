@@ -162,16 +162,21 @@ def random_normal(
     return stored(np.asarray(z).astype(dtype, copy=False), out)
 
 
-def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
-    """Return random integers of `shape` and the threshold below which they lie with probability p.
+def chances_of(p: float) -> tuple[int, int]:
+    """Return the bits of a random integer, and the threshold below which it lies with probability p.
 
     Sixteen bits are enough when p is a whole number of 65536ths; else 32, which meet p to 2**-33.
     """
-    size = int(np.prod(shape, dtype=np.int64))
     width = 16 if (p * 2**16).is_integer() else 32
+    return width, round(p * 2**width)
+
+
+def _chances(key: Array, shape: Ints, p: float) -> tuple[Array, float]:
+    """Return random integers of `shape` and the threshold below which they lie with probability p."""
+    size = int(np.prod(shape, dtype=np.int64))
+    width, threshold = chances_of(p)
     words = stream(key).bit_generator.random_raw(-(-size * width // 64))
-    chances = words.view(f"u{width // 8}")[:size].reshape(shape)
-    return chances, round(p * 2**width)
+    return words.view(f"u{width // 8}")[:size].reshape(shape), threshold
 
 
 def _bernoulli(key: Value, *, shape: Ints, p: float) -> Spec:

@@ -36,37 +36,65 @@ REDUCTIONS = [
 ]
 BLOCK = 256
 """Rows that are summed one after another before the partial sums are; bounds the float32 error to about 1e-6."""
+LONG = 8192
+"""Longest row that is left to the BLAS: the float32 error of its products grows with the length."""
+PRODUCT = 4096
+"""Elements from which on a product with ones is faster than a sum."""
 
 
 def sum_array(x: Array, axes: tuple[int, ...], keepdims: bool = False, out: Array | None = None) -> Array:
     """Sum an array accurately.
 
     NumPy adds pairwise only along the innermost axis; along the others it adds one row after another, which loses
-    up to 1e-2 of a float32 sum of a million rows. Here every float32 or float16 sum is pairwise or in blocks.
+    up to 1e-2 of a float32 sum of a million rows. Here every float32 or float16 sum is pairwise or in blocks, which
+    the BLAS adds up as products with ones: it is three times as fast, and more exact.
     """
     if x.dtype == FLOAT16:
         return _store(sum_array(x.astype(FLOAT32), axes, keepdims).astype(FLOAT16), out)
     dtype = x.dtype if is_float(x.dtype) else INT64
-    if x.dtype != FLOAT32 or not axes or math.prod(x.shape[axis] for axis in axes) <= BLOCK:
+    rows = math.prod(x.shape[axis] for axis in axes)
+    if x.dtype != FLOAT32 or not axes or (rows <= BLOCK and x.size < PRODUCT) or not x.size:
         return np.asarray(np.add.reduce(x, axis=axes, keepdims=keepdims, out=out, dtype=dtype))  # type: ignore[arg-type]
-    total: Array = x
-    for axis in reversed(axes):
+    total, places = _merged(x, axes)
+    for axis in reversed(places):
         total = _sum_axis(total, axis)
-    return _store(total if keepdims else total.reshape(reduced_shape(x.shape, axes, False)), out)
+    return _store(total.reshape(reduced_shape(x.shape, axes, keepdims)), out)
+
+
+def _merged(x: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
+    """View neighbouring axes as one where all of them or none are summed; return also which are."""
+    if not x.flags.c_contiguous:
+        return x, axes
+    shape: list[int] = []
+    places: list[int] = []
+    for axis, extent in enumerate(x.shape):
+        if axis and (axis in axes) == (axis - 1 in axes):
+            shape[-1] *= extent
+        else:
+            if axis in axes:
+                places.append(len(shape))
+            shape.append(extent)
+    return x.reshape(shape), tuple(places)
 
 
 def _sum_axis(x: Array, axis: int) -> Array:
     """Sum one axis, keeping it with extent 1."""
-    rows = x.shape[axis]
-    if x.strides[axis] == x.itemsize or rows <= BLOCK:
+    rows, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    last = x.strides[axis] == x.itemsize
+    if rows > BLOCK and not last:
+        whole = rows // BLOCK * BLOCK
+        index = (slice(None),) * axis
+        blocks = x[(*index, slice(0, whole))].reshape(*x.shape[:axis], whole // BLOCK, BLOCK, *x.shape[axis + 1 :])
+        total = _sum_axis(_sum_axis(blocks, axis + 1).reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :]), axis)
+        if whole < rows:
+            total += np.sum(x[(*index, slice(whole, rows))], axis=axis, keepdims=True)
+        return total
+    if not x.flags.c_contiguous or (rows > LONG if inner == 1 else rows * inner < PRODUCT):
         return np.asarray(np.sum(x, axis=axis, keepdims=True))
-    whole = rows // BLOCK * BLOCK
-    index = (slice(None),) * axis
-    blocks = x[(*index, slice(0, whole))].reshape(*x.shape[:axis], whole // BLOCK, BLOCK, *x.shape[axis + 1 :])
-    total = _sum_axis(np.sum(blocks, axis=axis + 1), axis)
-    if whole < rows:
-        total += np.sum(x[(*index, slice(whole, rows))], axis=axis, keepdims=True)
-    return total
+    shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    ones = np.ones(rows, x.dtype)
+    product = np.matmul(x.reshape(-1, rows), ones) if inner == 1 else np.matmul(ones, x.reshape(-1, rows, inner))
+    return np.asarray(product).reshape(shape)
 
 
 def _store(result: Array, out: Array | None) -> Array:
@@ -109,6 +137,8 @@ def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
 def sum_to(x: Array, *, shape: tuple[int, ...], out: Array | None = None) -> Array:
     """Sum over the axes that broadcasting `shape` to the shape of x would have added or stretched."""
     extra = x.ndim - len(shape)
+    if x.shape[extra:] == shape:
+        return sum_array(x, tuple(range(extra)), False, out)
     axes = tuple(range(extra)) + tuple(
         extra + axis for axis, extent in enumerate(shape) if extent == 1 and x.shape[extra + axis] != 1
     )

@@ -7,11 +7,9 @@ import math
 import numpy as np
 
 from engine.infer import reduced_shape
-from engine.ops.reduce import BLOCK, sum_array
+from engine.ops.reduce import BLOCK, LONG, sum_array
 from engine.value import Array
 
-LONG = 8192
-"""Rows beyond this length are not left to BLAS: the float32 error of its products grows with the length."""
 SHORT_ROW = 512
 """Rows up to this length have their maximum found by its place."""
 

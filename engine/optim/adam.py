@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 from engine.dtypes import FLOAT64
 from engine.ops.compare import eq, gt, where
 from engine.ops.elementwise import abs, maximum, power, sqrt, square
-from engine.optim.momentum import Momentum, MomentumTransform
+from engine.ops.optimizer_updates import adam_rates, adam_update
+from engine.optim.momentum import Momentum, MomentumTransform, as_number
 from engine.optim.transform import COUNT, Slots, Stepped, counted, decayed, fraction, nonnegative, shrunk
 from engine.value import Spec, Value
 
@@ -63,6 +64,8 @@ class Adam(Moments):
 
     def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step by the bias-corrected ratio of the moments."""
+        if not self.amsgrad:
+            return self._step_at_once(momentum, gradient, parameter, slots, lr)
         if self.decoupled:
             parameter = shrunk(parameter, lr, self.weight_decay)
         else:
@@ -71,10 +74,30 @@ class Adam(Moments):
         step, count = counted(slots)
         moment1, moment2 = self.moments(gradient, slots, beta1)
         changed = {"step": step, "moment1": moment1, "moment2": moment2}
-        if self.amsgrad:
-            moment2 = changed["largest"] = maximum(slots["largest"], moment2)
-        root = sqrt(moment2) * (1.0 / sqrt(1.0 - power(beta2, count))) + self.eps
+        largest = changed["largest"] = maximum(slots["largest"], moment2)
+        root = sqrt(largest) * (1.0 / sqrt(1.0 - power(beta2, count))) + self.eps
         return parameter - (moment1 / root) * (lr / (1.0 - power(beta1, count))), changed
+
+    def _step_at_once(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
+        """Step in one pass over the vectors."""
+        beta1, beta2 = as_number(momentum), self.betas[1]
+        step = slots["step"] + 1
+        rate, scale = adam_rates(step, lr, beta1, beta2=beta2)
+        parameter, moment1, moment2 = adam_update(
+            gradient,
+            parameter,
+            slots["moment1"],
+            slots["moment2"],
+            beta1,
+            lr,
+            rate,
+            scale,
+            beta2=beta2,
+            eps=self.eps,
+            weight_decay=self.weight_decay,
+            decoupled=self.decoupled,
+        )
+        return parameter, {"step": step, "moment1": moment1, "moment2": moment2}
 
 
 @dataclass(frozen=True, kw_only=True)

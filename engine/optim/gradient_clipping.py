@@ -13,7 +13,7 @@ from engine.functional import NORM_EPSILON, clip_by_norm
 from engine.ops.casting import cast
 from engine.ops.compare import isfinite, logical_and, lt, where
 from engine.ops.elementwise import clamp, sqrt, square
-from engine.ops.lengths import norm
+from engine.ops.lengths import norm, sum_of_squares
 from engine.ops.reduce import all, sum
 from engine.ops.shape import stack
 from engine.optim.transform import typed
@@ -167,7 +167,7 @@ def global_norm(gradients: Gradients, p: float = 2.0) -> Value:
 
 def squared_norm(gradients: Gradients) -> Value:
     """Return the sum of the squares of all elements; 0 when there are none."""
-    squares = [sum(square(_wide(gradient))) for gradient in gradients.values()]
+    squares = [sum_of_squares(_wide(gradient)) for gradient in gradients.values()]
     if not squares:
         return as_value(0.0)
     total = squares[0]

@@ -8,12 +8,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from engine.errors import AttributeValueError
 from engine.optim.transform import Slots, Stepped, Transform
-from engine.value import Value
+from engine.value import Value, tensor
 
 Momentum = float | Value
 """A momentum of the optimizer's own, or one that is fed: a float64 without axes."""
+
+
+def as_number(number: Momentum) -> Value:
+    """Return a number of the optimizer's own as a float64 without axes, as one that is fed is."""
+    return number if isinstance(number, Value) else tensor(np.array(float(number)))
 
 
 @dataclass(frozen=True, kw_only=True)

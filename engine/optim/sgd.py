@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from engine.dtypes import FLOAT64
 from engine.errors import AttributeValueError
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import maximum, power
-from engine.optim.momentum import Momentum, MomentumTransform
-from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, nonnegative, shrunk
+from engine.ops.optimizer_updates import momentum_update, sgd_update
+from engine.optim.momentum import Momentum, MomentumTransform, as_number
+from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, nonnegative
 from engine.value import Spec, Value
 
 
@@ -41,18 +42,23 @@ class SGD(MomentumTransform):
 
     def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
         """Step against the gradient or the momentum."""
-        if self.decoupled:
-            parameter = shrunk(parameter, lr, self.weight_decay)
-        else:
-            gradient = decayed(gradient, parameter, self.weight_decay)
+        decay: dict[str, Any] = {"weight_decay": self.weight_decay, "decoupled": self.decoupled}
         if not self.momentum:
-            return parameter - gradient * lr, {}
-        step, fresh = slots["step"], gradient
+            return sgd_update(gradient, parameter, lr, **decay), {}
+        step, share = slots["step"], as_number(1.0)
         if self.dampening:
-            fresh = where(eq(step, 0), gradient, gradient * (1.0 - self.dampening))
-        kept = slots["momentum"] * momentum + fresh
-        direction = gradient + kept * momentum if self.nesterov else kept
-        return parameter - direction * lr, {"step": step + 1, "momentum": kept}
+            share = where(eq(step, 0), share, as_number(1.0 - self.dampening))
+        parameter, kept = momentum_update(
+            gradient,
+            parameter,
+            slots["momentum"],
+            as_number(momentum),
+            share,
+            lr,
+            nesterov=self.nesterov,
+            **decay,
+        )
+        return parameter, {"step": step + 1, "momentum": kept}
 
 
 @dataclass(frozen=True, kw_only=True)

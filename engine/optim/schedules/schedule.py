@@ -33,6 +33,11 @@ class Schedule:
         """Whether it sets the momentum of the optimizer; then it does so from the first step to the last."""
         return self.momentum_at(0) is not None
 
+    @property
+    def constant(self) -> bool:
+        """Whether the rate stays what it is."""
+        return self.kind == "constant"
+
     def rate(self, base: float, *, epoch: int, step: int, plateau: Plateau | None = None) -> float:
         """Return the learning rate of a step: `epoch` and `step` count what is complete; inf when it overflows.
 

@@ -60,6 +60,18 @@ def test_float16_accumulates_in_float32() -> None:
     assert (length.dtype.name, length.item()) == ("float16", 500)
 
 
+@pytest.mark.parametrize("size", [0, 1, 4096, 5000, 300_001])
+def test_a_sum_of_squares_is_as_exact_as_a_pairwise_sum(size: int) -> None:
+    x = np.random.default_rng(size).standard_normal(size).astype(np.float32)
+    total = OPS["sum_of_squares"](x)
+    assert (total.shape, total.dtype.name) == ((), "float32")
+    assert total.item() == pytest.approx(np.square(x.astype(np.float64)).sum(), rel=3e-7)
+
+
+def test_a_sum_of_squares_of_float16_accumulates_in_float32() -> None:
+    assert OPS["sum_of_squares"](np.full(30000, 0.5, np.float16)).item() == 7500
+
+
 def test_cosines_broadcast() -> None:
     assert OPS["cosine_similarity"](np.ones((4, 3)), np.ones((1, 3))).shape == (4,)
 

@@ -216,7 +216,8 @@ ANY_RANK: dict[str, str] = {
         smooth_l1_loss bessel_i bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
         class_index logit polygamma celu bitcast hardshrink softshrink sinc_derivative cast one_hot
         round heaviside""",
-    "sums over all axes, or over the last one": "poisson_nll_loss hinge_embedding_loss dist pairwise_distance inner",
+    "sums over all axes, or over the last one": """poisson_nll_loss hinge_embedding_loss dist pairwise_distance inner
+        sum_of_squares""",
     "goes along one axis of however many, a number counting as one element": """all any cumsum cumprod logcumsumexp
         argcummax argcummin cummax cummin argsort sort argmedian argmode overall_median l2_norm cosine_similarity
         aminmax""",
