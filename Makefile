@@ -6,8 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
-# What `make bench` compares with lives apart: the project never depends on it.
+# What `make bench` compares with lives apart: the project never depends on it. What cannot be installed is left out.
 PEERS := .venv-peers
+PEER_PACKAGES := numpy torch==2.13.0 jax==0.10.2 autograd mygrad scikit-learn tinygrad
 PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
@@ -37,8 +38,12 @@ test: $(VENV)/test.stamp ## run all tests
 check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not slow" $(QUICK)
 
-bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against PyTorch in one run; not part of the tests
-	$(BIN)/python tests/benchmarks/tape_cost.py --peer $(PEERS)/bin/python
+# BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.
+bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the README's tables; not part of the tests
+	$(BIN)/python -m tests.benchmarks.run --peers $(PEERS)/bin/python $(BENCH)
+	$(BIN)/python -m tests.benchmarks.readme
+	$(BIN)/python -m tests.benchmarks.cold_start
+	-$(BIN)/python tests/benchmarks/tape_cost.py --peer $(PEERS)/bin/python
 
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check
@@ -64,7 +69,8 @@ $(VENV)/python.stamp:
 
 $(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
 	@echo "installing what the server and its client need; the first time takes a minute"
-	@$(PIP) install -c $(CONSTRAINTS) -e . -e clients/python
+	@$(PIP) install -c $(CONSTRAINTS) -e '.[fast]' -e clients/python
+	@$(BIN)/python -m engine.native
 	@touch $@
 
 # The extras are added to what is there: a pattern for test.stamp and lint.stamp.
@@ -73,8 +79,10 @@ $(VENV)/%.stamp: $(VENV)/run.stamp
 	@$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python
 	@touch $@
 
-$(PEERS)/peers.stamp:
-	@echo "installing the libraries to compare with, in $(PEERS)"
+$(PEERS)/peers.stamp: Makefile
+	@echo "installing the libraries to compare with, in $(PEERS); the first time takes minutes"
 	@$(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install torch==2.13.0 numpy
+	@for package in $(PEER_PACKAGES); do \
+		$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install "$$package" || echo "$$package is left out"; \
+	done
 	@touch $@

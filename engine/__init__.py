@@ -1,10 +1,11 @@
 """The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
 
-from engine import ops, tape
+from engine import ops, sweep, tape
 from engine.catalogue import initializer_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, write_tensors
 from engine.collective import Alone, Collective
+from engine.cores import cpu_quota, usable_cores, usable_cpus
 from engine.data import Batch, DataLoader
 from engine.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
 from engine.differentiate import (
@@ -78,7 +79,8 @@ from engine.modules import (
     softmax_cross_entropy_loss,
 )
 from engine.named_gradients import gradients_by_name
-from engine.numerics import fingerprint
+from engine.native import executors
+from engine.numerics import fingerprint, set_blas_threads
 from engine.ops.random import seed
 from engine.optim import (
     ClosureOptimizer,
@@ -95,7 +97,7 @@ from engine.optim import (
     optimizer_catalogue,
     schedule_catalogue,
 )
-from engine.plan import NumpyExecutor, Plan, make_plan
+from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
 from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
 from engine.recomputation import recompute
@@ -114,6 +116,7 @@ from engine.static.overhead import graph_overhead
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
+from engine.sweep import Sweep
 from engine.tensors import parameter, tensor
 from engine.value import Value
 from engine.vectorize import vmap
@@ -175,6 +178,7 @@ __all__ = [
     "Sequential",
     "ShapeError",
     "Status",
+    "Sweep",
     "TapeOptimizer",
     "Threadpool",
     "ThreadpoolParams",
@@ -190,10 +194,12 @@ __all__ = [
     "clip_grad_value_",
     "clip_gradients",
     "compute",
+    "cpu_quota",
     "declare",
     "detect_anomaly",
     "dp_train",
     "enable_grad",
+    "executors",
     "fingerprint",
     "full",
     "get_default_device",
@@ -236,6 +242,8 @@ __all__ = [
     "optimizer_catalogue",
     "parameter",
     "parse_graph",
+    "plan_dot",
+    "plan_program",
     "plan_report",
     "predict_in_chunks",
     "probability_cross_entropy_loss",
@@ -248,15 +256,19 @@ __all__ = [
     "reshape_columns",
     "schedule_catalogue",
     "seed",
+    "set_blas_threads",
     "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
     "set_param",
     "softmax_cross_entropy_loss",
+    "sweep",
     "tape",
     "tensor",
     "tensor_to_json",
     "training_mode",
+    "usable_cores",
+    "usable_cpus",
     "value_and_grad",
     "vhp",
     "vjp",

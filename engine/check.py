@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,18 +12,20 @@ from engine.documents import Reader, escape
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, GradientError, nearest
 from engine.fit.class_weights import weigh_classes
+from engine.footprint import Footprint
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
 from engine.graph.trace import bind_dims, build
 from engine.metrics import find_comparison
 from engine.metrics.forms import BY_CLASS
-from engine.model import Form, at_precision
+from engine.model import at_precision
 from engine.optim.groups import matches
-from engine.plan import Plan
 from engine.recipe import Recipe
-from engine.training import batch_reduction, plan_evaluation, plan_part, plan_training, trained_parameters
+from engine.training import batch_reduction
 
+_PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}
+"""What stands before the pointers of a plan's faults, by how they begin; before others "/graph"."""
 ORDER_BYTES = 24
 """What each example of an epoch takes while its place in the order is drawn."""
 
@@ -56,6 +57,7 @@ def check_fit(
     validation: Mapping[str, ColumnInfo] | None = None,
     *,
     replicas: int = 1,
+    executor: str = "numpy",
 ) -> FitEstimate:
     """Check feeds, shapes, dtypes, classes in range and batches, and plan the step.
 
@@ -65,6 +67,7 @@ def check_fit(
         columns: what is known of the columns to train on.
         validation: and of those to validate on, where they are other ones.
         replicas: processes that share each batch.
+        executor: what will run the plans, see `engine.executors`: how a batch is cut depends on it, and so do bytes.
 
     Raises:
         DocumentError: every fault found; pointers are those of a fit request.
@@ -94,7 +97,9 @@ def check_fit(
     reader.finish()
     definition = weigh_classes(definition, recipe.class_weights, None, np.arange(0))
     _check_short_parts(definition, recipe, batches, replicas, fed, reader)
-    memory = _plan(definition, recipe, fed, batches.batch_size, replicas, reader)
+    footprint = Footprint(definition, recipe, lambda rows: _bound(definition, fed, rows, reader), replicas, executor)
+    memory = _measured(footprint, batches, held_out, reader)
+    memory["data_bytes"] = _rows_bytes(fed)
     memory["order_bytes"] = ORDER_BYTES * batches.examples
     return FitEstimate(recipe.total_steps(batches.per_epoch), batches.per_epoch, memory)
 
@@ -263,6 +268,13 @@ def _bind(
         return {}
 
 
+def _bound(definition: Definition, fed: Mapping[str, ColumnInfo], rows: int, reader: Reader) -> dict[str, int]:
+    """Return the extents of the graph at a number of rows."""
+    dims = _bind(definition, fed, rows, "/batch_size", reader)
+    reader.finish()
+    return dims
+
+
 def _check_fixed_batch(definition: Definition, recipe: Recipe, batches: Batches, held_out: int, reader: Reader) -> None:
     """Check that every batch has the number of rows that a graph without a named leading extent takes."""
     fixed = next((spec.shape[0] for spec in definition.inputs.values() if isinstance(spec.shape[0], int)), None)
@@ -336,64 +348,23 @@ def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader
         reader.fault("/dataset", "class_out_of_range", detail)
 
 
-def _plan(
-    definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], rows: int, replicas: int, reader: Reader
-) -> dict[str, int]:
-    """Plan the step; return how many bytes it takes."""
-    parted = recipe.closure or replicas > 1 or (recipe.micro_batch_size or rows) < rows
-    if parted:
-        rows = min(-(-rows // replicas), recipe.micro_batch_size or rows)
-    dims = _bind(definition, fed, rows, "/batch_size", reader)
-    reader.finish()
+def _measured(footprint: Footprint, batches: Batches, held_out: int, reader: Reader) -> dict[str, int]:
+    """Plan the step and what goes with it; return how many bytes that takes."""
+    rest = 0 if batches.drop_last else batches.examples % batches.batch_size
     try:
-        model = _form(definition, recipe, trained_parameters(definition, dims))
-        plan_evaluation(model, dims, recipe.metrics)
-        if not parted:
-            return _memory(plan_training(model, dims, recipe, averaging=recipe.average is not None), model, fed)
-        reduction = batch_reduction(definition) or "mean"
-        return _memory(plan_part(model, dims, recipe, model.flats, reduction, rows), model, fed)
+        return footprint.measure(batches.batch_size, rest, held_out)
     except GradientError as error:
         raise DocumentError([Finding("/graph", "nothing_to_train", str(error))]) from error
     except DocumentError as error:
         for fault in error.findings:
             table = fault.pointer.split("/")[1:2]
-            places = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": ""}
-            reader.fault(places.get(table[0] if table else "", "/graph") + fault.pointer, fault.code, fault.detail)
+            reader.fault(_PLACES.get(table[0] if table else "", "/graph") + fault.pointer, fault.code, fault.detail)
         reader.finish()
         raise
     except EngineError as error:
         raise DocumentError([Finding("/graph", error.code, str(error))]) from error
 
 
-def _form(definition: Definition, recipe: Recipe, trained: tuple[str, ...]) -> Form:
-    """Lay out the arrays of the model in training."""
-    try:
-        model = Form(
-            definition,
-            trained,
-            recipe.groups,
-            freeze=recipe.freeze,
-            averaged=recipe.average is not None,
-            scaled=recipe.scaled,
-        )
-    except EngineError as error:
-        raise DocumentError([Finding("/optimizer", error.code, str(error))]) from error
-    if not model.flats:
-        raise GradientError("no loss depends on a trainable parameter")
-    if recipe.closure and len(model.flats) > 1:
-        detail = "lbfgs steps parameters of one type; give all the same dtype, or freeze the others"
-        raise DocumentError([Finding("/optimizer", "conflict", detail)])
-    return model
-
-
-def _memory(plan: Plan, model: Form, fed: Mapping[str, ColumnInfo]) -> dict[str, int]:
-    """Return the bytes of arrays, of everything else in the plan, of rows, and of a checkpoint."""
-    state = sum(root.nbytes for root in plan.roots if root.kind == "state")
-    held = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in model.specs.values())
-    rows = sum(int(np.prod(c.shape, dtype=np.int64)) * c.rows * np.dtype(c.dtype).itemsize for c in fed.values())
-    return {
-        "state_bytes": max(state, held),
-        "plan_bytes": plan.peak_bytes - state,
-        "data_bytes": rows,
-        "checkpoint_bytes": 2 * held,
-    }
+def _rows_bytes(fed: Mapping[str, ColumnInfo]) -> int:
+    """Return the bytes of the rows themselves."""
+    return sum(int(np.prod(c.shape, dtype=np.int64)) * c.rows * np.dtype(c.dtype).itemsize for c in fed.values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Literal
 from zlib import crc32
 
@@ -54,7 +55,12 @@ def resolve(kind: Mapping[str, Any]) -> tuple[Draw, dict[str, Any]]:
 
 def options_of(name: str) -> dict[str, Attribute]:
     """Return the options of the initialiser `name`."""
-    return {attribute.name: attribute for attribute in attributes_of(INITIALIZERS[name])}
+    return _options(INITIALIZERS[name])
+
+
+@cache
+def _options(draw: Draw) -> dict[str, Attribute]:
+    return {attribute.name: attribute for attribute in attributes_of(draw)}
 
 
 def default_kind(shape: Shape) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from engine.recipe.precision import Precision, master_dtype
 from engine.value import Array, Shape, Spec, Value
 
 ALIGNMENT = 64
+PARTS = 8
 LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
 
 
@@ -80,6 +81,8 @@ def lay_out(
         for parameter, shape in shapes.items():
             offsets[parameter] = end
             end += -(-math.prod(shape) // step) * step
+        # Parts of a vector, for up to so many threads, begin at cache lines too.
+        end = -(-end // (step * PARTS)) * step * PARTS
         flats.append(Flat(name, dtype, group, rules, shapes, offsets, end))
     return tuple(flats)
 

@@ -11,22 +11,18 @@ from typing import Any
 
 import numpy as np
 
-CORE_NAME = (
-    "scipy_openblas_get_corename64_",
-    "scipy_openblas_get_corename",
-    "openblas_get_corename64_",
-    "openblas_get_corename",
-)
+SPELLINGS = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
+"""What NumPy's wheels, and others, call a function of OpenBLAS."""
 
 
-def fingerprint() -> dict[str, Any]:
-    """Return what must be equal for a repeated computation to give equal bits."""
+def fingerprint(executor: str = "numpy") -> dict[str, Any]:
+    """Return what must be equal for a repeated computation by `executor` to give equal bits."""
     return {
-        "executor": "numpy",
+        "executor": executor,
         "numpy": np.__version__,
         "blas": _blas()[0],
         "blas_core": _blas()[1],
-        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
+        "blas_threads": blas_threads(),
         "machine": platform.machine(),
     }
 
@@ -39,13 +35,39 @@ def _blas() -> tuple[str, str]:
     return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(), _core_type()
 
 
+def blas_threads() -> str:
+    """Return how many threads a matrix product takes, as a text; "default" where the library does not tell."""
+    count = _function("get_num_threads", ctypes.c_int)
+    return str(count()) if count else os.environ.get("OPENBLAS_NUM_THREADS", "default")
+
+
+def set_blas_threads(count: int) -> None:
+    """Let matrix products of this process take so many threads from here on; without effect on other libraries.
+
+    The bits of their results depend on it.
+    """
+    setter = _function("set_num_threads", None)
+    if setter:
+        setter(ctypes.c_int(count))
+
+
 def _core_type() -> str:
+    core_type = _function("get_corename", ctypes.c_char_p)
+    return bytes(core_type()).decode() if core_type else "unknown"
+
+
+def _function(name: str, result: Any) -> Any:
+    """Return a function of the OpenBLAS that NumPy brings along, None if it brings none."""
+    for library in _libraries():
+        for spelling in SPELLINGS:
+            if hasattr(library, spelling.format(name)):
+                function = getattr(library, spelling.format(name))
+                function.restype = result
+                return function
+    return None
+
+
+@cache
+def _libraries() -> tuple[ctypes.CDLL, ...]:
     folder = Path(np.__file__).parent.parent / "numpy.libs"
-    for library in sorted(folder.glob("*openblas*")):
-        handle = ctypes.CDLL(str(library))
-        for symbol in CORE_NAME:
-            if hasattr(handle, symbol):
-                function = getattr(handle, symbol)
-                function.restype = ctypes.c_char_p
-                return bytes(function()).decode()
-    return "unknown"
+    return tuple(ctypes.CDLL(str(library)) for library in sorted(folder.glob("*openblas*")))

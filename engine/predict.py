@@ -23,7 +23,7 @@ from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
 from engine.recipe.precision import Precision
 from engine.registry import lookup
-from engine.training import plan_evaluation
+from engine.training import cached_plan, plan_evaluation
 from engine.value import Array
 
 EXECUTORS = 4
@@ -105,7 +105,8 @@ class Predictor:
                 self._executors.pop(next(iter(self._executors)))
             dims = dict.fromkeys(self.definition.dimension_names, 1)
             dims.update(bind_dims(self.definition, {name: array.shape for name, array in arrays.items()}))
-            self._executors[key] = NumpyExecutor(plan_evaluation(self.model, dims, (), outputs=True), self.model.arrays)
+            plan = cached_plan(plan_evaluation, self.model, dims, (), outputs=True)
+            self._executors[key] = NumpyExecutor(plan, self.model.arrays)
         executor = self._executors[key]
         for name, array in arrays.items():
             executor.inputs[name][...] = array

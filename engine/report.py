@@ -17,7 +17,7 @@ from engine.optim import make_transform
 from engine.optim.groups import one_group
 from engine.plan import Plan
 from engine.recipe import Recipe, Record
-from engine.training import plan_evaluation, plan_training, trained_parameters
+from engine.training import cached_plan, plan_evaluation, plan_training, trained_parameters
 
 STANDARD_BATCH = 32
 
@@ -90,7 +90,7 @@ def plan_report(
     sizes = probe(definition, LIMITS).graph.dims
     dims = {name: batch if name in leading else sizes[name] for name in dims}
     if optimizer is None:
-        plan = plan_evaluation(Form(definition, (), None), dims, (), outputs=True)
+        plan = cached_plan(plan_evaluation, Form(definition, (), None), dims, (), outputs=True)
     else:
         if not definition.losses:
             raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
@@ -98,7 +98,8 @@ def plan_report(
         model = Form(definition, trained_parameters(definition, dims), groups)
         if not model.flats:
             raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
-        plan = plan_training(model, dims, Recipe(optimizer=groups, record=Record(gradient_norms=False)))
+        recipe = Recipe(optimizer=groups, record=Record(gradient_norms=False))
+        plan = cached_plan(plan_training, model, dims, recipe)
     return plan, {"batch": batch, "training": optimizer is not None, **plan.to_json()}
 
 

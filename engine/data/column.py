@@ -46,6 +46,11 @@ class Column:
         self.dtype: DType = parts[0].dtype
         self.nbytes = sum(part.nbytes for part in parts)
 
+    @property
+    def whole(self) -> Array | None:
+        """The rows, row-major in one array, or None."""
+        return self._whole
+
     def take(self, rows: Array | range, into: Array) -> None:
         """Copy rows (int64, or a range of step 1; each from 0 to `rows` - 1) into an array, as its type.
 

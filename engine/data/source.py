@@ -83,6 +83,25 @@ class Source:
             else:
                 self._take(name, column, starts, into[name])
 
+    def blocks(self, name: str) -> tuple[Array, int, int] | None:
+        """Return where the examples of an input lie as they are: an array of rows, the first row and how many.
+
+        An example is so many rows from the one at which it starts (`row_of`), on from the first. None when examples are
+        in several arrays, or are computed.
+        """
+        whole = self.inputs[name].whole
+        if name in self.scales or whole is None:
+            return None
+        if self.windows is None:
+            return whole, 0, 1
+        span = self.windows.spans.get(name, 0)
+        first, end = (span, span + 1) if isinstance(span, int) else span
+        return whole, first, end - first
+
+    def row_of(self, examples: Array) -> Array:
+        """Return the row at which each example starts, int64."""
+        return examples if self.starts is None else self.starts[examples]
+
     def read(self, examples: Array) -> dict[str, Array]:
         """Return copies of examples, by input, in the types of `spec`."""
         specs = {name: self.spec(name) for name in self.inputs}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from engine.collective import Collective
 from engine.fit.examples import Examples
 from engine.fit.losses import LossTally
 from engine.metrics import Tally
 from engine.model import Model
+from engine.native import bind, most_shards
 from engine.plan import NumpyExecutor
 from engine.training.names import LOSS, LOSS_WEIGHT
+from engine.training.plan_cache import cached_plan
 from engine.training.plans import plan_evaluation
 from engine.training.reduction import Reduction
 
@@ -20,8 +23,18 @@ UNCERTAINTY = "_uncertainty"
 class Evaluator:
     """Evaluates a model in evaluation mode and full precision."""
 
-    def __init__(self, model: Model, examples: Examples, reduction: Reduction, collective: Collective) -> None:
+    def __init__(
+        self,
+        model: Model,
+        examples: Examples,
+        reduction: Reduction,
+        collective: Collective,
+        executor: str = "numpy",
+        threads: int | None = None,
+    ) -> None:
         """Prepare to evaluate on the held-out examples; `reduction` is how the loss sums up its rows."""
+        self._bound = partial(bind, executor=executor, threads=threads)
+        self._most_shards = most_shards(executor)
         self._model = model
         self._examples = examples
         self._recipe = examples.recipe
@@ -62,11 +75,17 @@ class Evaluator:
 
     def _executor(self, rows: int, *, averaged: bool) -> NumpyExecutor:
         if (rows, averaged) not in self._executors:
-            plan = plan_evaluation(
-                self._model, self._examples.validation_dims(rows), self._recipe.metrics, reduction=self._reduction
+            dims = self._examples.validation_dims(rows)
+            plan = cached_plan(
+                plan_evaluation,
+                self._model,
+                dims,
+                self._recipe.metrics,
+                reduction=self._reduction,
+                most_shards=self._most_shards,
             )
             arrays = self._model.average_arrays if averaged else self._model.arrays
-            self._executors[rows, averaged] = NumpyExecutor(plan, arrays)
+            self._executors[rows, averaged] = self._bound(plan, arrays)
         return self._executors[rows, averaged]
 
     def _weight(self, executor: NumpyExecutor, rows: int) -> float:

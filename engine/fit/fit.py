@@ -11,16 +11,19 @@ import numpy as np
 
 from engine.checkpoint import SCALES, Checkpoint
 from engine.collective import Alone, Collective
+from engine.cores import usable_cores
 from engine.errors import CheckpointError, EngineError, GradientError, NumericalError
 from engine.fit.cursor import Cursor
 from engine.fit.evaluation import Evaluator, summarized
 from engine.fit.examples import Columns, Examples
 from engine.fit.losses import LossTally
 from engine.fit.point import Point
-from engine.fit.stepping import Order, Outcome, Stepper
+from engine.fit.running import MOST
+from engine.fit.stepping import Order, Orders, Outcome, Passed, Stepper
 from engine.graph.definition import Definition
 from engine.metrics import Tally
 from engine.model import LOSS_SCALE, Model, at_precision
+from engine.native import chosen
 from engine.numerics import fingerprint
 from engine.recipe import Recipe
 from engine.recipe.stopping import improves, mode_of
@@ -29,6 +32,9 @@ from engine.training.reduction import Reduction
 from engine.value import Array
 
 Callback = Callable[["Fit", Sequence[Point]], None]
+
+LONGEST_CALL = 0.05
+"""Seconds that steps of one call should take together at most: nobody can interrupt them."""
 
 BEST, ANCHOR, EPOCH = "best/", "anchor/", "epoch/"
 """What names in a checkpoint's state start with: the best weights, where to go back to, the epoch's statistics."""
@@ -49,6 +55,8 @@ class Fit:
         *,
         collective: Collective | None = None,
         callbacks: Sequence[Callback] = (),
+        executor: str = "auto",
+        threads: int | None = None,
     ) -> None:
         """Initialise the model and plan nothing yet: plans are made by the first step.
 
@@ -59,7 +67,11 @@ class Fit:
             validation: rows to validate on, in place of a split.
             collective: the way to the other ranks of a data-parallel fit, each of which is given the same rows.
             callbacks: called with the fit and the new points after each step; they may call `stop`.
+            executor: what runs the plans, see `engine.executors`; "auto" takes the fastest there is.
+            threads: how many threads may work inside a step; by default as many as there are cores.
         """
+        self.executor = chosen(executor)
+        self.threads = threads or usable_cores()
         self.failure: EngineError | None = None
         self.improved = False
         self._collective = collective or Alone()
@@ -71,9 +83,15 @@ class Fit:
         self._whole = self._collective.size == 1 and recipe.micro_batch_size is None
         self._reduction: Reduction = batch_reduction(self.definition, parted=not self._whole) or "mean"
         self.model = self._new_model()
-        self._evaluator = Evaluator(self.model, self._examples, self._reduction, self._collective)
-        self._stepper = Stepper(self.model, self.recipe, self._examples.dims, self._reduction, self._collective)
+        self._evaluator = Evaluator(
+            self.model, self._examples, self._reduction, self._collective, self.executor, self.threads
+        )
+        self._stepper = Stepper(
+            self.model, self.recipe, self._examples.dims, self._reduction, self._collective, self.executor, self.threads
+        )
         self._cursor = self._first_cursor()
+        self._pace = self._taken_at_once = 1
+        self._at_once = self.executor == "native"
         self._order = self._batches.order(0)
         self._epoch_tally = Tally(self._stepper.metrics)
         self._best: dict[str, Array] = {}
@@ -152,8 +170,21 @@ class Fit:
         """Stop what goes on in the background. The fit can go on all the same."""
         self._examples.close()
 
-    def advance(self) -> list[Point]:
-        """Run one training step, and the validation when it is due; return the new points."""
+    def advance(self, steps: int = 1) -> list[Point]:
+        """Run so many training steps, and validations when they are due; return the new points."""
+        points: list[Point] = []
+        while steps > 0 and not self.done:
+            points += self.proceed(min(self.step + steps, self.total_steps))
+            steps -= self._taken_at_once
+        return points
+
+    def proceed(self, end: int | None = None) -> list[Point]:
+        """Run a step, and on to where somebody looks, but not past the step `end`; return the points that come of it.
+
+        Steps that make no point and after which neither a validation nor a checkpoint is due run in one call, as far as
+        that takes `LONGEST_CALL` or so.
+        """
+        most = (self.total_steps if end is None else end) - self.step
         cursor, self._begun = self._cursor, time.perf_counter()
         epoch, position = divmod(cursor.step, self.steps_per_epoch)
         if position == 0:
@@ -161,7 +192,13 @@ class Fit:
         rows = self._batches.batch(self._order, position)
         whole = self._whole and not self.recipe.closure
         reader = self._examples.reader(cursor.step, self.total_steps, whole=whole)
-        outcome = self._stepper.step(reader, self._ordered(rows, epoch))
+        order = self._ordered(rows, epoch)
+        unseen = self._unseen(most, position) if whole and reader is self._examples.training else 1
+        outcome = self._steps(order, epoch, position, unseen) if unseen > 1 else None
+        if outcome is None:
+            outcome = self._stepper.step(reader, order)
+        self._taken_at_once = cursor.step + 1 - order.step
+        self._set_pace(self._taken_at_once)
         values = self._values(outcome)
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
@@ -175,6 +212,60 @@ class Fit:
             callback(self, points)
         return points
 
+    def _unseen(self, most: int, position: int) -> int:
+        """Return how many of the next steps may run before somebody looks: the last of them makes points, or might."""
+        recipe, step = self.recipe, self.step
+        watched = self._callbacks or recipe.record.epochs or recipe.average is not None or self._cursor.plateaus
+        if watched or not self._at_once:
+            return 1
+        whole = self._batches.examples // self._batches.batch_size
+        steps = min(most, MOST, whole - position, self._pace)
+        stops = (recipe.record.every(self.total_steps), recipe.checkpoint.every_steps, recipe.validation.every_steps)
+        for every in stops:
+            if every is not None:
+                steps = min(steps, every - step % every)
+        if recipe.budget.steps is not None:
+            steps = min(steps, recipe.budget.steps - step)
+        return max(steps, 1)
+
+    def _orders(self, first: Order, epoch: int, position: int, steps: int) -> Orders:
+        """Say what so many steps of an epoch are to do."""
+        size, recipe, start = self._batches.batch_size, self.recipe, first.step
+        rows = self._order[position * size : (position + steps) * size].reshape(steps, size)
+        if recipe.schedule.constant or recipe.schedule.per == "epoch":
+            rates, momenta = [first.rates] * steps, [first.momentum] * steps
+        else:
+            rates = [self._rates_at(epoch, step) for step in range(start, start + steps)]
+            momenta = [recipe.schedule.momentum(epoch=epoch, step=step) for step in range(start, start + steps)]
+        fed = None if first.momentum is None else np.array(momenta, np.float64)
+        return Orders(first, rows, np.array(rates, np.float64).reshape(steps, -1), fed)
+
+    def _steps(self, first: Order, epoch: int, position: int, steps: int) -> Outcome | None:
+        """Take so many steps in one call; return what came of the last, None where that cannot be done."""
+        orders = self._orders(first, epoch, position, steps)
+        taken = self._stepper.steps(self._examples.training, orders)
+        if taken is None:
+            self._at_once = False
+            return None
+        passed, outcome = taken
+        self._pass_by(passed, len(first.rows), orders)
+        return outcome
+
+    def _pass_by(self, passed: Passed, rows: int, orders: Orders) -> None:
+        """Take account of steps that were taken and that nobody has looked at."""
+        cursor, steps = self._cursor, len(passed.losses)
+        cursor.epoch_losses.extend(passed.losses, passed.weights)
+        cursor.epoch_rows += steps * rows
+        cursor.step += steps
+        self._rates = orders.rates[steps].tolist()
+        if steps:
+            cursor.skipped = 0
+
+    def _set_pace(self, steps: int) -> None:
+        """Let the next call take about as long as somebody who waits should have to, at the most."""
+        seconds = max(time.perf_counter() - self._begun, 1e-6)
+        self._pace = max(min(int(steps * LONGEST_CALL / seconds), MOST), 1)
+
     def snapshot(self) -> Checkpoint:
         """Copy the state after the last step. Random draws are a function of seed and step, which are the cursor's."""
         checkpoint = self.model.snapshot(averaged=self._cursor.averaged > 0)
@@ -185,7 +276,7 @@ class Fit:
             checkpoint.cursor["anchor"] = cursor.to_json()
         for prefix, arrays in kept.items():
             checkpoint.state.update({prefix + name: array.copy() for name, array in arrays.items()})
-        checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint()}
+        checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint(self.executor)}
         return checkpoint
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -259,17 +350,22 @@ class Fit:
     def _ordered(self, rows: Array, epoch: int) -> Order:
         """Say what the next step is to do."""
         cursor, recipe, step = self._cursor, self.recipe, self._cursor.step
-        rates = []
-        for place, group in enumerate(recipe.groups.groups):
-            plateau = cursor.plateaus[place] if cursor.plateaus else None
-            rate = recipe.schedule.rate(group.optimizer.lr, epoch=epoch, step=step, plateau=plateau)
-            rates.append(rate * cursor.rate_factor)
+        rates = self._rates_at(epoch, step)
         averaging = None
         if recipe.average is not None and recipe.average.due(step + 1, self.steps_per_epoch):
             averaging = recipe.average.rate(cursor.averaged)
             cursor.averaged += 1
         self._rates = rates
         return Order(rows, step, epoch + 1, rates, recipe.schedule.momentum(epoch=epoch, step=step), averaging)
+
+    def _rates_at(self, epoch: int, step: int) -> list[float]:
+        """Return the learning rate of each parameter group."""
+        cursor, recipe, rates = self._cursor, self.recipe, []
+        for place, group in enumerate(recipe.groups.groups):
+            plateau = cursor.plateaus[place] if cursor.plateaus else None
+            rate = recipe.schedule.rate(group.optimizer.lr, epoch=epoch, step=step, plateau=plateau)
+            rates.append(rate * cursor.rate_factor)
+        return rates
 
     def _values(self, outcome: Outcome) -> dict[str, float]:
         """Return what a metric row says of a step."""
@@ -300,7 +396,7 @@ class Fit:
             self._observe({"loss": outcome.loss})
         self._check_budget()
         points = []
-        if cursor.step % recipe.record.every_steps == 0 or self.done:
+        if cursor.step % recipe.record.every(self.total_steps) == 0 or self.done:
             points.append(self._point("train", values))
         return points + self._evaluated_if_due()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -42,6 +42,19 @@ class LossTally:
         self.squares += other.squares + distance * distance * self.batches * other.batches / batches
         self.mean += distance * other.batches / batches
         self.total, self.weight, self.batches = self.total + other.total, self.weight + other.weight, batches
+
+    def extend(self, losses: Sequence[float], weights: Sequence[float]) -> None:
+        """Take in many batches one after another: to the bit what `merge` does with a tally of each."""
+        total, weight, batches, mean, squares = self.total, self.weight, self.batches, self.mean, self.squares
+        for loss, own in zip(losses, weights, strict=True):
+            if own:
+                distance = loss - mean
+                squares += loss * (loss - loss) + distance * distance * batches / (batches + 1)
+                batches += 1
+                mean += distance / batches
+                total += loss * own
+                weight += own
+        self.total, self.weight, self.batches, self.mean, self.squares = total, weight, batches, mean, squares
 
     @property
     def value(self) -> float:

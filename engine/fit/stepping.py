@@ -6,14 +6,18 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import ParamSpec, Protocol
 
 import numpy as np
 
 from engine.collective import Collective
+from engine.data import Source
 from engine.fit.losses import LossTally
+from engine.fit.running import StepRunner
 from engine.metrics import Tally
 from engine.model import LOSS_SCALE, Flat, Model
+from engine.native import bind, most_shards
 from engine.optim import LBFGS
 from engine.plan import NumpyExecutor, Plan
 from engine.recipe import Recipe
@@ -32,9 +36,12 @@ from engine.training.names import (
     WEIGHT,
     rate_input,
 )
+from engine.training.plan_cache import cached_plan
 from engine.training.plans import plan_part, plan_training, plan_update
 from engine.training.reduction import Reduction
 from engine.value import Array
+
+P = ParamSpec("P")
 
 PART_BITS = 40
 """The random key of a part of a batch holds its place above so many bits of the step."""
@@ -68,6 +75,33 @@ class Order:
     averaging: float | None = None
 
 
+@dataclass(frozen=True)
+class Orders:
+    """What some steps on equally many rows are to do.
+
+    Attributes:
+        first: the first of them.
+        rows: the examples of each batch [steps, rows], int64.
+        rates: the learning rates [steps, groups].
+        momenta: what the schedule sets the momentum to, if it does.
+        averaging: how far the average moves, if it does at each step.
+    """
+
+    first: Order
+    rows: Array
+    rates: Array
+    momenta: Array | None = None
+    averaging: Array | None = None
+
+
+@dataclass(frozen=True)
+class Passed:
+    """The losses of steps that nobody has looked at, and what they weigh."""
+
+    losses: Sequence[float]
+    weights: Sequence[float]
+
+
 @dataclass
 class Outcome:
     """What came of a step: the loss of each part, statistics of metrics, norms, and whether it was taken."""
@@ -92,6 +126,8 @@ class Stepper:
         dims: Callable[[int], dict[str, int]],
         reduction: Reduction,
         collective: Collective,
+        executor: str = "numpy",
+        threads: int | None = None,
     ) -> None:
         """Prepare to step; plans are made when a batch of a new size comes.
 
@@ -101,13 +137,18 @@ class Stepper:
             dims: the extents of the graph at a number of rows.
             reduction: how the loss sums up its rows.
             collective: the way to the other ranks, each of which computes a share of each batch.
+            executor: what runs the plans, "numpy" or "native".
+            threads: how many may work inside a step.
         """
         self._model = model
         self._recipe = recipe
         self._dims = dims
         self._reduction: Reduction = reduction
         self._collective = collective
+        self._bound = partial(bind, executor=executor, threads=threads)
+        self._most_shards = most_shards(executor)
         self._executors: dict[object, NumpyExecutor] = {}
+        self._runners: dict[NumpyExecutor, StepRunner | None] = {}
         self._sums = (
             {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in model.flats} if self._adds else {}
         )
@@ -133,26 +174,62 @@ class Stepper:
         return self._whole(rows, order)
 
     def _whole(self, rows: Rows, order: Order) -> Outcome:
-        flats, count = self._moving(order), len(order.rows)
-        averaging = order.averaging is not None
-        executor = self._executor(
-            ("whole", count, flats, averaging),
-            lambda: plan_training(self._model, self._dims(count), self._recipe, flats, averaging=averaging),
-        )
+        executor = self._whole_executor(order, len(order.rows))
         self._feed(executor, order)
         rows.gather(order.rows, executor.inputs)
         executor.run()
+        return self._outcome(executor, len(order.rows))
+
+    def _outcome(self, executor: NumpyExecutor, count: int) -> Outcome:
+        """Return what came of the last run of a whole step."""
         self.tally.add(executor.outputs)
         losses = LossTally(self._reduction == "sum")
         losses.add(executor.outputs[LOSS].item(), self._weight(executor, count))
         return Outcome(losses, _norms(executor), _finite(executor))
+
+    def _whole_executor(self, order: Order, count: int) -> NumpyExecutor:
+        flats, averaging = self._moving(order), order.averaging is not None
+        return self._executor(
+            ("whole", count, flats, averaging),
+            plan_training,
+            self._model,
+            self._dims(count),
+            self._recipe,
+            flats,
+            averaging=averaging,
+            most_shards=self._most_shards,
+        )
+
+    def steps(self, source: Source, orders: Orders) -> tuple[Passed, Outcome] | None:
+        """Take steps on whole batches in one call, until one is not finite; None where that cannot be done.
+
+        Returns:
+            The losses of all steps but the last, and what came of the last.
+        """
+        count = orders.rows.shape[1]
+        executor = self._whole_executor(orders.first, count)
+        if executor not in self._runners:
+            self._runners[executor] = StepRunner.of(executor, source)
+        runner = self._runners[executor]
+        if runner is None:
+            return None
+        losses, weights = runner.run(source, orders, self._recipe.seed)
+        if weights is None:
+            weights = [1.0 if self._reduction == "sum" else float(count)] * len(losses)
+        self.tally.clear()
+        return Passed(losses[:-1], weights[:-1]), self._outcome(executor, count)
 
     def _in_parts(self, rows: Rows, order: Order) -> Outcome:
         losses = self._add_up(rows, order)
         flats, averaging = self._moving(order), order.averaging is not None
         executor = self._executor(
             ("update", flats, averaging),
-            lambda: plan_update(self._model, self._recipe, flats, self._reduction, averaging=averaging),
+            plan_update,
+            self._model,
+            self._recipe,
+            flats,
+            self._reduction,
+            averaging=averaging,
         )
         self._feed(executor, order)
         for name, value in ((WEIGHT, losses.weight / len(order.rows)), (BATCH_LOSS, losses.value)):
@@ -192,9 +269,14 @@ class Stepper:
         for place, part in self._parts(order.rows):
             executor = self._executor(
                 ("part", len(part), flats),
-                lambda part=part: plan_part(  # type: ignore[misc] # mypy infers no type for a default of a lambda
-                    self._model, self._dims(len(part)), self._recipe, flats, self._reduction, len(part)
-                ),
+                plan_part,
+                self._model,
+                self._dims(len(part)),
+                self._recipe,
+                flats,
+                self._reduction,
+                len(part),
+                most_shards=self._most_shards,
             )
             executor.inputs[KEY][...] = (self._recipe.seed, order.step + (place << PART_BITS))
             executor.inputs[SHARE][...] = 1.0 if self._reduction == "sum" else 1.0 / count
@@ -260,10 +342,13 @@ class Stepper:
     def _moving(self, order: Order) -> tuple[Flat, ...]:
         return tuple(flat for flat in self._model.flats if flat.moves(order.epoch))
 
-    def _executor(self, key: tuple[object, ...], make: Callable[[], Plan]) -> NumpyExecutor:
+    def _executor(
+        self, key: tuple[object, ...], make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs
+    ) -> NumpyExecutor:
         names = tuple(tuple(flat.name for flat in item) if isinstance(item, tuple) else item for item in key)
         if names not in self._executors:
-            self._executors[names] = NumpyExecutor(make(), {**self._model.arrays, **self._sums})
+            plan = cached_plan(make, *args, **kwargs)
+            self._executors[names] = self._bound(plan, {**self._model.arrays, **self._sums})
         return self._executors[names]
 
     def _weight(self, executor: NumpyExecutor, rows: int) -> float:

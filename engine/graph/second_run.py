@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from engine.dtypes import FLOAT32, is_float
+from engine.dtypes import FLOAT32, DType, is_float
+from engine.graph.waiting import Waiting
 from engine.ops.casting import barrier, cast
 from engine.value import Node, Value
 
@@ -19,6 +20,7 @@ class _Run:
     """One segment in its second run: its nodes again, and what its values and those that it reads are there."""
 
     cotangent: Value
+    kept: Callable[[Value, Value], Value]
     twins: dict[Node, Node] = field(default_factory=dict)
     values: dict[object, Value] = field(default_factory=dict)
 
@@ -28,7 +30,7 @@ class _Run:
             return value
         found = self.values.get(value.key)
         if found is None:
-            found = self.values[value.key] = barrier(value, self.cotangent)
+            found = self.values[value.key] = self.kept(value, self.cotangent)
         return found
 
 
@@ -36,11 +38,18 @@ class SecondRun:
     """What the rules of one backward pass read: `reading` is for `pull_back`. Use it while tracing.
 
     A node of a segment reads the values of its twin, one of the same nodes applied a second time. Casts from a half
-    type to float32 are done again wherever a rule reads what they gave, so that only the half is kept.
+    type to float32 are done again wherever a rule reads what they gave, so that only the half is kept. Where values
+    wait in a half type, what is read of the first run has been that in between.
     """
 
-    def __init__(self, nodes: Sequence[Node], segment_of: Callable[[Node], int | None]) -> None:
-        """Take the nodes of the forward pass, in order, and which segment each of them is in (None for no segment)."""
+    def __init__(
+        self, nodes: Sequence[Node], segment_of: Callable[[Node], int | None], waiting: DType | None = None
+    ) -> None:
+        """Take the nodes of the forward pass, in order, and which segment each of them is in (None for no segment).
+
+        `waiting` is the half type that values wait in between the passes, if they do.
+        """
+        self._waiting = None if waiting is None else Waiting(nodes, waiting)
         self._segments = {node: segment for node in nodes if (segment := segment_of(node)) is not None}
         self._runs: dict[int, _Run] = {}
         self._members: dict[int, list[Node]] = {}
@@ -63,13 +72,22 @@ class SecondRun:
                 self._runs[segment] = self._run(segment, cotangent)
             run = self._runs[segment]
             inputs, outputs = run.twins[node].inputs, [run.value(output) for output in outputs]
+        if self._waiting is not None:
+            inputs, outputs = (
+                [self._waiting.read(value, cotangent, value) for value in values] for values in (inputs, outputs)
+            )
         return [_widened_again(value, cotangent) for value in inputs], outputs
+
+    def _entering(self, value: Value, cotangent: Value) -> Value:
+        """Return what a second run reads of the first."""
+        held = barrier(value, cotangent)
+        return held if self._waiting is None else self._waiting.read(value, cotangent, held)
 
     def _run(self, segment: int, cotangent: Value) -> _Run:
         """Apply the nodes of a segment a second time: same attributes, same random keys. Values that are kept are not
         made again; what no rule reads is dropped from the plan as everything that nobody reads.
         """
-        run = _Run(cotangent)
+        run = _Run(cotangent, self._entering)
         for node in self._members[segment]:
             inputs = tuple(run.value(value) for value in node.inputs)
             twin = Node(node.op, inputs, node.attrs, node.outputs, None, node.needs_grad)

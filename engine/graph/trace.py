@@ -31,8 +31,9 @@ class Trace:
 
     `values` holds the outputs of each node by name; `buffer_updates` what running statistics become in training,
     `parameter_updates` what the forward pass itself makes of parameters before they are stepped (limit_rows);
-    `key` is the random key (int64[2]) that feeds every random op. `autocast` is the half type of mixed precision, and
-    `segmentation` tells which nodes are in segments that the backward pass computes again.
+    `key` is the random key (int64[2]) that feeds every random op. `autocast` is the half type of mixed precision,
+    `waiting` the one that values of float32 wait in for the backward pass, and `segmentation` tells which nodes are in
+    segments that the backward pass computes again.
     """
 
     definition: Definition
@@ -47,6 +48,7 @@ class Trace:
     buffer_updates: dict[str, Value] = field(default_factory=dict)
     parameter_updates: dict[str, Value] = field(default_factory=dict)
     autocast: DType | None = None
+    waiting: DType | None = None
     segmentation: Segmentation | None = None
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
@@ -97,9 +99,9 @@ class Trace:
 
     def _reading(self, nodes: Sequence[Node]) -> Reading | None:
         """Return what rules read in the place of what the forward pass of `nodes` does not keep."""
-        if self.autocast is None and self.segmentation is None:
+        if self.autocast is None and self.segmentation is None and self.waiting is None:
             return None
-        return SecondRun(nodes, self.segmentation.of if self.segmentation else lambda _: None).reading
+        return SecondRun(nodes, self.segmentation.of if self.segmentation else lambda _: None, self.waiting).reading
 
     def trace(self) -> Any:
         """Return a context in which operations join this graph."""
@@ -120,6 +122,7 @@ def build(
     limits: GraphLimits = LIMITS,
     autocast: DType | None = None,
     recompute: Segments | None = None,
+    waiting: DType | None = None,
 ) -> Trace:
     """Trace `definition` with its named extents bound to `dims`.
 
@@ -132,13 +135,16 @@ def build(
         limits: sizes that are refused.
         autocast: float16 or bfloat16 for mixed precision (see engine.graph.autocast), on a float32 definition.
         recompute: which parts the backward pass computes again; the pointers of its faults begin at these options.
+        waiting: float16 or bfloat16 for values of float32 that wait in it for the backward pass (engine.graph.waiting).
 
     Raises:
         DocumentError: with the first fault, its pointer and what to change.
     """
     if autocast is not None:
         check_autocast(definition, autocast)
-    graph = Trace(definition, dict(dims), training, Value((2,), INT64, None, name="key"), autocast=autocast)
+    graph = Trace(
+        definition, dict(dims), training, Value((2,), INT64, None, name="key"), autocast=autocast, waiting=waiting
+    )
     for name, spec in definition.inputs.items():
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
         limits.check_shape(f"/inputs/{name}/shape", f"input {name!r}", shape)

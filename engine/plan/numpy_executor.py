@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from engine.dtypes import BFLOAT16, FLOAT16
 from engine.narrow import SMALL, narrow_kernel
 from engine.plan.memory import ALIGNMENT
 from engine.plan.plan import Buffer, Plan, Step
+from engine.registry import Op
 from engine.value import Array, Spec
 
 Call = Callable[[], Any]
@@ -33,11 +35,21 @@ class NumpyExecutor:
         """
         self.plan = plan
         self._memory = _allocate(plan, state)
-        arrays = {number: self._view(buffer) for number, buffer in plan.buffers.items()}
-        self.inputs = {name: arrays[number] for name, number in plan.inputs.items()}
-        self.outputs = {name: arrays[number] for name, number in plan.outputs.items()}
+        self.arrays = {number: view(buffer, self._memory) for number, buffer in plan.buffers.items()}
+        self.inputs = {name: self.arrays[number] for name, number in plan.inputs.items()}
+        self.outputs = {name: self.arrays[number] for name, number in plan.outputs.items()}
+        self._bind()
+
+    def _bind(self) -> None:
+        """Prepare what `run` does."""
+        arrays, plan = self.arrays, self.plan
         self._calls = [call for step in plan.steps if (call := prepare(step, arrays)) is not None]
         self._calls += [partial(np.copyto, arrays[target], arrays[source]) for target, source in plan.copies]
+
+    @property
+    def whole(self) -> Any:
+        """All steps as one piece of compiled work; None, for here each is a call of its own."""
+        return None
 
     def run(self) -> None:
         """Run every step once. IEEE results (inf, NaN) are results, not warnings."""
@@ -45,17 +57,19 @@ class NumpyExecutor:
             for call in self._calls:
                 call()
 
-    def _view(self, buffer: Buffer) -> Array:
-        shape, dtype = buffer.spec
-        memory = self._memory[buffer.root]
-        if not memory.size:
-            return np.empty(shape, dtype)
-        return np.ndarray(shape, dtype, buffer=memory.data, offset=buffer.offset, strides=buffer.strides)
+
+def view(buffer: Buffer, memory: Sequence[Array]) -> Array:
+    """Return the array that a buffer is, given the bytes of every root."""
+    shape, dtype = buffer.spec
+    root = memory[buffer.root]
+    if not root.size:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, buffer=root.data, offset=buffer.offset, strides=buffer.strides)
 
 
 def _allocate(plan: Plan, state: Mapping[str, Array]) -> list[Array]:
     """Return the bytes of every root."""
-    arena = _aligned(plan.arena_bytes)
+    arena = aligned(plan.arena_bytes)
     named = {name: state[name] for name in plan.state}
     constants = {f"%{number}": array for number, array in plan.constants.items()}
     memory = []
@@ -63,7 +77,9 @@ def _allocate(plan: Plan, state: Mapping[str, Array]) -> list[Array]:
         if root.kind == "arena":
             memory.append(arena[root.offset : root.offset + root.nbytes])
         elif root.kind in ("input", "pinned"):
-            memory.append(_aligned(root.nbytes))
+            memory.append(aligned(root.nbytes))
+        elif root.kind in ("shard", "partial"):  # each shard has its own
+            memory.append(np.empty(0, np.uint8))
         else:
             array = named[root.name] if root.kind == "state" else constants.get(root.name, np.empty(0))
             assert array.flags.c_contiguous
@@ -71,7 +87,7 @@ def _allocate(plan: Plan, state: Mapping[str, Array]) -> list[Array]:
     return memory
 
 
-def _aligned(nbytes: int) -> Array:
+def aligned(nbytes: int) -> Array:
     """Return zeroed bytes that start at a cache line."""
     block = np.zeros(nbytes + ALIGNMENT, np.uint8)
     start = -block.ctypes.data % ALIGNMENT
@@ -84,7 +100,7 @@ def prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
     outputs = [arrays[number] for number in step.outputs]
     if step.op.name == "pack":
         return _prepare_pack(step, inputs, outputs[0])
-    if not step.op.native and any(_is_slow(step, array) for array in inputs):
+    if any(computes_in_float32(step.op, Spec(array.shape, array.dtype)) for array in inputs):
         kernel = narrow_kernel(step.op.body, [Spec(array.shape, array.dtype) for array in outputs])
         return partial(_store_all, partial(kernel, *inputs, **step.attrs), outputs)
     if step.op.takes_out:
@@ -96,9 +112,11 @@ def prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
     return partial(_store, partial(step.op.body, *inputs, **step.attrs), outputs[0])
 
 
-def _is_slow(step: Step, array: Array) -> bool:
-    """Tell whether a kernel is better given an input as float32."""
-    return array.dtype is BFLOAT16 or (step.op.wide and array.dtype == FLOAT16 and array.size >= SMALL)
+def computes_in_float32(op: Op[Any], spec: Spec) -> bool:
+    """Tell whether the kernel is given an input of a half type as float32: it cannot take it, or is slow with it."""
+    if op.native or spec.dtype.itemsize != 2:
+        return False
+    return spec.dtype is BFLOAT16 or (op.wide and spec.dtype == FLOAT16 and math.prod(spec.shape) >= SMALL)
 
 
 def _prepare_pack(step: Step, inputs: list[Array], vector: Array) -> Call | None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.ops.workspace import KEPT_BYTES
+from engine.plan.operations import operations
+from engine.plan.printer import plan_json, plan_text
+from engine.plan.scratch import KEEPING, scratch_bytes
 from engine.registry import Op
 from engine.value import Array, Spec
 
-Kind = Literal["input", "state", "constant", "arena", "pinned"]
+Kind = Literal["input", "state", "constant", "arena", "pinned", "shard", "partial"]
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A piece of memory: an input, a state, a constant, a range of the arena, or a piece that is never shared."""
+    """A piece of memory: an input, a state, a constant, a range of the arena, or a piece that is never shared.
+
+    Of a "shard" range and of a "partial" piece each shard has its own: ranges lie in an arena of the shard's.
+    """
 
     kind: Kind
     name: str
@@ -25,23 +31,40 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Where a numbered value lives: a root, and the layout of its elements in it (offset and strides in bytes)."""
+    """Where a numbered value lives: a root, and the layout of its elements in it (offset and strides in bytes).
+
+    `split` is the axis along which a shard sees its part only of a value that has one place for all.
+    """
 
     root: int
     offset: int
     spec: Spec
     strides: tuple[int, ...]
+    split: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One kernel call on buffers. `inplace` tells that the output lies over an input."""
+    """One kernel call on buffers.
+
+    `inplace` tells that the output lies over an input; `windows`, for a step that shards run, the axes along which each
+    sees its part of inputs that are whole otherwise.
+    """
 
     op: Op[Any]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     attrs: Mapping[str, Any]
     inplace: bool = False
+    windows: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Steps between two points where threads wait for one another: each shard runs all of them, or one thread does."""
+
+    sharded: bool
+    steps: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -57,88 +80,49 @@ class Plan:
     outputs: Mapping[str, int]
     copies: tuple[tuple[int, int], ...]
     arena_bytes: int
+    phases: tuple[Phase, ...]
+    groups: tuple[tuple[int, ...], ...] = ()
+    shards: int = 1
+    shard_bytes: int = 0
 
     @property
     def flops(self) -> int:
         """Estimated arithmetic operations of one run."""
-        return sum(self._flops(step) for step in self.steps)
+        return sum(self.flops_of(step) for step in self.steps)
 
     @property
     def peak_bytes(self) -> int:
-        """Bytes of everything the plan holds: arena, inputs, state, constants."""
-        return self.arena_bytes + sum(root.nbytes for root in self.roots if root.kind != "arena")
+        """Bytes of everything the plan holds, arena, inputs, state and constants, and its kernels while they run."""
+        apart = self.shard_bytes + sum(root.nbytes for root in self.roots if root.kind == "partial")
+        shared = sum(root.nbytes for root in self.roots if root.kind not in ("arena", "shard", "partial"))
+        return self.arena_bytes + shared + self.shards * apart + self.scratch_bytes
 
-    def _flops(self, step: Step) -> int:
+    @property
+    def scratch_bytes(self) -> int:
+        """The most that NumPy's kernels take at a time beside inputs and outputs, with what they keep for the next."""
+        kept = passing = 0
+        for step in self.steps:
+            size = self.scratch_of(step)
+            keeps = min(size, KEPT_BYTES) if step.op.name in KEEPING else 0
+            kept, passing = max(kept, keeps), max(passing, size - keeps)
+        return kept + passing
+
+    def scratch_of(self, step: Step) -> int:
+        """Bytes that the kernel of one step takes while it runs, beside its inputs and outputs."""
+        inputs, outputs = ([self.buffers[n].spec for n in numbers] for numbers in (step.inputs, step.outputs))
+        return scratch_bytes(step.op, step.attrs, inputs, outputs)
+
+    def flops_of(self, step: Step) -> int:
+        """Estimated arithmetic operations of one step."""
         outputs = [self.buffers[number].spec.shape for number in step.outputs]
-        shapes = [self.buffers[number].spec.shape for number in step.inputs]
-        if step.op.name == "matrix_product":
-            return 2 * math.prod(outputs[0]) * shapes[0][-2 if step.attrs["transpose_a"] else -1]
-        if step.op.name == "convolution":
-            return 2 * math.prod(outputs[0]) * math.prod(shapes[1][1:])
-        if step.op.name == "convolution_input":
-            return 2 * math.prod(shapes[0]) * math.prod(shapes[1][1:])
-        if step.op.name == "convolution_weight":
-            return 2 * math.prod(shapes[1]) * math.prod(outputs[0][1:])
-        return max(math.prod(shape) for shape in (*outputs, *shapes))
+        inputs = [self.buffers[number].spec.shape for number in step.inputs]
+        apart = any(self.roots[self.buffers[number].root].kind in ("shard", "partial") for number in step.outputs)
+        return operations(step.op.name, step.attrs, inputs, outputs) * (self.shards if apart else 1)
 
     def to_json(self) -> dict[str, Any]:
         """Write steps, buffers, bytes and operations for a client."""
-        names = self._names()
-        return {
-            "executor": "numpy",
-            "steps": [
-                {
-                    "op": step.op.name,
-                    "inputs": [names[number] for number in step.inputs],
-                    "outputs": [names[number] for number in step.outputs],
-                    "attrs": {key: _plain(value) for key, value in step.attrs.items()},
-                    "inplace": step.inplace,
-                    "flops": self._flops(step),
-                }
-                for step in self.steps
-            ],
-            "buffers": [
-                {
-                    "name": names[number],
-                    "kind": self.roots[buffer.root].kind,
-                    "shape": list(buffer.spec.shape),
-                    "dtype": buffer.spec.dtype.name,
-                    "offset": self.roots[buffer.root].offset + buffer.offset,
-                    "strides": list(buffer.strides),
-                }
-                for number, buffer in self.buffers.items()
-            ],
-            "fused_groups": [],
-            "arena_bytes": self.arena_bytes,
-            "peak_bytes": self.peak_bytes,
-            "flops": self.flops,
-        }
+        return plan_json(self)
 
     def to_text(self) -> str:
         """Print one line a step, as a person would write it down."""
-        names = self._names()
-        lines = []
-        for step in self.steps:
-            outputs = ", ".join(f"{names[n]}: {_show(self.buffers[n].spec)}" for n in step.outputs)
-            inputs = ", ".join(names[n] for n in step.inputs)
-            attrs = "".join(f", {key}={_plain(value)}" for key, value in step.attrs.items())
-            lines.append(f"{outputs} = {step.op.name}({inputs}{attrs})" + ("  # in place" if step.inplace else ""))
-        lines += [f"{names[target]} <- {names[source]}" for target, source in self.copies]
-        lines.append(f"# {len(self.steps)} steps, arena {self.arena_bytes} bytes, {self.flops} operations")
-        return "\n".join(lines) + "\n"
-
-    def _names(self) -> dict[int, str]:
-        names = {number: f"%{number}" for number in self.buffers}
-        names.update({number: name for name, number in self.inputs.items()})
-        names.update({number: name for name, number in self.state.items()})
-        return names
-
-
-def _show(spec: Spec) -> str:
-    return f"{spec.dtype.name}[{','.join(map(str, spec.shape))}]"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, int | float | str | bool | None) else str(value)
+        return plan_text(self)

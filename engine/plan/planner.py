@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from engine.graph.early_casts import cast_early
 from engine.graph.simplify import Instruction, Listing, simplify
 from engine.infer import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.plan.fusion import fused_groups
 from engine.plan.layout import Layout, contiguous_strides, layouts, nbytes
 from engine.plan.memory import Arena
-from engine.plan.plan import Buffer, Plan, Root, Step
+from engine.plan.places import give_parts
+from engine.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
+from engine.plan.sharding import Sharding, shard, worthwhile_shards
+from engine.plan.split_rules import PARTIAL
 from engine.registry import lookup
 from engine.value import Value
 
@@ -17,7 +22,13 @@ END = 2**62
 
 
 def make_plan(
-    inputs: Mapping[str, Value], state: Mapping[str, Value], outputs: Mapping[str, Value], updates: Mapping[str, Value]
+    inputs: Mapping[str, Value],
+    state: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    updates: Mapping[str, Value],
+    *,
+    rows: Collection[str] = (),
+    most_shards: int = 1,
 ) -> Plan:
     """Plan the computation of `outputs` and of the new values `updates` of some of the `state`.
 
@@ -26,22 +37,37 @@ def make_plan(
         state: leaves that keep their memory from run to run.
         outputs: values to be read after a run.
         updates: by name of a state, the value it has after a run.
+        rows: the inputs whose first axis is the batch.
+        most_shards: into how many shards the batch may be cut, where there is enough work.
     """
-    return _Planner(simplify(inputs, state, outputs, updates)).plan()
+    listing = cast_early(simplify(inputs, state, outputs, updates))
+    count = min(most_shards, worthwhile_shards(listing)) if rows else 1
+    while count > 1 and any(listing.specs[listing.inputs[name]].shape[0] % count for name in rows):
+        count //= 2
+    return _Planner(listing, rows, count).plan()
 
 
-def overwrites(instruction: Instruction) -> bool:
-    """Tell whether the kernel may write its output over an input of the same shape and dtype."""
-    return instruction.op.takes_out and instruction.op.infer in ELEMENTWISE
+def overwritable(instruction: Instruction, number: int) -> tuple[int, ...]:
+    """Return the places of the inputs over which the kernel may write its output `number`, given equal specs."""
+    op = instruction.op
+    if op.takes_out and op.infer in ELEMENTWISE:
+        return tuple(range(len(instruction.inputs)))
+    over = op.overlays.get(instruction.outputs.index(number)) if op.overlays else None
+    return () if over is None else (over,)
 
 
 class _Planner:
     """Works on bases: values that own memory. Every other value is a window on one."""
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: Listing, rows: Collection[str] = (), shards: int = 1) -> None:
         self.listing = listing
         self._copy_outputs_of_states()
         self._copy_leaf_updates()
+        self.sharding: Sharding | None = None
+        self.own: set[int] = set()  # values of which each shard has its part in a place of its own
+        if shards > 1:
+            self.sharding = shard(listing, layouts(listing)[1], rows, shards)
+            self.own = give_parts(listing, self.sharding)
         self.layouts, self.free = layouts(listing)
         self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
         self.last_use = self._last_uses()
@@ -59,24 +85,69 @@ class _Planner:
             self._own_root(number, "constant", f"%{number}")
         self._place_updates()
         self._place_packs()
-        arena_bytes, inplace = self._place_rest()
+        self._place_partials()
+        self._keep_through_phases()
+        arenas, inplace = self._place_rest()
         used = {n for ins in listing.instructions for n in (*ins.inputs, *ins.outputs)}
         used.update(listing.inputs.values(), listing.state.values(), listing.outputs.values(), listing.updates.values())
+        steps = tuple(
+            Step(ins.op, ins.inputs, ins.outputs, ins.attrs, index in inplace, self._windows(index))
+            for index, ins in enumerate(listing.instructions)
+            if index not in self.free
+        )
+        buffers = {number: self._buffer(number) for number in sorted(used)}
+        phases = self._phases()
         return Plan(
-            steps=tuple(
-                Step(ins.op, ins.inputs, ins.outputs, ins.attrs, index in inplace)
-                for index, ins in enumerate(listing.instructions)
-                if index not in self.free
-            ),
-            buffers={number: self._buffer(number) for number in sorted(used)},
+            steps=steps,
+            buffers=buffers,
             roots=tuple(self.roots),
             constants={n: array for n, array in listing.constants.items() if n in used},
             inputs=listing.inputs,
             state=listing.state,
             outputs=listing.outputs,
             copies=tuple(self.copies),
-            arena_bytes=arena_bytes,
+            arena_bytes=arenas["arena"],
+            phases=phases,
+            groups=fused_groups(steps, buffers, phases),
+            shards=self.sharding.count if self.sharding else 1,
+            shard_bytes=arenas["shard"],
         )
+
+    def _windows(self, index: int) -> tuple[int | None, ...]:
+        """Return the axes along which shards see parts of whole inputs."""
+        if self.sharding is None or not self.sharding.sharded[index]:
+            return ()
+        states = [self.sharding.state(n) for n in self.listing.instructions[index].inputs]
+        windows = zip(self.sharding.windows[index], states, strict=True)
+        return tuple(window if window != state else None for window, state in windows)
+
+    def _phases(self) -> tuple[Phase, ...]:
+        """Return the steps of each phase: all in one if there are no shards."""
+        places = [index for index in range(len(self.listing.instructions)) if index not in self.free]
+        sharding = self.sharding
+        if sharding is None:
+            return (Phase(False, tuple(range(len(places)))),)
+        levels: dict[int, list[int]] = {}
+        for step, index in enumerate(places):
+            levels.setdefault(sharding.levels[index], []).append(step)
+        return tuple(Phase(level % 2 == 0, tuple(steps)) for level, steps in levels.items())
+
+    def _keep_through_phases(self) -> None:
+        """Keep what all shards share to the end of the phase of its last use: another shard may still be before it."""
+        if self.sharding is None:
+            return
+        ends = {level: index for index, level in enumerate(self.sharding.levels)}
+        for base, last in self.last_use.items():
+            if base not in self.own and last < len(self.listing.instructions):
+                self.last_use[base] = ends[self.sharding.levels[last]]
+
+    def _place_partials(self) -> None:
+        """Give every shard a place of its own for its summand of a partial value."""
+        if self.sharding is None:
+            return
+        for number, state in self.sharding.states.items():
+            if state == PARTIAL and number in self.made_at and number not in self.place:
+                self._own_root(number, "partial", f"%{number}")
 
     def _copy_outputs_of_states(self) -> None:
         """Make every output that is a window on an updated state a copy: it is the state as it was before the run."""
@@ -146,11 +217,31 @@ class _Planner:
         if self.listing.instructions[made].op.name == "pack":
             return False  # the gaps of a pack are zero from the start, those of a state need not be
         last = self.last_use.get(state, -1)
+        if not self._apart_by_shards(state, base):
+            return False
         if last != made:
             return last < made
         instruction = self.listing.instructions[made]
-        readers = [n for n in instruction.inputs if self.layouts[n].base == state]
-        return overwrites(instruction) and all(self._lies_like(n, instruction.outputs[0]) for n in readers)
+        return self._may_overwrite(instruction, base, state)
+
+    def _apart_by_shards(self, state: int, base: int) -> bool:
+        """Tell whether no shard reads, in the phase that makes the new value, what another writes over the old one."""
+        if self.sharding is None:
+            return True
+        made, levels = self.made_at[base], self.sharding.levels
+        axis = self.sharding.state(base)
+        return all(
+            levels[index] != levels[made] or window == axis
+            for index, instruction in enumerate(self.listing.instructions)
+            for number, window in zip(instruction.inputs, self.sharding.windows[index], strict=True)
+            if index not in self.free and self.layouts[number].base == state
+        )
+
+    def _may_overwrite(self, instruction: Instruction, number: int, base: int) -> bool:
+        """Tell whether an output may lie over `base`, which the instruction reads: at the same places, if at all."""
+        readers = [place for place, n in enumerate(instruction.inputs) if self.layouts[n].base == base]
+        allowed = overwritable(instruction, number)
+        return all(place in allowed and self._lies_like(instruction.inputs[place], number) for place in readers)
 
     def _lies_like(self, number: int, other: int) -> bool:
         """Tell whether two values have the same spec, and the first covers its base in order."""
@@ -162,20 +253,25 @@ class _Planner:
             if instruction.op.name != "pack" or index in self.free:
                 continue
             vector = instruction.outputs[0]
+            kind = "partial" if self._is_partial(vector) else "pinned"
             if vector not in self.place:
-                self._own_root(vector, "pinned", f"%{vector}")
+                self._own_root(vector, kind, f"%{vector}")
             root = self.place[vector][0]
-            if self.roots[root].kind != "pinned":
+            if self.roots[root].kind != kind:
                 continue
             itemsize = self.listing.specs[vector].dtype.itemsize
             for number, offset in zip(instruction.inputs, instruction.attrs["offsets"], strict=True):
                 base = self.layouts[number].base
-                if base in self.made_at and base not in self.place and self._whole(number):
+                alike = self._is_partial(base) == self._is_partial(vector)
+                if alike and base in self.made_at and base not in self.place and self._whole(number):
                     self.place[base] = (root, offset * itemsize)
 
-    def _place_rest(self) -> tuple[int, set[int]]:
-        """Give every remaining base a range of the arena, in order, over a dying input where the kernel allows."""
-        arena = Arena()
+    def _is_partial(self, number: int) -> bool:
+        return self.sharding is not None and self.sharding.state(number) == PARTIAL
+
+    def _place_rest(self) -> tuple[dict[str, int], set[int]]:
+        """Give every remaining base a range of an arena, in order, over a dying input where the kernel allows."""
+        arenas: dict[Kind, Arena] = {"arena": Arena(), "shard": Arena()}
         inplace: set[int] = set()
         owners: dict[int, int] = {}  # arena root -> the base that lives there now
         dying: dict[int, list[int]] = {}
@@ -189,7 +285,8 @@ class _Planner:
                     root = self._reusable(index, instruction, number, owners)
                     if root is None:
                         size = nbytes(self.listing.specs[number])
-                        self.roots.append(Root("arena", f"%{number}", size, arena.allocate(size)))
+                        kind: Kind = "shard" if number in self.own else "arena"
+                        self.roots.append(Root(kind, f"%{number}", size, arenas[kind].allocate(size)))
                         root = len(self.roots) - 1
                     else:
                         inplace.add(index)
@@ -199,25 +296,26 @@ class _Planner:
             for number in dying.pop(index, ()):
                 root = self.place[number][0]
                 if owners[root] == number:
-                    arena.release(self.roots[root].offset, self.roots[root].nbytes)
+                    arenas[self.roots[root].kind].release(self.roots[root].offset, self.roots[root].nbytes)
                     del owners[root]
-        return arena.size, inplace
+        return {kind: arena.size for kind, arena in arenas.items()}, inplace
 
     def _over_input(self, instruction: Instruction, number: int) -> bool:
         return any(self.place.get(self.layouts[n].base) == self.place[number] for n in instruction.inputs)
 
     def _reusable(self, index: int, instruction: Instruction, number: int, owners: dict[int, int]) -> int | None:
         """Return the arena root of an input that dies here and that the kernel may overwrite, or None."""
-        if not overwrites(instruction):
-            return None
-        for operand in instruction.inputs:
-            base = self.layouts[operand].base
+        for place in overwritable(instruction, number):
+            base = self.layouts[instruction.inputs[place]].base
             root = self.place[base][0]
+            if self.sharding is not None and (number in self.own) != (base in self.own):
+                continue
+            if self.sharding is not None and number not in self.own and self.sharding.sharded[index]:
+                continue
             if (
                 owners.get(root) == base
                 and self.last_use[base] == index
-                and self._lies_like(operand, number)
-                and all(self._lies_like(n, number) for n in instruction.inputs if self.layouts[n].base == base)
+                and self._may_overwrite(instruction, number, base)
             ):
                 return root
         return None
@@ -225,4 +323,6 @@ class _Planner:
     def _buffer(self, number: int) -> Buffer:
         layout: Layout = self.layouts[number]
         root, offset = self.place[layout.base]
-        return Buffer(root, offset + layout.offset, self.listing.specs[number], layout.strides)
+        state = None if self.sharding is None or number in self.own else self.sharding.state(number)
+        split = None if state == PARTIAL else state
+        return Buffer(root, offset + layout.offset, self.listing.specs[number], layout.strides, split)

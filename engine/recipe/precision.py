@@ -9,6 +9,7 @@ from engine.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 from engine.ranges import Range
 
 Precision = Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"]
+Activations = Literal["float16", "bfloat16"] | None
 
 
 def master_dtype(precision: Precision) -> DType:
@@ -19,6 +20,11 @@ def master_dtype(precision: Precision) -> DType:
 def low_dtype(precision: Precision) -> DType | None:
     """Return the type that matrix products and the like run in where it is another one."""
     return {"mixed_float16": FLOAT16, "mixed_bfloat16": BFLOAT16}.get(precision)
+
+
+def waiting_dtype(activations: Activations) -> DType | None:
+    """Return the type that values wait in between the forward and the backward pass where it is not their own."""
+    return None if activations is None else {"float16": FLOAT16, "bfloat16": BFLOAT16}[activations]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from engine.ranges import Range
 from engine.recipe.averaging import Average
 from engine.recipe.freezing import Freeze
 from engine.recipe.keeping import CheckpointPolicy, Record
-from engine.recipe.precision import LossScaling, Precision
+from engine.recipe.precision import Activations, LossScaling, Precision
 from engine.recipe.presets import filled_in, held_out_share, whole_batches
 from engine.recipe.stopping import Budget, Divergence, EarlyStopping
 
@@ -87,6 +87,8 @@ class Recipe:
         clip: limits on gradients.
         noise: noise that is added to gradients.
         recompute: pieces of the graph that are computed again in the backward pass, to save memory.
+        memory_budget: bytes that the plan of a step may take; as much is computed again as that needs.
+        activations: the half type that values wait in for the backward pass, to save memory; by default their own.
         average: an average of the weights, which validation and predictions use.
         freeze: parameters that keep their values in some epochs.
         metrics: what to compute beside the loss, see the catalogue of metrics.
@@ -128,6 +130,8 @@ class Recipe:
     clip: Clip = field(default_factory=Clip)
     noise: GradientNoise | None = None
     recompute: Segments | None = None
+    memory_budget: Annotated[int | None, Range(1, 2**63 - 1)] = None
+    activations: Activations = None
     average: Average = None
     freeze: tuple[Freeze, ...] = ()
     metrics: Annotated[tuple[Metric, ...], Reads(read_metrics, "a list of metrics")] = ()
@@ -221,6 +225,12 @@ class Recipe:
         """Yield what the precision, the schedule and limits on gradients do not go with."""
         if self.precision == "mixed_bfloat16" and BFLOAT16 is None:
             yield "/precision", "bfloat16 needs the package ml_dtypes on the server; take mixed_float16"
+        if self.recompute is not None and self.memory_budget is not None:
+            yield "/memory_budget", "it chooses what is computed again; give this or 'recompute', not both"
+        if self.activations is not None and self.precision != "float32":
+            yield "/activations", f"only values of float32 wait in a half type, and the precision is {self.precision}"
+        if self.activations == "bfloat16" and BFLOAT16 is None:
+            yield "/activations", "bfloat16 needs the package ml_dtypes on the server; take float16"
         if self.clip.nonfinite != "apply" and self.divergence.action != "continue":
             yield "/clip/nonfinite", "divergence.action says already what happens; give one of both"
         if self.schedule.cycles_momentum:
@@ -239,6 +249,7 @@ class Recipe:
             "/noise": self.noise is not None,
             "/average": self.average is not None,
             "/freeze": bool(self.freeze),
+            "/activations": self.activations is not None,
             "/divergence/action": self.divergence.action == "skip",
         }
         for place, clash in clashes.items():

@@ -14,7 +14,7 @@ from engine.ops.casting import cast
 from engine.ops.elementwise import mul
 from engine.ops.shape import pack
 from engine.recipe import Recipe
-from engine.recipe.precision import low_dtype
+from engine.recipe.precision import low_dtype, waiting_dtype
 from engine.training.names import LOSS, LOSS_WEIGHT, SHARE
 from engine.training.reduction import Reduction, summing, weight_of_targets
 from engine.value import Value
@@ -107,6 +107,7 @@ def traced(
         buffers=buffers,
         autocast=None if recipe is None else low_dtype(recipe.precision),
         recompute=None if recipe is None else recipe.recompute,
+        waiting=None if recipe is None else waiting_dtype(recipe.activations),
     )
     return leaves, graph
 

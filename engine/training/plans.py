@@ -14,6 +14,7 @@ from engine.ops.compare import isfinite, where
 from engine.ops.reduce import all
 from engine.plan import Plan, make_plan
 from engine.recipe import Recipe
+from engine.training.budget import within_budget
 from engine.training.gradient import differentiate_loss, entering, packed, traced
 from engine.training.names import BATCH_LOSS, GRADIENT, KEY, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.reduction import Reduction, weight_of_targets
@@ -35,6 +36,7 @@ def plan_training(
     flats: Sequence[Flat] | None = None,
     *,
     averaging: bool = False,
+    most_shards: int = 1,
 ) -> Plan:
     """Plan one whole training step at the extents `dims`: forward, backward, clipping, update, running statistics.
 
@@ -48,7 +50,13 @@ def plan_training(
         recipe: how to step.
         flats: the vectors that are trained in this step; by default all.
         averaging: whether the average takes the weights of this step.
+        most_shards: into how many shards the batch may be cut.
     """
+    if recipe.memory_budget is not None:
+        return within_budget(
+            recipe,
+            lambda chosen: plan_training(model, dims, chosen, flats, averaging=averaging, most_shards=most_shards),
+        )
     flats = model.flats if flats is None else flats
     made = differentiate_loss(model, dims, recipe, flats)
     graph, leaves = made.graph, made.leaves
@@ -59,17 +67,29 @@ def plan_training(
         start = {flat.name: entering(flat, graph, leaves) for flat in flats}
         update.step(flats, gradients, vectors, start, graph.buffer_updates, graph.key, made.outputs[LOSS])
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs, **update.inputs}
-    return make_plan(inputs, leaves, {**made.outputs, **update.outputs}, update.updates)
+    outputs = {**made.outputs, **update.outputs}
+    return make_plan(inputs, leaves, outputs, update.updates, rows=tuple(graph.inputs), most_shards=most_shards)
 
 
 def plan_part(
-    model: Form, dims: Mapping[str, int], recipe: Recipe, flats: Sequence[Flat], reduction: Reduction, rows: int
+    model: Form,
+    dims: Mapping[str, int],
+    recipe: Recipe,
+    flats: Sequence[Flat],
+    reduction: Reduction,
+    rows: int,
+    *,
+    most_shards: int = 1,
 ) -> Plan:
     """Plan forward and backward of `rows` rows of a batch, which add their gradients to the states `GRADIENT`.
 
     Running statistics are updated, as they are by every forward pass in training; where steps that are not finite are
     left out, by finite ones.
     """
+    if recipe.memory_budget is not None:
+        return within_budget(
+            recipe, lambda chosen: plan_part(model, dims, chosen, flats, reduction, rows, most_shards=most_shards)
+        )
     made = differentiate_loss(model, dims, recipe, flats, (reduction, rows))
     graph, leaves = made.graph, dict(made.leaves)
     with graph.trace():
@@ -81,7 +101,8 @@ def plan_part(
             updates[GRADIENT + flat.name] = total + packed(flat, gradients)
             if any(name in graph.parameter_updates for name in flat.shapes):
                 updates[flat.name] = entering(flat, graph, leaves)
-    return make_plan({**graph.inputs, KEY: graph.key, **made.inputs}, leaves, made.outputs, updates)
+    inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
+    return make_plan(inputs, leaves, made.outputs, updates, rows=tuple(graph.inputs), most_shards=most_shards)
 
 
 def plan_update(
@@ -121,19 +142,21 @@ def plan_evaluation(
     *,
     outputs: bool = False,
     reduction: Reduction = "mean",
+    most_shards: int = 1,
 ) -> Plan:
     """Plan the loss and statistics of metrics, or the declared outputs, in evaluation mode and full precision.
 
-    A "weighted" loss comes with what it divides by, `LOSS_WEIGHT`.
+    A "weighted" loss comes with what it divides by, `LOSS_WEIGHT`. The batch is cut into `most_shards` shards at most.
     """
     leaves, graph = traced(model, dims, None, (), training=False)
+    inputs, rows = {**graph.inputs, KEY: graph.key}, tuple(graph.inputs)
     if outputs:
-        return make_plan({**graph.inputs, KEY: graph.key}, leaves, dict(graph.outputs), {})
+        return make_plan(inputs, leaves, dict(graph.outputs), {}, rows=rows, most_shards=most_shards)
     wanted = {LOSS: graph.total_loss(), **metric_statistics(metrics, graph)}
     weight = weight_of_targets(graph) if reduction == "weighted" else None
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight
-    return make_plan({**graph.inputs, KEY: graph.key}, leaves, wanted, {})
+    return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards)
 
 
 def _kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:

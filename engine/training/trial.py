@@ -13,6 +13,7 @@ from engine.graph.trace import bind_dims
 from engine.layers import LOSSES
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
+from engine.training.plan_cache import cached_plan
 from engine.training.plans import plan_evaluation
 from engine.training.reduction import Reduction, named_reduction, only_loss, weighted_loss
 from engine.value import Array
@@ -68,7 +69,7 @@ def _loss(definition: Definition, rows: dict[str, Array]) -> float:
     definition = at_precision(definition, "float64")
     dims = bind_dims(definition, {name: array.shape for name, array in rows.items()})
     model = Model(definition, (), None, 0)
-    executor = NumpyExecutor(plan_evaluation(model, dims, ()), model.arrays)
+    executor = NumpyExecutor(cached_plan(plan_evaluation, model, dims, ()), model.arrays)
     for name, array in rows.items():
         executor.inputs[name][...] = array
     executor.run()

@@ -9,8 +9,8 @@ from engine.dtypes import FLOAT64, INT64, DType
 from engine.model import GOOD_STEPS, LOSS_SCALE, Flat, Form
 from engine.ops.casting import cast
 from engine.ops.compare import eq, ge, isfinite, logical_and, lt, where
-from engine.ops.elementwise import square
-from engine.ops.reduce import all, sum
+from engine.ops.lengths import sum_of_squares
+from engine.ops.reduce import all
 from engine.ops.shape import pack
 from engine.optim.gradient_clipping import clipped_apart, clipped_together
 from engine.optim.gradient_noise import noisy_gradients
@@ -100,7 +100,7 @@ class Update:
 
     def _report(self, gradients: Mapping[str, Value], vectors: Mapping[str, Value]) -> None:
         """Put out squared norms of the gradients: of all together, and where asked of each parameter's."""
-        squares = [sum(square(vector)) for vector in vectors.values()]
+        squares = [sum_of_squares(vector) for vector in vectors.values()]
         if not squares:
             return
         total = squares[0]
@@ -108,7 +108,7 @@ class Update:
             total = total + other
         self.outputs[SQUARED_NORM] = total
         if self.recipe.record.gradient_norms:
-            self.outputs.update({SQUARED_NORM + name: sum(square(g)) for name, g in gradients.items()})
+            self.outputs.update({SQUARED_NORM + name: sum_of_squares(g) for name, g in gradients.items()})
 
     def _finite(self, vectors: Mapping[str, Value], loss: Value | None) -> Value | None:
         """Put out whether the step may be taken, if some may not."""

@@ -163,3 +163,18 @@ def test_fixed_batches_that_fit_are_taken():
     document = {**REGRESSION, "inputs": {"x": [5, 2], "y": [5]}}
     assert check(document, PAIRS, batch_size=5).total_steps == 8
     assert check(document, PAIRS, batch_size=5, validation={"split": 0.25}).total_steps == 6
+
+
+def test_plans_beside_that_of_a_whole_batch_count_too():
+    beside = [
+        check(**{"drop_last": True, "batch_size": 8, **options}).memory["other_plans_bytes"]
+        for options in (
+            {},
+            {"drop_last": False},
+            {"validation": {"split": 0.5}},
+            {"average": {"kind": "ema", "every_steps": 2}},
+            {"micro_batch_size": 4},
+        )
+    ]
+    assert beside[0] == 0
+    assert min(beside[1:]) > 0

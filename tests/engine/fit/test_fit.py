@@ -530,6 +530,16 @@ def test_only_some_steps_are_recorded_when_asked():
     assert set(points[0].values) == {"loss", "lr", "grad_norm"}
 
 
+def test_a_long_fit_makes_a_row_of_some_steps_only_and_one_that_goes_on_the_same():
+    long = {"epochs": None, "steps": 20_005, "shuffle": False, "record": {"gradient_norms": False}}
+    fit = line(**long)
+    first = [point for _ in range(10) for point in fit.advance()]
+    assert [point.step for point in first if point.split == "train"] == [3, 6, 9]
+    resumed = line(**long)
+    resumed.restore(fit.snapshot())
+    assert [(point.seq, point.step) for _ in range(3) for point in resumed.advance()] == [(first[-1].seq + 1, 12)]
+
+
 def test_batches_fixed_by_a_number_are_taken_as_they_are():
     document = {"inputs": {"x": [4, 1], "y": [4]}, "parameters": {"w": [1], "b": []}, "program": LINE["program"]}
     assert run(line(document=document)) == run(line())

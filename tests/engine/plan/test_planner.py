@@ -11,8 +11,8 @@ from engine.backward import pull_back
 from engine.graph.simplify import Instruction
 from engine.infer import broadcast, broadcast_bool, same, same_bool
 from engine.ops import OPS
-from engine.plan.planner import overwrites
-from engine.value import Value
+from engine.plan.planner import make_plan, overwritable
+from engine.value import Spec, Value
 
 X = np.array([1.5, -2.0, 3.0])
 M = np.arange(12.0).reshape(3, 4) - 5
@@ -297,7 +297,7 @@ IN_PLACE = [op for op in OPS.values() if op.takes_out and op.infer in (broadcast
 
 @pytest.mark.parametrize("op", IN_PLACE, ids=lambda op: op.name)
 def test_a_kernel_that_may_overwrite_an_input_gives_the_same_bits_over_it(op):
-    assert overwrites(Instruction(op, (), (), {}))
+    assert overwritable(Instruction(op, (0, 1), (2,), {}), 2) == (0, 1)
     for number, sample in enumerate(op.samples):
         arrays = sample.arrays(f"{op.name} {number}")
         values = [Value(array.shape, array.dtype, array) for array in arrays]
@@ -312,6 +312,21 @@ def test_a_kernel_that_may_overwrite_an_input_gives_the_same_bits_over_it(op):
                     copies = [value.data.copy() for value in promoted]
                     op.body(*copies, **attrs, out=copies[index])
                     np.testing.assert_array_equal(copies[index], expected)
+
+
+def test_a_result_lies_over_no_other_input_than_the_one_its_op_names():
+    vector, number = Spec((3,), np.dtype("float64")), Spec((), np.dtype("float64"))
+    names = ("gradient", "parameter", "momentum", "share")
+    leaves = {name: Value(*(number if name == "share" else vector), None, name=name) for name in names}
+    lr = Value(*number, None, name="lr")
+    state = {name: leaves[name] for name in ("parameter", "momentum")}
+    inputs = {"gradient": leaves["gradient"], "share": leaves["share"], "lr": lr}
+    stepped, kept = OPS["momentum_update"](
+        leaves["gradient"], leaves["parameter"], leaves["momentum"], leaves["share"], leaves["share"], lr
+    )
+    straight = make_plan(inputs, state, {}, {"parameter": stepped, "momentum": kept})
+    crossed = make_plan(inputs, state, {}, {"parameter": kept, "momentum": stepped})
+    assert (len(straight.copies), len(crossed.copies)) == (0, 2)
 
 
 def readable():

@@ -16,7 +16,7 @@ def test_defaults_are_filled_in():
     assert recipe.optimizer == one_group(make_optimizer({"kind": "adam"}))
     assert (recipe.schedule.kind, recipe.clip) == ("constant", Clip())
     assert recipe.checkpoint == engine.CheckpointPolicy(None, 1, 3, True)
-    assert recipe.record == engine.Record(1, True, False)
+    assert recipe.record == engine.Record(None, True, False)
     assert (recipe.validation.split, dict(recipe.feeds)) == (0.0, {})
     assert (recipe.divergence, recipe.budget) == (Divergence(action="continue"), Budget(seconds=None, steps=None))
     assert (recipe.average, recipe.early_stopping, recipe.noise, recipe.micro_batch_size) == (None,) * 4
@@ -127,6 +127,24 @@ FAULTS = {
     "negative patience": ({**E, "early_stopping": {"patience": -1}}, [("/early_stopping/patience", "out_of_range")]),
     "noise of nothing": ({**E, "noise": {"eta": 0}}, [("/noise/eta", "out_of_range")]),
     "one segment": ({**E, "recompute": {"segments": 1}}, [("/recompute/segments", "out_of_range")]),
+    "a budget of no memory": ({**E, "memory_budget": 0}, [("/memory_budget", "out_of_range")]),
+    "two answers to what is computed again": (
+        {**E, "memory_budget": 10**9, "recompute": {"segments": 2}},
+        [("/memory_budget", "attribute_invalid")],
+    ),
+    "activations of another type": ({**E, "activations": "float8"}, [("/activations", "attribute_invalid")]),
+    "half types twice": (
+        {**E, "activations": "float16", "precision": "mixed_bfloat16"},
+        [("/activations", "attribute_invalid")],
+    ),
+    "activations of float64": (
+        {**E, "activations": "float16", "precision": "float64"},
+        [("/activations", "attribute_invalid")],
+    ),
+    "activations that lbfgs reads": (
+        {**E, "activations": "float16", "optimizer": "lbfgs"},
+        [("/activations", "attribute_invalid")],
+    ),
     "momentum to cycle where there is none": (
         {**E, "optimizer": "adagrad", "schedule": {"kind": "one_cycle", "total_steps": 4}},
         [("/schedule", "attribute_invalid")],

@@ -1,0 +1,73 @@
+"""Many training steps in one call of the machine, where nobody looks between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from engine.data import Source
+from engine.dtypes import INT64
+from engine.plan import NumpyExecutor
+from engine.training.names import AVERAGING, FINITE, KEY, LOSS, LOSS_WEIGHT, MOMENTUM, STEP, rate_input
+from engine.value import Array
+
+if TYPE_CHECKING:
+    from engine.fit.stepping import Orders
+    from engine.native.loop import Loop
+
+MOST = 4096
+"""Steps of one call."""
+
+
+class StepRunner:
+    """Runs a whole step's plan again and again, on rows that lie in memory as they are."""
+
+    def __init__(self, loop: Loop) -> None:
+        """Run by a loop whose plan is a whole training step."""
+        self._loop = loop
+
+    @classmethod
+    def of(cls, executor: NumpyExecutor, source: Source) -> Self | None:
+        """Return what runs an executor's plan, or None where steps or rows need Python."""
+        stretch = executor.whole
+        blocks = {name: source.blocks(name) for name in source.inputs}
+        if stretch is None or any(name not in executor.inputs for name in blocks):
+            return None
+        from engine.native.executor import NativeExecutor  # imports numba
+        from engine.native.loop import Blocks, Loop
+
+        assert isinstance(executor, NativeExecutor)
+        rows = {}
+        for name, found in blocks.items():
+            if found is None or found[0].dtype != executor.inputs[name].dtype:
+                return None
+            data, first, count = found
+            step = data.strides[0] if data.ndim and len(data) else 0
+            rows[name] = Blocks(data, data.ctypes.data + first * step, step, count * step)
+        fed = [name for name in executor.inputs if name not in rows]
+        logged = [name for name in (LOSS, LOSS_WEIGHT) if name in executor.outputs]
+        until = FINITE if FINITE in executor.outputs else None
+        return cls(Loop(executor, stretch, rows, fed, logged, MOST, until))
+
+    def run(self, source: Source, orders: Orders, seed: int) -> tuple[Sequence[float], Sequence[float] | None]:
+        """Take the steps, until one is not finite; return the losses of those taken, and their weights if told."""
+        loop, steps = self._loop, len(orders.rows)
+        first = orders.first.step
+        count = np.arange(first, first + steps)
+        given: dict[str, Any] = {STEP: count, MOMENTUM: orders.momenta, AVERAGING: orders.averaging}
+        given.update({rate_input(group): orders.rates[:, group] for group in range(orders.rates.shape[1])})
+        for name, table in loop.fed.items():
+            if name == KEY:
+                table[:steps, 0], table[:steps, 1] = seed, count
+            else:
+                table[:steps] = given[name]
+        numbers = np.ascontiguousarray(source.row_of(orders.rows.reshape(-1)), INT64).reshape(orders.rows.shape)
+        done = loop.run(numbers)
+        weights = loop.logged.get(LOSS_WEIGHT)
+        return self._listed(LOSS, done), None if weights is None else self._listed(LOSS_WEIGHT, done)
+
+    def _listed(self, name: str, done: int) -> list[float]:
+        table: Array = self._loop.logged[name][:done]
+        return table.reshape(done).tolist()

@@ -1,0 +1,62 @@
+"""The fast executor: plans as tables of compiled kernels. It needs the extra `[fast]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+
+from engine.errors import MissingExtra
+from engine.native.blas import numpy_blas
+from engine.plan import NumpyExecutor, Plan
+from engine.value import Array
+
+MOST_SHARDS = 8
+"""Into how many shards a batch is cut at most."""
+
+
+@cache
+def why_missing() -> str | None:
+    """Return why the native executor does not work here, or None."""
+    if find_spec("numba") is None:
+        return "the native executor needs numba: pip install 'adjoint[fast]'"
+    try:
+        numpy_blas()
+    except MissingExtra as error:
+        return str(error)
+    return None
+
+
+def executors() -> tuple[str, ...]:
+    """Return the names of the executors that work here."""
+    return ("numpy",) if why_missing() else ("numpy", "native")
+
+
+def chosen(executor: str) -> str:
+    """Return the executor that a request for one stands for: "auto" is the fastest there is.
+
+    Raises:
+        MissingExtra: it does not work here.
+    """
+    if executor == "auto":
+        return executors()[-1]
+    if executor == "native" and (missing := why_missing()):
+        raise MissingExtra(missing)
+    return executor
+
+
+def most_shards(executor: str) -> int:
+    """Return into how many shards plans for an executor may cut a batch."""
+    return MOST_SHARDS if executor == "native" else 1
+
+
+def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | None = None) -> NumpyExecutor:
+    """Bind a plan to memory for "numpy" or "native"; of the latter so many threads may run shards."""
+    if executor == "numpy":
+        return NumpyExecutor(plan, state)
+    from engine.native.executor import NativeExecutor  # imports numba
+
+    return NativeExecutor(plan, state, threads)
+
+
+__all__ = ["bind", "chosen", "executors", "most_shards", "why_missing"]

@@ -1,0 +1,62 @@
+"""What kernels do with addresses: views on memory, floats by their bits, calls of other kernels and of BLAS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_INT = ir.IntType(64)
+
+
+@intrinsic
+def _pointer(typing_context: Any, address: Any) -> Any:
+    """Return an address as a pointer to anything."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
+def float_of(typing_context: Any, bits: Any) -> Any:
+    """Return the float64 that an int64 holds the bits of."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@intrinsic
+def float32_of(typing_context: Any, bits: Any) -> Any:
+    """Return the float32 that an int32 holds the bits of."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@intrinsic
+def call(typing_context: Any, function: Any, block: Any) -> Any:
+    """Call the kernel at the address `function` with the block of operands at the address `block`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_INT.as_pointer()])
+        builder.call(
+            builder.inttoptr(arguments[0], kind.as_pointer()), [builder.inttoptr(arguments[1], _INT.as_pointer())]
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@numba.njit
+def view(address: Any, extent: Any, dtype: Any) -> Any:
+    """Return the array of `extent` elements of `dtype` at an address."""
+    return numba.carray(_pointer(address), (extent,), dtype)

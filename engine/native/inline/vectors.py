@@ -1,0 +1,278 @@
+"""Vector registers by hand, where a loop's shape would hide them: rows of any length, blocks of products.
+
+Every function takes a typed zero, which tells the dtype of the numbers it works on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+WORD = ir.IntType(64)
+INDEX = ir.IntType(32)
+
+
+@cache
+def vector_bytes() -> int:
+    """Return the bytes of a vector register of this machine."""
+    features = llvmlite.binding.get_host_cpu_features()
+    return 64 if features.get("avx512f") else 32 if features.get("avx") else 16
+
+
+@cache
+def registers() -> int:
+    """Return how many vector registers this machine has."""
+    arm = llvmlite.binding.get_process_triple().startswith(("aarch64", "arm64"))
+    return 32 if arm or vector_bytes() == 64 else 16
+
+
+class Emitter:
+    """What a block of vector code is written with: addresses are 64-bit words, vectors have all a register's lanes."""
+
+    def __init__(self, builder: Any, zero: Any) -> None:
+        """Write at the place of `builder`; `zero` is the numba type of the numbers."""
+        single = zero == types.float32
+        self.builder = builder
+        self.number = ir.FloatType() if single else ir.DoubleType()
+        self.size = 4 if single else 8
+        self.lanes = vector_bytes() // self.size
+        self.vector = ir.VectorType(self.number, self.lanes)
+        self._suffix = "f32" if single else "f64"
+
+    def word(self, value: int) -> Any:
+        """Return a constant word."""
+        return ir.Constant(WORD, value)
+
+    def at(self, address: Any, *steps: tuple[Any, int]) -> Any:
+        """Return an address moved by words times constants."""
+        for amount, times in steps:
+            if times:
+                address = self.builder.add(address, self.builder.mul(amount, self.word(times)))
+        return address
+
+    def load(self, address: Any, kind: Any) -> Any:
+        """Load a vector, number or word, whatever it is aligned to."""
+        loaded = self.builder.load(self.builder.inttoptr(address, kind.as_pointer()))
+        loaded.align = 4
+        return loaded
+
+    def load_apart(self, address: Any, kind: Any, step: int) -> Any:
+        """Load every number or int32 of `step`, 1 or 2, as many as a vector of numbers has lanes."""
+        whole = ir.VectorType(kind, self.lanes)
+        if step == 1:
+            return self.load(address, whole)
+        size = 4 if kind == INDEX else self.size
+        low, high = self.load(address, whole), self.load(self.at(address, (self.word(self.lanes), size)), whole)
+        even = ir.Constant(ir.VectorType(INDEX, self.lanes), [2 * lane for lane in range(self.lanes)])
+        return self.builder.shuffle_vector(low, high, even)
+
+    def store(self, value: Any, address: Any) -> None:
+        """Store a vector or number."""
+        self.builder.store(value, self.builder.inttoptr(address, value.type.as_pointer())).align = self.size
+
+    def zeros(self) -> Any:
+        """Return a vector of zeros."""
+        return ir.Constant(self.vector, [0.0] * self.lanes)
+
+    def repeated(self, number: Any) -> Any:
+        """Return a vector that holds one number in all lanes."""
+        return self.spread(number, self.number)
+
+    def spread(self, value: Any, kind: Any) -> Any:
+        """Return as many of a value as a vector of numbers has lanes."""
+        nothing = ir.Constant(ir.VectorType(kind, self.lanes), ir.Undefined)
+        first = self.builder.insert_element(nothing, value, ir.Constant(INDEX, 0))
+        zeros = ir.Constant(ir.VectorType(INDEX, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(first, nothing, zeros)
+
+    def multiply_add(self, x: Any, y: Any, z: Any) -> Any:
+        """Return x y + z, rounded once where the machine can."""
+        name = f"llvm.fmuladd.v{self.lanes}{self._suffix}"
+        return self.builder.call(self._function(name, self.vector, [self.vector] * 3), [x, y, z])
+
+    def total(self, vector: Any) -> Any:
+        """Return the sum of the lanes."""
+        name = f"llvm.vector.reduce.fadd.v{self.lanes}{self._suffix}"
+        function = self._function(name, self.number, [self.number, self.vector])
+        return self.builder.call(function, [ir.Constant(self.number, 0.0), vector], fastmath=("reassoc",))
+
+    def masked_load(self, address: Any, mask: Any) -> Any:
+        """Load the lanes of a mask; the others are 0, and their memory is not touched."""
+        name = f"llvm.masked.load.v{self.lanes}{self._suffix}.p0"
+        pointer, bits = self.vector.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
+        function = self._function(name, self.vector, [pointer, INDEX, bits, self.vector])
+        place = self.builder.inttoptr(address, pointer)
+        return self.builder.call(function, [place, ir.Constant(INDEX, self.size), mask, self.zeros()])
+
+    def masked_store(self, value: Any, address: Any, mask: Any) -> None:
+        """Store the lanes of a mask, of numbers or of int32."""
+        suffix = "i32" if value.type.element == INDEX else self._suffix
+        name = f"llvm.masked.store.v{self.lanes}{suffix}.p0"
+        pointer, bits = value.type.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
+        function = self._function(name, ir.VoidType(), [value.type, pointer, INDEX, bits])
+        place = self.builder.inttoptr(address, pointer)
+        self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
+
+    def first_lanes(self, count: Any) -> Any:
+        """Return the mask of so many lanes; all of them if they are fewer."""
+        steps = ir.Constant(ir.VectorType(WORD, self.lanes), list(range(self.lanes)))
+        return self.builder.icmp_signed("<", steps, self.spread(count, WORD))
+
+    def loop(self, count: Any, starts: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+        """Run `step(index, values)` at least once, for indices below `count`; it returns the values of the next."""
+        builder = self.builder
+        before, body, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
+        builder.branch(body)
+        builder.position_at_end(body)
+        index = builder.phi(WORD)
+        index.add_incoming(self.word(0), before)
+        values = [builder.phi(start.type) for start in starts]
+        for value, start in zip(values, starts, strict=True):
+            value.add_incoming(start, before)
+        results = step(index, list(values))
+        following = builder.add(index, self.word(1))
+        index.add_incoming(following, builder.block)
+        for value, result in zip(values, results, strict=True):
+            value.add_incoming(result, builder.block)
+        builder.cbranch(builder.icmp_signed("<", following, count), body, after)
+        builder.position_at_end(after)
+        return results
+
+    def _function(self, name: str, result: Any, operands: list[Any]) -> Any:
+        found = self.builder.module.globals.get(name)
+        return found or ir.Function(self.builder.module, ir.FunctionType(result, operands), name)
+
+
+@intrinsic
+def copy_row(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
+    """Copy neighbouring numbers between addresses: short rows without a call, their ends without a loop."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, source, count, _ = arguments
+        emit = Emitter(builder, zero)
+
+        def step(shift: Any, mask: Any) -> None:
+            emit.masked_store(emit.masked_load(builder.add(source, shift), mask), builder.add(target, shift), mask)
+
+        _masked_row(emit, count, step)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, zero), generate
+
+
+@intrinsic
+def add_row(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
+    """Add neighbouring numbers to those at another address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, source, count, _ = arguments
+        emit = Emitter(builder, zero)
+
+        def step(shift: Any, mask: Any) -> None:
+            place = builder.add(target, shift)
+            term = emit.masked_load(builder.add(source, shift), mask)
+            emit.masked_store(builder.fadd(emit.masked_load(place, mask), term), place, mask)
+
+        _masked_row(emit, count, step)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, zero), generate
+
+
+@intrinsic
+def larger_row(
+    typing_context: Any, best: Any, places: Any, source: Any, place: Any, count: Any, fresh: Any, zero: Any
+) -> Any:
+    """Take the numbers of a row that are larger than the best so far, and their places (int32), counted from `place`.
+
+    The first NaN is the largest. If `fresh`, all are taken.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        best, places, source, place, count, fresh, _ = arguments
+        emit = Emitter(builder, zero)
+        whole = ir.VectorType(INDEX, emit.lanes)
+        steps = ir.Constant(whole, list(range(emit.lanes)))
+        always = emit.spread(builder.icmp_signed("!=", fresh, emit.word(0)), ir.IntType(1))
+
+        def step(shift: Any, mask: Any) -> None:
+            number = emit.masked_load(builder.add(source, shift), mask)
+            old = emit.masked_load(builder.add(best, shift), mask)
+            larger = builder.and_(builder.fcmp_unordered(">", number, old), builder.fcmp_ordered("ord", old, old))
+            taken = builder.and_(mask, builder.or_(always, larger))
+            emit.masked_store(number, builder.add(best, shift), taken)
+            first = builder.add(place, builder.sdiv(shift, emit.word(emit.size)))
+            found = builder.add(emit.spread(builder.trunc(first, INDEX), INDEX), steps)
+            target = builder.add(places, builder.mul(builder.sdiv(shift, emit.word(emit.size)), emit.word(4)))
+            emit.masked_store(found, target, taken)
+
+        _masked_row(emit, count, step)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 6, zero), generate
+
+
+@intrinsic
+def larger_apart(
+    typing_context: Any, best: Any, found: Any, rows: Any, places: Any, count: Any, step: Any, fresh: Any, zero: Any
+) -> Any:
+    """Take numbers `step` apart, 1 or 2, where they are larger than the best so far, and their places (int32).
+
+    Of equal numbers, and of NaNs, which are the largest, that with the smaller place stays. If `fresh`, all are taken.
+    Whole registers are read and written, behind the ends of rows too.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        best, found, rows, places, count, step, fresh, _ = arguments
+        with builder.if_else(builder.icmp_signed("==", step, ir.Constant(WORD, 1))) as (neighbours, pairs):
+            with neighbours:
+                _larger_apart(Emitter(builder, zero), 1, best, found, rows, places, count, fresh)
+            with pairs:
+                _larger_apart(Emitter(builder, zero), 2, best, found, rows, places, count, fresh)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 7, zero), generate
+
+
+def _larger_apart(
+    emit: Emitter, step: int, best: Any, found: Any, rows: Any, places: Any, count: Any, fresh: Any
+) -> None:
+    builder = emit.builder
+    always = emit.spread(builder.icmp_signed("!=", fresh, emit.word(0)), ir.IntType(1))
+
+    def body(index: Any, _: list[Any]) -> list[Any]:
+        first = builder.mul(index, emit.word(emit.lanes))
+        number = emit.load_apart(emit.at(rows, (first, step * emit.size)), emit.number, step)
+        place = emit.load_apart(emit.at(places, (first, step * 4)), INDEX, step)
+        target, target_place = emit.at(best, (first, emit.size)), emit.at(found, (first, 4))
+        old, old_place = emit.load_apart(target, emit.number, 1), emit.load_apart(target_place, INDEX, 1)
+        both = builder.and_(builder.fcmp_unordered("uno", number, number), builder.fcmp_unordered("uno", old, old))
+        same = builder.or_(builder.fcmp_ordered("==", number, old), both)
+        earlier = builder.and_(same, builder.icmp_signed("<", place, old_place))
+        larger = builder.and_(builder.fcmp_unordered(">", number, old), builder.fcmp_ordered("ord", old, old))
+        taken = builder.or_(always, builder.or_(larger, earlier))
+        emit.store(builder.select(taken, number, old), target)
+        emit.store(builder.select(taken, place, old_place), target_place)
+        return []
+
+    emit.loop(builder.sdiv(builder.add(count, emit.word(emit.lanes - 1)), emit.word(emit.lanes)), [], body)
+
+
+def _masked_row(emit: Emitter, count: Any, step: Callable[[Any, Any], None]) -> None:
+    """Write a loop over rows of any length: `step(bytes from the row's start, lanes that are in the row)`."""
+    builder = emit.builder
+    vectors = builder.sdiv(builder.add(count, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
+
+    def body(index: Any, _: list[Any]) -> list[Any]:
+        mask = emit.first_lanes(builder.sub(count, builder.mul(index, emit.word(emit.lanes))))
+        step(builder.mul(index, emit.word(vector_bytes())), mask)
+        return []
+
+    with builder.if_then(builder.icmp_signed(">", count, emit.word(0))):
+        emit.loop(vectors, [], body)

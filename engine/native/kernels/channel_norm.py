@@ -1,0 +1,171 @@
+"""Normalisation over all axes but the channels', axis 1: batch_norm, and the standardization its gradient is made of.
+
+Each channel is gone through before the next, so that it is still in the cache when it is read again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.infer import normalize_axes
+from engine.native.inline.pointers import float_of, view
+from engine.native.inline.rows import PIECE, dot, total
+from engine.native.kernel import inline, kernel, real
+from engine.native.lowering import Call, Work, alike, lowers
+from engine.value import Array
+
+
+@inline
+def channel_mean(x: Any, images: Any, step: Any, positions: Any, real: Any) -> Any:
+    """Return the mean of a channel, as a float64."""
+    result = 0.0
+    for image in range(images):
+        result += total(view(x + image * step, positions, real))
+    return result / (images * positions)
+
+
+@inline
+def channel_squares(x: Any, images: Any, step: Any, positions: Any, mean: Any, real: Any) -> Any:
+    """Return the sum of the squares of a channel's distances from its mean, as a float64."""
+    result = 0.0
+    for image in range(images):
+        row = view(x + image * step, positions, real)
+        for start in range(0, positions, PIECE):
+            piece = row[start : start + PIECE]
+            part = real(0)
+            for i in range(piece.size):
+                centred = piece[i] - mean
+                part += centred * centred
+            result += np.float64(part)
+    return result
+
+
+@inline
+def write_scaled(
+    y: Any, x: Any, images: Any, step: Any, positions: Any, mean: Any, factor: Any, bias: Any, real: Any
+) -> None:
+    """Write (x - mean) factor + bias."""
+    for image in range(images):
+        row, out = view(x + image * step, positions, real), view(y + image * step, positions, real)
+        for i in range(out.size):
+            out[i] = (row[i] - mean) * factor + bias
+
+
+@kernel
+def batch_norm(a: Any) -> None:
+    """Normalise by the statistics of the batch.
+
+    Words: images, channels, positions; bytes from image to image and channel to channel; x, weight, bias, running mean
+    and variance; y, new mean and variance; momentum, eps.
+    """
+    images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
+    weight, bias = view(a[6], channels, real), view(a[7], channels, real)
+    old_mean, old_variance = view(a[8], channels, real), view(a[9], channels, real)
+    new_mean, new_variance = view(a[11], channels, real), view(a[12], channels, real)
+    momentum, eps = float_of(a[13]), float_of(a[14])
+    count = images * positions
+    for channel in range(channels):
+        x, y = a[5] + channel * apart, a[10] + channel * apart
+        mean = real(channel_mean(x, images, step, positions, real))
+        squares = channel_squares(x, images, step, positions, mean, real)
+        factor = real(np.float64(weight[channel]) / np.sqrt(squares / count + eps))
+        write_scaled(y, x, images, step, positions, mean, factor, bias[channel], real)
+        new_mean[channel] = real((1.0 - momentum) * old_mean[channel] + momentum * mean)
+        new_variance[channel] = real((1.0 - momentum) * old_variance[channel] + momentum * (squares / (count - 1)))
+
+
+@kernel
+def running_norm(a: Any) -> None:
+    """Normalise by running statistics, which stay. Words as of `batch_norm`."""
+    images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
+    weight, bias = view(a[6], channels, real), view(a[7], channels, real)
+    old_mean, old_variance = view(a[8], channels, real), view(a[9], channels, real)
+    new_mean, new_variance = view(a[11], channels, real), view(a[12], channels, real)
+    eps = float_of(a[14])
+    for channel in range(channels):
+        x, y = a[5] + channel * apart, a[10] + channel * apart
+        factor = real(np.float64(weight[channel]) / np.sqrt(np.float64(old_variance[channel]) + eps))
+        shift = bias[channel] - old_mean[channel] * factor
+        write_scaled(y, x, images, step, positions, real(0), factor, shift, real)
+        new_mean[channel], new_variance[channel] = old_mean[channel], old_variance[channel]
+
+
+@kernel
+def standardize_channels(a: Any) -> None:
+    """Words: images, channels, positions; steps of images and channels in bytes; x, y, factors; eps, centre."""
+    images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
+    factors, eps = view(a[7], channels, real), float_of(a[8])
+    for channel in range(channels):
+        x, y = a[5] + channel * apart, a[6] + channel * apart
+        mean = real(channel_mean(x, images, step, positions, real)) if a[9] else real(0)
+        squares = channel_squares(x, images, step, positions, mean, real)
+        factors[channel] = real(1.0 / np.sqrt(squares / (images * positions) + eps))
+        write_scaled(y, x, images, step, positions, mean, factors[channel], real(0), real)
+
+
+@kernel
+def standardize_channels_gradient(a: Any) -> None:
+    """Words: images, channels, positions; steps of images and channels in bytes; g, y, factors, out; centre."""
+    images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
+    factors = view(a[7], channels, real)
+    for channel in range(channels):
+        g, y, out = a[5] + channel * apart, a[6] + channel * apart, a[8] + channel * apart
+        products, terms = 0.0, 0.0
+        for image in range(images):
+            left, right = view(g + image * step, positions, real), view(y + image * step, positions, real)
+            products += dot(left, right)
+            terms += total(left) if a[9] else 0.0
+        slope, mean = real(products / (images * positions)), real(terms / (images * positions))
+        factor = factors[channel]
+        for image in range(images):
+            left, right = view(g + image * step, positions, real), view(y + image * step, positions, real)
+            result = view(out + image * step, positions, real)
+            for i in range(result.size):
+                result[i] = (left[i] - (right[i] * slope + mean)) * factor
+
+
+def channel_words(*arrays: Array) -> tuple[int, ...] | None:
+    """Return images, channels, positions and two steps in bytes of row-major arrays; None if one is not."""
+    first = arrays[0]
+    if not alike(*arrays) or first.ndim < 2 or not first.size:
+        return None
+    positions = math.prod(first.shape[2:])
+    return first.shape[0], first.shape[1], positions, first.strides[0], positions * first.itemsize
+
+
+@lowers("batch_norm")
+def _(work: Work) -> list[Call] | None:
+    x, (y, *statistics) = work.inputs[0], work.outputs
+    words = channel_words(x, y)
+    if words is None or not alike(*work.inputs, *statistics):
+        return None
+    used = batch_norm if work.attrs["training"] else running_norm
+    momentum, eps = float(work.attrs["momentum"]), float(work.attrs["eps"])
+    return [Call(used, x.dtype, (*words, *work.inputs, *work.outputs, momentum, eps))]
+
+
+def over_channels(axis: Any, ndim: int) -> bool:
+    """Tell whether axes are all but axis 1."""
+    return normalize_axes(axis, ndim) == (0, *range(2, ndim))
+
+
+def standardize_calls(work: Work) -> list[Call] | None:
+    """Return the calls of `standardize` over all axes but the channels'; None for others."""
+    (x,), (y, factor) = work.inputs, work.outputs
+    words = channel_words(x, y)
+    if words is None or not alike(x, factor) or not over_channels(work.attrs["axis"], x.ndim):
+        return None
+    operands = (x, y, factor, float(work.attrs["eps"]), bool(work.attrs["centre"]))
+    return [Call(standardize_channels, x.dtype, (*words, *operands))]
+
+
+def standardize_gradient_calls(work: Work) -> list[Call] | None:
+    """Return the calls of `standardize_backward` over all axes but the channels'; None for others."""
+    (g, y, factor), (out,) = work.inputs, work.outputs
+    words = channel_words(g, y, out)
+    if words is None or not alike(g, factor) or not over_channels(work.attrs["axis"], g.ndim):
+        return None
+    return [Call(standardize_channels_gradient, g.dtype, (*words, g, y, factor, out, bool(work.attrs["centre"])))]

@@ -1,0 +1,17 @@
+"""Which steps of a fit become rows."""
+
+import pytest
+
+import engine
+
+
+@pytest.mark.parametrize(
+    ("steps", "every"), [(1, 1), (9_999, 1), (10_000, 1), (10_001, 2), (20_000, 2), (20_001, 3), (10**9, 100_000)]
+)
+def test_a_fit_that_is_not_told_how_often_makes_ten_thousand_rows_at_most(steps: int, every: int) -> None:
+    assert engine.Record().every(steps) == every
+    assert steps / every <= 10_000
+
+
+def test_a_fit_that_is_told_how_often_listens() -> None:
+    assert engine.Record(every_steps=7).every(10**9) == 7
