@@ -65,7 +65,8 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
     sweeper = BlobSweeper(store, blobs)
     sweeper.discard_orphans()
     scratch = _emptied(settings.data_dir / SCRATCH)
-    attempts = Attempts(store, blobs, sweeper, settings.data_dir.resolve() / STAGING, wakes.notify, clock)
+    staging = settings.data_dir.resolve() / STAGING
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, settings.workers)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns

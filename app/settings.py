@@ -1,7 +1,6 @@
 """The server's settings. The environment is read here and nowhere else."""
 
 import ipaddress
-import os
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -13,7 +12,10 @@ GIB = 1024**3
 
 
 def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # It takes a while to load, and what only asks a server needs none of it.
+    import engine
+
+    return engine.usable_cores()
 
 
 def is_loopback(host: str) -> bool:

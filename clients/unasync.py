@@ -8,6 +8,7 @@ _RENAMED = {
     "AsyncCheckpointHandle": "CheckpointHandle",
     "AsyncClient": "Client",
     "AsyncFitHandle": "FitHandle",
+    "AsyncSweepHandle": "SweepHandle",
     "AsyncIterator": "Iterator",
     "AsyncTransport": "Transport",
     "__aenter__": "__enter__",

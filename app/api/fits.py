@@ -10,6 +10,7 @@ from app.api.once import OnceDep
 from app.api.routing import router
 from app.api.schemas.fit_request import FitChanges, FitRequest
 from app.api.schemas.fits import Fit, FitList
+from app.api.schemas.sweeps import VariantList
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
 from app.service.fits import FitView
@@ -20,6 +21,7 @@ WAIT_MAX = 60.0
 
 State = Annotated[FitState | None, Query(description="Only fits in this state.")]
 Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only fits with this key:value.")]
+Parent = Annotated[str | None, Query(description="Only variants of the sweep of this fit, else none of any sweep.")]
 Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for what `until` says.")]
 Until = Annotated[
     Literal["terminal", "change"],
@@ -34,10 +36,12 @@ def create_fit(request: FitRequest, fits: FitsDep, once: OnceDep) -> Response:
 
 
 @routes.get("/v1/fits", response_model=FitList)
-def list_fits(page: PageDep, fits: FitsDep, state: State = None, label: Label = None) -> Response:
-    """List fits."""
+def list_fits(
+    page: PageDep, fits: FitsDep, state: State = None, label: Label = None, parent: Parent = None
+) -> Response:
+    """List fits; the variants of a sweep where its id is given as `parent`."""
     key, _, value = (label or "").partition(":")
-    return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None)))
+    return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None, parent)))
 
 
 @routes.get("/v1/fits/{fit_id}", response_model=Fit)
@@ -53,9 +57,15 @@ async def get_fit(
     return not_modified(_tag(view)) if matches(if_none_match, _tag(view)) else _answer(view)
 
 
+@routes.get("/v1/fits/{fit_id}/variants", response_model=VariantList)
+def list_variants(fit_id: FitId, fits: FitsDep) -> Response:
+    """List the variants of a fit's sweep, the best first."""
+    return JsonAnswer(VariantList.of(fits.variants(fit_id)))
+
+
 @routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)
 def cancel_fit(fit_id: FitId, fits: FitsDep) -> Response:
-    """Ask a fit to stop, after a last checkpoint if a process works on it."""
+    """Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants."""
     return _answer(fits.cancel(fit_id), 202)
 
 
@@ -72,7 +82,7 @@ def update_fit(fit_id: FitId, changes: FitChanges, fits: FitsDep, if_match: IfMa
 
 @routes.delete("/v1/fits/{fit_id}", status_code=204)
 def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
-    """Delete a terminal fit with its journal and its checkpoints."""
+    """Delete a terminal fit with its journal, its checkpoints and its variants."""
     fits.delete(fit_id)
 
 

@@ -28,10 +28,13 @@ from app.api.schemas.tensors import tensor_document
 routes = router("graphs")
 
 DOT = "text/vnd.graphviz"
+PYTHON = "text/x-python"
 BATCH_MAX = 2**20
 
 Definition = Annotated[dict[str, Any], DescribedBy(GraphDefinition), Body()]
 Backward = Annotated[bool, Query(description="With the backward nodes after the forward ones.")]
+Batch = Annotated[int, Query(ge=1, le=BATCH_MAX, description="Rows in a step.")]
+Optimizer = Annotated[str | None, Query(description="Plans a training step with it, else an evaluation.")]
 
 
 @routes.post("/v1/graphs", status_code=201, response_model=Graph)
@@ -91,14 +94,41 @@ def draw_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False)
 
 
 @routes.get("/v1/graphs/{graph_id}/plan", response_model=GraphPlan)
-def plan_graph(
-    graph_id: GraphId,
-    graphs: GraphsDep,
-    batch: Annotated[int, Query(ge=1, le=BATCH_MAX, description="Rows in a step.")] = 32,
-    optimizer: Annotated[str | None, Query(description="Plans a training step with it, else an evaluation.")] = None,
-) -> Response:
+def plan_graph(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None) -> Response:
     """Plan a step: what is computed in which order, in which memory."""
     return JsonAnswer(graphs.plan(graph_id, batch=batch, optimizer=optimizer))
+
+
+@routes.get(
+    "/v1/graphs/{graph_id}/plan/text",
+    response_class=PlainTextResponse,
+    responses=text_answer("text/plain", "One line for each step."),
+)
+def print_graph_plan(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None) -> Response:
+    """Print the plan of a step for a person to read."""
+    return PlainTextResponse(graphs.plan_text(graph_id, batch=batch, optimizer=optimizer))
+
+
+@routes.get(
+    "/v1/graphs/{graph_id}/plan/dot",
+    response_class=PlainTextResponse,
+    responses=text_answer(DOT, "The plan in the language of Graphviz: steps, and the buffers between them."),
+)
+def draw_graph_plan(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None) -> Response:
+    """Draw the plan of a step with Graphviz."""
+    return PlainTextResponse(graphs.plan_dot(graph_id, batch=batch, optimizer=optimizer), media_type=DOT)
+
+
+@routes.get(
+    "/v1/graphs/{graph_id}/program",
+    response_class=PlainTextResponse,
+    responses=text_answer(PYTHON, "A Python script that needs NumPy only."),
+)
+def print_graph_program(
+    graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None
+) -> Response:
+    """Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy executor."""
+    return PlainTextResponse(graphs.program(graph_id, batch=batch, optimizer=optimizer), media_type=PYTHON)
 
 
 @routes.post("/v1/graphs/{graph_id}:compute", response_model=ComputeResult)

@@ -18,6 +18,7 @@ from app.api.schemas.graph_compute import ComputeRequest
 from app.api.schemas.graph_gradcheck import GradcheckRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
+from app.api.schemas.sweeps import IntervalChoice
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -31,6 +32,7 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     NormalizeChoice,
     AverageChoice,
     MetricChoice,
+    IntervalChoice,
 )
 """Shapes that only describe, while somebody else reads what they describe."""
 

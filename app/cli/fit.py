@@ -7,10 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from adjoint_client import SweepHandle
 from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
 from app.cli.watch import follow
 
 DEFAULT_EPOCHS = 10
+RANKING_LINES = 10
 
 _InputFile = typer.Argument(exists=True, dir_okay=False, readable=True)
 
@@ -37,11 +39,18 @@ def fit(
         str | None, typer.Option(help="Number formats: float32, float64, mixed_float16, mixed_bfloat16.")
     ] = None,
     replicas: Annotated[int | None, typer.Option(help="Processes that share each batch.")] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH=VALUES", help="Fit every value, as optimizer.lr=0.1,0.01; repeatable: a grid."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the start values and of the shuffling.")] = None,
     request: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="JSON file with any other field of a fit.")
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Where to put the last checkpoint (safetensors).")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Where to put the last checkpoint (safetensors); of a sweep, the best variant's."),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Print the id of the fit and do not wait for it.")] = False,
     url: UrlOption = DEFAULT_URL,
     key: KeyOption = None,
@@ -63,6 +72,8 @@ def fit(
         fields["resources"] = {**(fields.get("resources") or {}), "replicas": replicas}
     if optimizer or lr is not None:
         fields["optimizer"] = _given(kind=optimizer or "adam", lr=lr)
+    if sweep:
+        fields["sweep"] = {**(fields.get("sweep") or {"kind": "grid"}), "parameters": read_values(sweep)}
     if "steps" not in fields:
         fields.setdefault("epochs", DEFAULT_EPOCHS)
     console = Console()
@@ -73,10 +84,21 @@ def fit(
             console.print(handle.id, highlight=False)
             return
         follow(handle, console)
+        if isinstance(handle, SweepHandle):
+            show_ranking(handle, console)
+            handle = handle.best()
         if output:
             console.print(
                 f"checkpoint: {handle.checkpoint('latest').download(output)}", highlight=False, soft_wrap=True
             )
+
+
+def show_ranking(sweep: SweepHandle, console: Console) -> None:
+    """Print the best variants of a sweep, a line each."""
+    for entry in sweep.variants()[:RANKING_LINES]:
+        values = "  ".join(f"{path}={value}" for path, value in entry.parameters.to_dict().items())
+        value = "none" if entry.value is None else f"{entry.value:.6g}"
+        console.print(f"{entry.rank:>4}  {entry.fit}  {value}  {values}", highlight=False, soft_wrap=True)
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -96,6 +118,21 @@ def read_feeds(pairs: list[str]) -> dict[str, str]:
     if not all(feeds.values()):
         raise typer.BadParameter("--feed takes INPUT=COLUMN, as in --feed x=features")
     return feeds
+
+
+def read_values(pairs: list[str]) -> dict[str, list[Any]]:
+    """`optimizer.lr=0.1,0.01` as `{"optimizer.lr": [0.1, 0.01]}`; what is no JSON value is a text."""
+    values = {path: list(map(_value, listed.split(","))) for path, _, listed in (pair.partition("=") for pair in pairs)}
+    if not all(path and "" not in listed for path, listed in values.items()):
+        raise typer.BadParameter("--sweep takes PATH=VALUES, as in --sweep optimizer.lr=0.1,0.01")
+    return values
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -74,7 +74,9 @@ class FitRecord:
 
     `attempt` counts the processes started for it so far, `attempts_max` bounds them; a higher `priority` is claimed
     first; `version` grows by one with every update and guards against lost ones; `stop_reason` says why it ended, with
-    success, before its last step.
+    success, before its last step; `runtime` is what its last process ran with (see `app.domain.runtime`).
+    A fit with a `sweep` has variants, which are fits with its id as `parent_id` (see `app.domain.sweep`): it is
+    claimed, and they are worked on along with it.
     """
 
     id: str
@@ -98,6 +100,10 @@ class FitRecord:
     priority: int
     version: int
     stop_reason: str | None = None
+    runtime: dict[str, Any] | None = None
+    parent_id: str | None = None
+    variant: dict[str, Any] | None = None
+    sweep: dict[str, Any] | None = None
 
     @property
     def dataset_ids(self) -> tuple[str, ...]:

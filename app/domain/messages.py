@@ -5,7 +5,7 @@ JSON is Python's dialect here (NaN and Infinity allowed): a diverged loss must r
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -19,7 +19,8 @@ class Assignment:
     """To the worker, once: what to fit. Columns map a name to the local paths of its `.npy` files, which are joined.
 
     `resume_from` is the local path of the checkpoint to go on from; `staging` a folder that only this attempt writes;
-    `replicas` how many processes share each batch.
+    `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
+    `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
     """
 
     fit_id: str
@@ -31,15 +32,55 @@ class Assignment:
     validation_columns: dict[str, list[str]] | None
     resume_from: str | None
     staging: str
-    executor: str
+    runtime: dict[str, Any]
     replicas: int = 1
+    sweep: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantShare:
+    """Of one variant of a sweep: its fit, its recipe, the checkpoint to go on from, and how far it has come.
+
+    `reached` holds the metric at the rungs that it has come to; one that has `ended` does not run any more.
+    """
+
+    fit_id: str
+    request: dict[str, Any]
+    resume_from: str | None
+    reached: list[float | None]
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SweepShare:
+    """The `sweep` of an assignment: how variants are ranked, and how many of them are worked on at a time."""
+
+    monitor: str
+    mode: Literal["min", "max"]
+    eta: int
+    rungs: list[int]
+    threads: int
+    variants: list[VariantShare]
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "SweepShare":
+        """Read what `to_json` wrote."""
+        return cls(**{**document, "variants": [VariantShare(**share) for share in document["variants"]]})
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """To the worker: write a checkpoint at the next step, then stop (`cancel`) or free the worker (`drain`)."""
+    """To the worker: write a checkpoint at the next step, then stop (`cancel`) or free the worker (`drain`).
+
+    With a `fit_id` only that variant of a sweep is meant.
+    """
 
     kind: Literal["cancel", "drain"]
+    fit_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +92,14 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """From the worker: what it is doing now, in a word; and how many steps there are, once the data tell."""
+    """From the worker: what it is doing now, in a word.
+
+    And how many steps there are, once the data tell, and what it runs with, as `Runtime.to_json` writes it.
+    """
 
     phase: str
     total_steps: int | None = None
+    runtime: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +154,25 @@ class Failed:
     detail: str
 
 
-Message = Assignment | Control | Started | Phase | Points | CheckpointWritten | Log | Finished | Failed
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """From the worker: a variant has come to its rung at `step`, where the metric it is ranked by is `value`."""
+
+    step: int
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """From the worker: a message that is not about the sweep as a whole, but about the variant `fit_id`."""
+
+    fit_id: str
+    message: "Message"
+
+
+Message = (
+    Assignment | Control | Started | Phase | Points | CheckpointWritten | Log | Finished | Failed | Reached | About
+)
 
 _TAGS: Mapping[str, type[Message]] = MappingProxyType(
     {
@@ -122,6 +185,8 @@ _TAGS: Mapping[str, type[Message]] = MappingProxyType(
         "log": Log,
         "finished": Finished,
         "failed": Failed,
+        "reached": Reached,
+        "about": About,
     }
 )
 _TAG_OF = MappingProxyType({message: tag for tag, message in _TAGS.items()})
@@ -129,9 +194,15 @@ _TAG_OF = MappingProxyType({message: tag for tag, message in _TAGS.items()})
 
 def encode(message: Message) -> bytes:
     """Spell `message` as UTF-8 JSON with its `type`."""
-    document = {"type": _TAG_OF[type(message)]}
+    return json.dumps(_to_json(message), separators=(",", ":")).encode()
+
+
+def _to_json(message: Message) -> dict[str, Any]:
+    document: dict[str, Any] = {"type": _TAG_OF[type(message)]}
     document.update((field.name, getattr(message, field.name)) for field in fields(message))
-    return json.dumps(document, separators=(",", ":")).encode()
+    if isinstance(message, About):
+        document["message"] = _to_json(message.message)
+    return document
 
 
 def decode(data: bytes) -> Message:
@@ -140,6 +211,10 @@ def decode(data: bytes) -> Message:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise BadMessage(f"a message of {len(data)} bytes is not JSON: {error}") from error
+    return _from_json(document)
+
+
+def _from_json(document: Any) -> Message:
     if not isinstance(document, dict):
         raise BadMessage(f"a message is a JSON object, not {type(document).__name__}")
     tag = document.pop("type", None)
@@ -150,4 +225,4 @@ def decode(data: bytes) -> Message:
     if document.keys() != expected:
         wrong = sorted(document.keys() ^ expected)
         raise BadMessage(f"a {tag} message has these fields missing or too many: {', '.join(wrong)}")
-    return kind(**document)
+    return About(document["fit_id"], _from_json(document["message"])) if kind is About else kind(**document)

@@ -113,6 +113,11 @@ class LocalRunner:
             self._send(worker, Control(kind))
             worker.deadline = self._clock.monotonic() + grace
 
+    def tell(self, handle: Handle, message: Control) -> None:
+        """Say it; a process that is not there yet is told when it is."""
+        for _, worker in self._of(handle):
+            self._send(worker, message)
+
     def kill(self, handle: Handle) -> None:
         """Have the fork server kill: it knows which process still has the pid."""
         for number, worker in self._of(handle):

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Literal
 
-from app.domain.messages import Assignment, Message
+from app.domain.messages import Assignment, Control, Message
 from app.runner.port import Exited, ExitReason, Handle, Report
 
 PATIENCE_SECONDS = 5.0
@@ -18,6 +18,7 @@ class MemoryRunner:
         self.assignments: dict[Handle, Assignment] = {}
         self.stopped: dict[Handle, tuple[str, float]] = {}
         self.killed: list[Handle] = []
+        self.told: list[tuple[Handle, Control]] = []
         self.obedient = False
         """Whether a process ends when it is asked to, without a word."""
         self._known: set[Handle] = set()
@@ -44,6 +45,12 @@ class MemoryRunner:
             self._changed.notify_all()
         if self.obedient:
             self.end(handle, "finished")
+
+    def tell(self, handle: Handle, message: Control) -> None:
+        """Note what the attempt was told."""
+        with self._changed:
+            self.told.append((handle, message))
+            self._changed.notify_all()
 
     def kill(self, handle: Handle) -> None:
         """Report the attempt as killed."""

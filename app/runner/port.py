@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from app.domain.messages import Assignment, Message
+from app.domain.messages import Assignment, Control, Message
 
 ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error"]
 
@@ -48,6 +48,10 @@ class Runner(Protocol):
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:
         """Ask the process to write a checkpoint and end; kill it if it lives on after `grace` seconds."""
+        ...
+
+    def tell(self, handle: Handle, message: Control) -> None:
+        """Say something to the process that does not end it."""
         ...
 
     def kill(self, handle: Handle) -> None:

@@ -15,7 +15,7 @@ import psutil  # type: ignore[import-untyped]
 from app.domain.clock import Clock
 from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFull
 from app.domain.fit import FitState
-from app.domain.messages import Failed
+from app.domain.messages import Control, Failed
 from app.runner.inbox import NOW, Inbox
 from app.runner.port import Exited, Handle, Runner
 from app.service.attempt_progress import Died, Progress
@@ -74,7 +74,7 @@ class Supervisor:
         self._backoff_seconds = tuple(backoff_seconds)
         self._running: dict[Handle, _Running] = {}
         self._rests_until: dict[str, float] = {}
-        self._cancelled: deque[str] = deque()
+        self._cancelled: deque[tuple[str, str | None]] = deque()
         self._look = True
         self._draining = False
         self._drain_ends: float | None = None
@@ -97,9 +97,9 @@ class Supervisor:
         self._look = True
         self._runner.wake()
 
-    def cancel(self, fit_id: str) -> None:
-        """Have the process that works on the fit stop, if there is one; from any thread."""
-        self._cancelled.append(fit_id)
+    def cancel(self, fit_id: str, variant: str | None = None) -> None:
+        """Have the process that works on the fit, or on this variant of it, stop, if there is one; from any thread."""
+        self._cancelled.append((fit_id, variant))
         self._runner.wake()
 
     def workers(self) -> list[WorkerStatus]:
@@ -163,9 +163,13 @@ class Supervisor:
 
     def _obey(self) -> None:
         while self._cancelled:
-            fit_id = self._cancelled.popleft()
+            fit_id, variant = self._cancelled.popleft()
             for running in self._running.values():
-                if running.claim.fit.id == fit_id and not running.ended:
+                if running.claim.fit.id != fit_id or running.ended:
+                    continue
+                if variant is not None:
+                    self._runner.tell(running.handle, Control("cancel", variant))
+                else:
                     running.inbox.cancel()
                     self._runner.stop(running.handle, "cancel", CANCEL_GRACE_SECONDS)
         if self._draining and self._drain_ends is None:

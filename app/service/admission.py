@@ -8,10 +8,12 @@ import engine
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import Finding, TooLarge
 from app.domain.fit import ids_in
+from app.domain.runtime import AUTO
+from app.domain.sweep import SweepTerms
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
 
-NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources"})
+NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep"})
 """Fields of a fit request that are for the service; the others are for the engine."""
 
 
@@ -47,8 +49,7 @@ def admit(candidate: Candidate) -> engine.FitEstimate:
 
     Invalid with every fault found; TooLarge if the machine cannot hold the fit.
     """
-    columns = _columns(candidate.datasets, "/dataset")
-    validation = _columns(candidate.validation, "/validation/dataset") if candidate.validation else None
+    columns, validation = _rows(candidate)
     with engine_faults():
         recipe = engine.read_recipe(recipe_of(candidate.request))
         estimate = engine.check_fit(
@@ -57,9 +58,105 @@ def admit(candidate: Candidate) -> engine.FitEstimate:
             columns,
             validation,
             replicas=replicas_of(candidate.request),
+            executor=_executor(candidate.request.get("resources") or {}),
         )
     _check_memory(estimate, replicas_of(candidate.request))
     return estimate
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedVariant:
+    """A variant of a sweep: the values that make it different, its request as a fit of its own, and its steps."""
+
+    parameters: Mapping[str, Any]
+    request: dict[str, Any]
+    total_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedSweep:
+    """A sweep that can be run: how, by which variants, and how many steps they take together."""
+
+    terms: SweepTerms
+    variants: Sequence[AdmittedVariant]
+    total_steps: int
+
+
+def admit_sweep(candidate: Candidate) -> AdmittedSweep:
+    """Check a sweep, and each of its variants as a fit of its own.
+
+    Invalid with every fault found, TooLarge if the machine cannot hold one of them.
+    """
+    request = candidate.request
+    if replicas_of(request) > 1:
+        detail = "the variants of a sweep share the cores, not their batches; leave this out"
+        raise invalid([Finding("/resources/replicas", "conflict", detail)])
+    columns, validation = _rows(candidate)
+    with engine_faults():
+        options = engine.sweep.read_sweep(request["sweep"])
+        variants = engine.sweep.expand(recipe_of(request), options)
+        estimate = engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation)
+    largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory))
+    _check_memory(largest, replicas=1)
+    varied = {path.partition(".")[0] for path in options.parameters}
+    shared = {name: value for name, value in request.items() if name != "sweep"}
+    return AdmittedSweep(
+        SweepTerms(
+            kind=options.kind,
+            monitor=estimate.monitor,
+            mode=estimate.mode,
+            eta=options.eta,
+            rungs=list(estimate.rungs),
+            fit_bytes=memory_needed(largest.memory),
+        ),
+        [
+            AdmittedVariant(
+                variant.parameters, {**shared, **{name: variant.recipe[name] for name in varied}}, fit.total_steps
+            )
+            for variant, fit in zip(variants, estimate.fits, strict=True)
+        ],
+        estimate.total_steps,
+    )
+
+
+def _rows(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
+    """Return what is known of the rows to train and to validate on; Invalid if the machine lacks what is asked for."""
+    _check_resources(candidate.request.get("resources") or {})
+    columns = _columns(candidate.datasets, "/dataset")
+    return columns, _columns(candidate.validation, "/validation/dataset") if candidate.validation else None
+
+
+def _check_resources(resources: Mapping[str, Any]) -> None:
+    """Invalid if the machine has not what the fit is to run with."""
+    executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
+    known = f"it may use {_ranges(here)}"
+    faults = [
+        Finding(f"/resources/affinity/{place}", "unknown_cpu", f"this server has no CPU {cpu}; {known}")
+        for place, cpu in enumerate(resources.get("affinity") or ())
+        if cpu not in here
+    ]
+    if executor not in (AUTO, *engine.executors()):
+        detail = f"this server has no {executor} executor: pip install 'adjoint[fast]' there, or leave this out"
+        faults.append(Finding("/resources/executor", "extra_missing", detail))
+    if faults:
+        raise invalid(faults)
+
+
+def _executor(resources: Mapping[str, Any]) -> str:
+    """Return what will run the fit as things stand."""
+    executor: str = resources.get("executor") or AUTO
+    return engine.executors()[-1] if executor == AUTO else executor
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Spell numbers in order, runs of them by their ends."""
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][1] + 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ends)
 
 
 def _columns(datasets: Sequence[DatasetRecord], pointer: str) -> dict[str, engine.ColumnInfo]:

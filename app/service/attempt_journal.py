@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,7 @@ from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.messages import Failed, Finished, Log, Points
+from app.domain.sweep import terms_of
 from app.service.attempt_progress import CRASHES, Died, Verdict
 from app.service.journal import record_state
 from app.store.unit_of_work import UnitOfWork
@@ -50,12 +51,14 @@ class AttemptJournal:
         if self.fit.state in (FitState.STARTING, FitState.RUNNING, FitState.PAUSING):
             self._become(FitState.CANCELLING, phase="cancelling")
 
-    def phase(self, phase: str, total_steps: int | None) -> None:
-        """Note what the process is doing, and how many steps there are if it has found out."""
+    def phase(self, phase: str, total_steps: int | None, runtime: dict[str, Any] | None) -> None:
+        """Note what the process is doing, and how many steps there are and what it runs with if it has found out."""
         if self.fit.state is FitState.RUNNING:
             self.fit = replace(self.fit, phase=phase)
         if total_steps is not None:
             self.fit = replace(self.fit, total_steps=total_steps)
+        if runtime is not None:
+            self.fit = replace(self.fit, runtime=runtime)
 
     def points(self, points: Points) -> None:
         """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails."""
@@ -85,6 +88,12 @@ class AttemptJournal:
             "metrics": _finite(checkpoint.metrics),
         }
         self._work.events.append(self.fit.id, "checkpoint", _spell(body))
+
+    def reached(self, values: Sequence[float | None]) -> None:
+        """Note what the metric was at the rungs that the fit, a variant of a sweep, has come to."""
+        if values and self.fit.variant is not None:
+            before = self.fit.variant["reached"]
+            self.fit = replace(self.fit, variant={**self.fit.variant, "reached": [*before, *values]})
 
     def end(self, verdict: Verdict) -> None:
         """Note that the attempt is over, and what that makes of the fit."""
@@ -140,6 +149,8 @@ class AttemptJournal:
 
     def _first_attempt_since_progress(self) -> int:
         """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump."""
+        if self.fit.sweep is not None:
+            return terms_of(self.fit).progressed_in
         events = self._work.events
         last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
         first: int | None = None

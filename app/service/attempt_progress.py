@@ -1,9 +1,21 @@
 """What an attempt's process reported, gathered so that one commit takes it all."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.messages import CheckpointWritten, Failed, Finished, Log, Message, Phase, Points, Started
+from app.domain.messages import (
+    About,
+    CheckpointWritten,
+    Failed,
+    Finished,
+    Log,
+    Message,
+    Phase,
+    Points,
+    Reached,
+    Started,
+)
 
 CRASHES = frozenset({"killed", "out_of_memory", "blas_abort", "error", "not_started"})
 """Reasons that count as a crash of the fit; that the server went down, or had it stopped, does not."""
@@ -25,25 +37,31 @@ class Progress:
     """News of an attempt, applied in the order of the fields.
 
     `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now.
+    `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
     """
 
     pid: int | None = None
     cancelling: bool = False
     phase: str | None = None
     total_steps: int | None = None
+    runtime: dict[str, Any] | None = None
     logs: list[Log] = field(default_factory=list)
     points: Points | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     verdict: Verdict | None = None
+    reached: list[float | None] = field(default_factory=list)
+    variants: "dict[str, Progress]" = field(default_factory=dict)
 
     def add(self, message: Message) -> None:
         """Take a message that the process sent after the others."""
         match message:
             case Started(pid):
                 self.pid = pid
-            case Phase(phase, total_steps):
-                self.phase, self.total_steps = phase, total_steps
+            case Phase(phase, total_steps, runtime):
+                self.phase = phase
+                self.total_steps = total_steps if total_steps is not None else self.total_steps
+                self.runtime = runtime if runtime is not None else self.runtime
             case Log():
                 self.logs.append(message)
             case Points(rows, step, epoch, latest, best):
@@ -54,5 +72,9 @@ class Progress:
                 self.written.append(message)
             case Finished() | Failed():
                 self.verdict = message
+            case Reached(_, value):
+                self.reached.append(value)
+            case About(fit_id, inner):
+                self.variants.setdefault(fit_id, Progress()).add(inner)
             case _:
                 raise TypeError(f"a worker does not send {type(message).__name__}")

@@ -9,26 +9,31 @@ import logging
 import secrets
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 import engine
 from app.blobs.store import BlobStore
+from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
-from app.domain.messages import Assignment, CheckpointWritten, Log
+from app.domain.messages import Assignment, CheckpointWritten, Log, SweepShare, VariantShare
+from app.domain.runtime import Runtime, allot
+from app.domain.sweep import VariantTerms, terms_of
 from app.service.admission import recipe_of, replicas_of
 from app.service.attempt_journal import AttemptJournal, record_log
+from app.service.attempt_news import retained, write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
+from app.service.memory import memory_budget
+from app.service.sweep_journal import SweepJournal, close_variants
 from app.store.unit_of_work import Store, UnitOfWork
 
 LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
@@ -45,8 +50,10 @@ class Claim:
 
     @cached_property
     def policy(self) -> engine.CheckpointPolicy:
-        """Which checkpoints the fit keeps."""
-        return engine.read_recipe(recipe_of(self.fit.request)).checkpoint
+        """Which checkpoints the fit keeps, or each variant of the sweep."""
+        # Not from the whole recipe: that of a sweep is complete in its variants only.
+        fields = {name: value for name, value in self.fit.request.items() if name in ("checkpoint", "preset")}
+        return engine.read_recipe({"epochs": 1, **fields}).checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +79,12 @@ class Attempts:
         staging: Path,
         notify: Callable[[str], None],
         clock: Clock,
+        workers: int = 1,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
 
-        Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`.
+        Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`. Up to
+        `workers` are made at a time.
         """
         self._store = store
         self._blobs = blobs
@@ -83,17 +92,23 @@ class Attempts:
         self._staging = staging
         self._notify = notify
         self._clock = clock
+        self._workers = workers
 
     def recover(self) -> None:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
         shutil.rmtree(self._staging, ignore_errors=True)
         self._staging.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sweeps: list[FitRecord] = []
         with self._store.begin() as work:
             for attempt in work.attempts.unended():
                 journal = AttemptJournal(work, attempt)
                 journal.end(LOST)
-                journal.save()
+                fit = journal.save()
                 work.after_commit(partial(self._notify, attempt.fit_id))
+                if fit.sweep is not None:
+                    sweeps.append(fit)
+            for sweep in sweeps:
+                close_variants(work, sweep, self._notify)
 
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
         """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits."""
@@ -117,7 +132,10 @@ class Attempts:
             graph = work.graphs.get(fit.graph_id)
             datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
             validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]
-            checkpoints = work.checkpoints.kept(fit.id)
+            variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
+            checkpoints = {each.id: work.checkpoints.kept(each.id) for each in (fit, *variants) if not each.terminal}
+        runtime = self._runtime(fit)
+        resume_from = {each: self._sound(each, kept) for each, kept in checkpoints.items()}
         staging = self._staging / claim.token
         staging.mkdir(mode=0o700)
         return Assignment(
@@ -128,10 +146,11 @@ class Attempts:
             request=recipe_of(fit.request),
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
-            resume_from=self._sound(fit, checkpoints),
+            resume_from=resume_from[fit.id],
             staging=str(staging),
-            executor="numpy",
+            runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
+            sweep=None if fit.sweep is None else _shared_out(fit, variants, resume_from, runtime).to_json(),
         )
 
     def record(self, claim: Claim, progress: Progress) -> Recorded:
@@ -141,32 +160,52 @@ class Attempts:
         StorageFull or DatabaseBusy if the time is not right.
         """
         with self._sweeper.holding():
-            self._adopt(claim, progress)
+            self._adopt(claim, claim.fit.id, progress)
+            for fit_id, news in progress.variants.items():
+                self._adopt(claim, fit_id, news)
             with self._store.begin() as work:
-                journal = AttemptJournal(work, work.attempts.guard(claim.fit.id, claim.token))
-                discarded = _apply(journal, work, claim, progress)
+                attempt = work.attempts.guard(claim.fit.id, claim.token)
+                journal = AttemptJournal(work, attempt)
+                if claim.fit.sweep is None:
+                    discarded = write_down(journal, work, claim.policy, progress)
+                else:
+                    discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
                 losses = journal.losses() if journal.ended else 0
                 fit = journal.save()
+                if fit.sweep is not None:
+                    close_variants(work, fit, self._notify)
                 work.after_commit(partial(self._notify, fit.id))
         self._sweeper.discard(discarded)
         if journal.ended:
             shutil.rmtree(self._staging / claim.token, ignore_errors=True)
         return Recorded(fit, journal.ended, losses)
 
-    def _adopt(self, claim: Claim, progress: Progress) -> None:
+    def _write_down_sweep(
+        self, work: UnitOfWork, attempt: Attempt, journal: AttemptJournal, claim: Claim, progress: Progress
+    ) -> list[str]:
+        """Enter the news of a sweep and its variants; what becomes of the sweep goes by theirs."""
+        variants = SweepJournal(work, attempt, journal, self._notify)
+        discarded = variants.write_down(progress.variants, claim.policy, progress.pid or attempt.pid)
+        if progress.verdict is not None:
+            progress = replace(progress, verdict=variants.end(progress.verdict))
+        return discarded + write_down(journal, work, claim.policy, progress)
+
+    def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
         """Make blobs of the checkpoint files that are worth keeping, and drop the others."""
         if not progress.written:
             return
         worth = retained(progress.written, claim.policy)
         while progress.written:
             written = progress.written[0]
-            record = self._adopted(claim, written, progress) if written in worth else None
+            record = self._adopted(claim, fit_id, written, progress) if written in worth else None
             Path(written.path).unlink(missing_ok=True)
             if record is not None:
                 progress.checkpoints.append(record)
             del progress.written[0]
 
-    def _adopted(self, claim: Claim, written: CheckpointWritten, progress: Progress) -> CheckpointRecord | None:
+    def _adopted(
+        self, claim: Claim, fit_id: str, written: CheckpointWritten, progress: Progress
+    ) -> CheckpointRecord | None:
         try:
             blob = self._blobs.adopt(Path(written.path))
         except NotFound:
@@ -176,7 +215,7 @@ class Attempts:
             return None
         return CheckpointRecord(
             id=new_id("ckpt"),
-            fit_id=claim.fit.id,
+            fit_id=fit_id,
             graph_id=claim.fit.graph_id,
             step=written.step,
             epoch=written.epoch,
@@ -188,6 +227,10 @@ class Attempts:
             deleted=False,
         )
 
+    def _runtime(self, fit: FitRecord) -> Runtime:
+        resources = fit.request.get("resources") or {}
+        return allot(resources, fit.runtime, cores=engine.usable_cores(), workers=self._workers)
+
     def _columns(self, datasets: Iterable[DatasetRecord]) -> dict[str, list[str]]:
         """Return the files of each column, in the order of the datasets."""
         files: defaultdict[str, list[str]] = defaultdict(list)
@@ -196,18 +239,18 @@ class Attempts:
                 files[column.name].append(str(self._blobs.local_path(column.blob)))
         return dict(files)
 
-    def _sound(self, fit: FitRecord, checkpoints: Iterable[CheckpointRecord]) -> str | None:
+    def _sound(self, fit_id: str, checkpoints: Iterable[CheckpointRecord]) -> str | None:
         """Return the file of the first checkpoint that is what it was when it was written; the others are deleted."""
         for checkpoint in checkpoints:
             path = self._intact(checkpoint)
             if path is not None:
                 return str(path)
-            _logger.error("fit %s: checkpoint %s is damaged", fit.id, checkpoint.id)
+            _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
             with self._store.begin() as work:
                 work.checkpoints.delete(checkpoint.id)
                 text = f"checkpoint_corrupt: {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
-                record_log(work, fit.id, Log("error", text))
-                work.after_commit(partial(self._notify, fit.id))
+                record_log(work, fit_id, Log("error", text))
+                work.after_commit(partial(self._notify, fit_id))
             self._sweeper.discard([checkpoint.digest])
         return None
 
@@ -220,57 +263,20 @@ class Attempts:
             return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
 
 
-class _Kept(Protocol):
-    """A checkpoint, wherever it is."""
-
-    @property
-    def step(self) -> int: ...
-
-    @property
-    def is_best(self) -> bool: ...
-
-
-C = TypeVar("C", bound=_Kept)
-
-
-def retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[C]:
-    """Return those of a fit's checkpoints that `policy` keeps: the furthest ones, always one, and the last best one."""
-    furthest_first = sorted(checkpoints, key=lambda checkpoint: checkpoint.step, reverse=True)
-    kept = furthest_first[: max(1, policy.keep_last)]
-    best = next((checkpoint for checkpoint in furthest_first if checkpoint.is_best), None)
-    if policy.keep_best and best is not None and best not in kept:
-        kept.append(best)
-    return kept
-
-
-def _apply(journal: AttemptJournal, work: UnitOfWork, claim: Claim, progress: Progress) -> list[str]:
-    """Enter all of `progress`; return the digests of blobs that may have become superfluous."""
-    if progress.pid is not None:
-        journal.started(progress.pid)
-    if progress.cancelling:
-        journal.cancelling()
-    if progress.phase is not None:
-        journal.phase(progress.phase, progress.total_steps)
-    for entry in progress.logs:
-        record_log(work, claim.fit.id, entry)
-    if progress.points is not None:
-        journal.points(progress.points)
-    if journal.ended:
-        return [checkpoint.digest for checkpoint in progress.checkpoints]
-    discarded: list[str] = []
-    if progress.checkpoints:
-        for checkpoint in progress.checkpoints:
-            journal.checkpoint(checkpoint)
-        discarded = _prune(work, claim)
-    if progress.verdict is not None:
-        journal.end(progress.verdict)
-    return discarded
-
-
-def _prune(work: UnitOfWork, claim: Claim) -> list[str]:
-    """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last."""
-    kept = work.checkpoints.kept(claim.fit.id)
-    superfluous = [checkpoint for checkpoint in kept if checkpoint not in retained(kept, claim.policy)]
-    for checkpoint in superfluous:
-        work.checkpoints.delete(checkpoint.id)
-    return [checkpoint.digest for checkpoint in superfluous]
+def _shared_out(
+    sweep: FitRecord, variants: Sequence[FitRecord], resume_from: Mapping[str, str | None], runtime: Runtime
+) -> SweepShare:
+    """Return what the process of a sweep needs to know of its variants."""
+    terms = terms_of(sweep)
+    shares = [
+        VariantShare(
+            fit_id=fit.id,
+            request=recipe_of(fit.request),
+            resume_from=resume_from.get(fit.id),
+            reached=VariantTerms(**(fit.variant or {})).reached,
+            ended=fit.terminal,
+        )
+        for fit in variants
+    ]
+    roomy = max(1, memory_budget() // max(1, terms.fit_bytes))
+    return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, min(runtime.threads, roomy), shares)

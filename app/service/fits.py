@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+import engine
 from app.domain.attempt import Attempt
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
@@ -14,7 +16,8 @@ from app.domain.errors import AdjointError, Conflict, Draining, Finding, NotFoun
 from app.domain.fit import CLAIMABLE, FitRecord, FitState, ids_in
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
-from app.service.admission import Candidate, admit
+from app.domain.sweep import WAITING, Standing, VariantTerms
+from app.service.admission import Candidate, admit, admit_sweep
 from app.service.blob_sweeper import BlobSweeper
 from app.service.definitions import new_graph, read_definition
 from app.service.disk_space import DiskSpace
@@ -22,6 +25,7 @@ from app.service.engine_faults import invalid
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion, UploadTerms
 from app.service.journal import record_state
+from app.service.sweep_journal import close_variants
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
 from app.store.pages import Page, PageRequest
@@ -38,6 +42,13 @@ class FitView:
     fit: FitRecord
     attempts: tuple[Attempt, ...]
     eta_seconds: float | None = None
+    standings: tuple[Standing, ...] = ()
+
+    @property
+    def record_every_steps(self) -> int:
+        """The steps from one training row to the next."""
+        record = self.fit.request.get("record") or {}
+        return engine.Record(every_steps=record.get("every_steps")).every(self.fit.total_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +94,14 @@ class Fits:
         self._space.check()
         with self._sweeper.holding() as stored:
             parts = self._resolve(request, stored)
-            estimate = admit(parts.candidate)
-            fit = self._new(request, parts, estimate.total_steps)
+            fit, *variants = self._drawn_up(request, parts)
             with self._store.begin() as work:
                 parts.store(work)
                 self._check_queue(work)
-                work.fits.add(fit)
-                record_state(work, fit)
-                view = FitView(fit, ())
+                for each in (fit, *variants):
+                    work.fits.add(each)
+                    record_state(work, each)
+                view = _view(work, fit)
                 keep(work, view)
                 work.after_commit(self._workforce.wake)
         return view
@@ -119,21 +130,28 @@ class Fits:
                     return view
                 await watch.wait(left)
 
-    def list(self, page: PageRequest, state: FitState | None, label: tuple[str, str] | None) -> Page[FitView]:
-        """Return a page of fits, of those in `state` and with `label` where these are given."""
+    def list(
+        self, page: PageRequest, state: FitState | None, label: tuple[str, str] | None, parent: str | None = None
+    ) -> Page[FitView]:
+        """Return a page of fits, of those in `state` and with `label` where these are given.
+
+        Variants of sweeps are listed where they are asked for by their `parent`.
+        """
         with self._store.begin() as work:
-            fits = work.fits.list(page, state=state, label=label)
+            fits = work.fits.list(page, state=state, label=label, parent=parent)
             return Page(tuple(_view(work, fit) for fit in fits.items), fits.next_cursor)
 
     def cancel(self, fit_id: str) -> FitView:
         """Ask for the fit to stop: at once if no process works on it, else after a last checkpoint.
 
-        To cancel what is cancelled changes nothing; Conflict if it has ended otherwise.
+        With a sweep all its variants stop; without one of them the sweep goes on. To cancel what is cancelled changes
+        nothing; Conflict if it has ended otherwise.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             if fit.state not in (FitState.CANCELLING, FitState.CANCELLED):
                 fit = self._cancel(work, fit)
+                close_variants(work, fit, self._wakes.notify)
             return _view(work, fit)
 
     def label(self, fit_id: str, changes: Mapping[str, str | None], check: Callable[[FitView], None]) -> FitView:
@@ -150,29 +168,74 @@ class Fits:
             return _view(work, fit)
 
     def delete(self, fit_id: str) -> None:
-        """Forget a terminal fit with its journal and its checkpoints; Conflict if it is not terminal."""
+        """Forget a terminal fit with its journal, its checkpoints and its variants.
+
+        Conflict if it is not terminal, or if it is a variant of a sweep that goes on.
+        """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             if not fit.terminal:
                 raise Conflict(
                     f"fit {fit_id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal"
                 )
-            digests = [checkpoint.digest for checkpoint in work.checkpoints.kept(fit_id)]
+            if fit.parent_id is not None and not work.fits.get(fit.parent_id).terminal:
+                raise Conflict(
+                    f"fit {fit_id} is a variant of {fit.parent_id}, which goes on; delete it when that is terminal",
+                    code="in_use",
+                )
+            gone = (fit_id, *(variant.id for variant in work.fits.variants(fit_id)))
+            digests = [checkpoint.digest for each in gone for checkpoint in work.checkpoints.kept(each)]
             work.fits.delete(fit_id)
             work.after_commit(lambda: self._sweeper.discard(digests))
-            work.after_commit(lambda: self._wakes.notify(fit_id))
+            for each in gone:
+                work.after_commit(partial(self._wakes.notify, each))
+
+    def variants(self, fit_id: str) -> FitView:
+        """Return a sweep with all its variants; Conflict if the fit is none."""
+        view = self.get(fit_id)
+        if view.fit.sweep is None:
+            raise Conflict(f"fit {fit_id} has no variants: it was submitted without a sweep", code="no_sweep")
+        return view
 
     def _cancel(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         if fit.terminal:
             raise Conflict(f"fit {fit.id} has {fit.state}; there is nothing left to cancel", code="already_terminal")
-        if fit.state in CLAIMABLE or fit.state is FitState.PAUSED:
+        waiting = fit.state in CLAIMABLE or fit.state is FitState.PAUSED or fit.phase == WAITING
+        if waiting:
+            work.attempts.end_open(fit.id, "cancelled")
             fit = work.fits.update(fit.to(FitState.CANCELLED, phase="cancelled", finished_at=work.now))
         else:
             fit = work.fits.update(fit.to(FitState.CANCELLING, phase="cancelling"))
-            work.after_commit(lambda: self._workforce.cancel(fit.id))
+        if fit.parent_id is not None:
+            # The sweep's record changes with it: its ranking names the states of its variants.
+            work.fits.update(work.fits.get(fit.parent_id))
+            work.after_commit(partial(self._wakes.notify, fit.parent_id))
+        if fit.parent_id is not None or not waiting:
+            work.after_commit(partial(self._workforce.cancel, fit.parent_id or fit.id, fit.parent_id and fit.id))
         record_state(work, fit)
-        work.after_commit(lambda: self._wakes.notify(fit.id))
+        work.after_commit(partial(self._wakes.notify, fit.id))
         return fit
+
+    def _drawn_up(self, request: Mapping[str, Any], parts: "_Parts") -> tuple[FitRecord, ...]:
+        """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
+        if request.get("sweep") is None:
+            return (self._new(request, parts, admit(parts.candidate).total_steps),)
+        sweep = admit_sweep(parts.candidate)
+        # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
+        parent = replace(
+            self._new(request, parts, sweep.total_steps),
+            attempts_max=self._terms.attempts_max + 1,
+            sweep=asdict(sweep.terms),
+        )
+        variants = [
+            replace(
+                self._new(variant.request, parts, variant.total_steps),
+                parent_id=parent.id,
+                variant=asdict(VariantTerms(index, dict(variant.parameters), [])),
+            )
+            for index, variant in enumerate(sweep.variants)
+        ]
+        return (parent, *variants)
 
     def _resolve(self, request: Mapping[str, Any], stored: set[str]) -> "_Parts":
         graph, dataset = request["graph"], request["dataset"]
@@ -273,7 +336,8 @@ def _all_referred(pointer: str, named: str | Sequence[str] | None, work: UnitOfW
 
 def _view(work: UnitOfWork, fit: FitRecord) -> FitView:
     attempts = work.attempts.for_fit(fit.id) if fit.attempt else ()
-    return FitView(fit, attempts, _eta_seconds(fit, work.now))
+    standings = work.fits.standings(fit.id) if fit.sweep is not None else ()
+    return FitView(fit, attempts, _eta_seconds(fit, work.now), standings)
 
 
 def _eta_seconds(fit: FitRecord, now: datetime) -> float | None:

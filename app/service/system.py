@@ -37,6 +37,10 @@ class Overview:
     python: str
     numpy: str
     fingerprint: Mapping[str, Any]
+    executors: Sequence[str]
+    cpus: Sequence[int]
+    cpu_quota: float | None
+    cores: int
     data_dir_free_bytes: int
     queued: int
     running: int
@@ -52,7 +56,8 @@ class System:
         self._wakes = wakes
         self._workforce = workforce
         self._space = space
-        self._fingerprint = engine.fingerprint()
+        self._executors = engine.executors()
+        self._fingerprint = engine.fingerprint(self._executors[-1])
 
     def overview(self) -> Overview:
         """Return what there is to know."""
@@ -62,6 +67,10 @@ class System:
             python=platform.python_version(),
             numpy=np.__version__,
             fingerprint=self._fingerprint,
+            executors=self._executors,
+            cpus=engine.usable_cpus(),
+            cpu_quota=engine.cpu_quota(),
+            cores=engine.usable_cores(),
             data_dir_free_bytes=self._space.free_bytes,
             queued=sum(counts[state] for state in WAITING),
             running=sum(counts[state] for state in WORKED_ON),

@@ -23,8 +23,11 @@ class Workforce(Protocol):
         """Look at the queue: there may be a fit to claim."""
         ...
 
-    def cancel(self, fit_id: str) -> None:
-        """Tell the process that works on the fit to stop; nothing happens if there is none."""
+    def cancel(self, fit_id: str, variant: str | None = None) -> None:
+        """Tell the process that works on the fit to stop; nothing happens if there is none.
+
+        Of a sweep it may be one `variant` only that is to stop, by its fit's id.
+        """
         ...
 
     def workers(self) -> Sequence[WorkerStatus]:

@@ -70,6 +70,11 @@ class Attempts:
         """Note that the attempt's process is gone, and how it ended."""
         self._change(fit_id, number, {"ended_at": self._now, "outcome": outcome})
 
+    def end_open(self, fit_id: str, outcome: str) -> None:
+        """Note that nothing works on the fit any more, if an attempt has not ended."""
+        statement = update(attempts).where(attempts.c.fit_id == fit_id, attempts.c.ended_at.is_(None))
+        self._connection.execute(statement.values(ended_at=self._now, outcome=outcome))
+
     def _change(self, fit_id: str, number: int, values: dict[str, object]) -> None:
         statement = update(attempts).where(attempts.c.fit_id == fit_id, attempts.c.number == number).values(values)
         if self._connection.execute(statement).rowcount == 0:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, insert, sele
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import CLAIMABLE, TERMINAL, FitRecord, FitState
+from app.domain.sweep import Standing
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import fits
@@ -19,11 +20,19 @@ _UPDATE = (
     .values({column: bindparam(column.name) for column in fits.c if column.name != "id"})
 )
 _UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
+_IN_TURN = fits.c.parent_id.is_(None)
 # One state at a time: only so does the index of the queue hand out the first without sorting the rest.
 _FIRST_IN_STATE = (
-    select(fits).where(fits.c.state == bindparam("state")).order_by(fits.c.priority.desc(), fits.c.id).limit(1)
+    select(fits)
+    .where(_IN_TURN, fits.c.state == bindparam("state"))
+    .order_by(fits.c.priority.desc(), fits.c.id)
+    .limit(1)
 )
-_COUNT = select(fits.c.state, func.count()).group_by(fits.c.state)
+_COUNT = select(fits.c.state, func.count()).where(_IN_TURN).group_by(fits.c.state)
+_VARIANTS = select(fits).where(fits.c.parent_id == bindparam("parent")).order_by(fits.c.id)
+_STANDINGS = _VARIANTS.with_only_columns(
+    fits.c.id, fits.c.state, fits.c.step, fits.c.total_steps, fits.c.latest, fits.c.best, fits.c.variant
+)
 
 
 class Fits:
@@ -45,10 +54,18 @@ class Fits:
         return FitRecord(*row)
 
     def list(
-        self, page: PageRequest, *, state: FitState | None = None, label: tuple[str, str] | None = None
+        self,
+        page: PageRequest,
+        *,
+        state: FitState | None = None,
+        label: tuple[str, str] | None = None,
+        parent: str | None = None,
     ) -> Page[FitRecord]:
-        """Return a page of fits, of those in `state` and with the `label` (key, value) where these are given."""
-        statement = select(fits)
+        """Return a page of fits, of those in `state` and with the `label` (key, value) where these are given.
+
+        Of the variants of sweeps only those of `parent` are listed, and then nothing else.
+        """
+        statement = select(fits).where(_IN_TURN if parent is None else fits.c.parent_id == parent)
         if state is not None:
             statement = statement.where(fits.c.state == state)
         if label is not None:
@@ -60,15 +77,23 @@ class Fits:
         """Return every fit that is not terminal, oldest first."""
         return tuple(FitRecord(*row) for row in self._connection.execute(_UNFINISHED).all())
 
+    def variants(self, parent_id: str) -> tuple[FitRecord, ...]:
+        """Return the variants of a sweep in their order."""
+        return tuple(FitRecord(*row) for row in self._connection.execute(_VARIANTS, {"parent": parent_id}))
+
+    def standings(self, parent_id: str) -> tuple[Standing, ...]:
+        """Return how far the variants of a sweep are, in their order."""
+        return tuple(Standing(*row) for row in self._connection.execute(_STANDINGS, {"parent": parent_id}))
+
     def count_by_state(self) -> dict[FitState, int]:
-        """Return how many fits are in each state; states without fits count 0."""
+        """Return how many fits are in each state, a sweep counting as one; states without fits count 0."""
         counts = dict.fromkeys(FitState, 0)
         counts.update((state, count) for state, count in self._connection.execute(_COUNT))
         return counts
 
     def count(self, states: Collection[FitState]) -> int:
-        """Return how many fits are in one of `states`; its cost grows with that number only."""
-        statement = select(func.count()).select_from(fits).where(fits.c.state.in_(states))
+        """Return how many fits are in one of `states`, a sweep being one; its cost grows with that number only."""
+        statement = select(func.count()).select_from(fits).where(_IN_TURN, fits.c.state.in_(states))
         return self._connection.execute(statement).scalar_one()
 
     def update(self, fit: FitRecord) -> FitRecord:
@@ -102,6 +127,7 @@ class Fits:
         return self.update(fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at))
 
     def delete(self, fit_id: str) -> None:
-        """Forget the fit with its attempts, events and checkpoints; NotFound if there is none."""
+        """Forget the fit and its variants, with their attempts, events and checkpoints; NotFound if there is none."""
         if self._connection.execute(delete(fits).where(fits.c.id == fit_id)).rowcount == 0:
             raise NotFound(f"there is no fit {fit_id!r}")
+        self._connection.execute(delete(fits).where(fits.c.parent_id == fit_id))

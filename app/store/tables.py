@@ -95,10 +95,14 @@ fits = Table(
     Column("priority", Integer, nullable=False),
     Column("version", Integer, nullable=False),
     Column("stop_reason", Text),
+    Column("runtime", JsonText),
+    Column("parent_id", Text, index=True),
+    Column("variant", JsonText),
+    Column("sweep", JsonText),
     Index(None, "state", "id"),
 )
-# The queue: the fits of one state in the order of their turns.
-Index("ix_fits_turn", fits.c.state, fits.c.priority.desc(), fits.c.id)
+# The queue: the fits of one state in the order of their turns. The variants of a sweep have no turns of their own.
+Index("ix_fits_turn", fits.c.state, fits.c.priority.desc(), fits.c.id, sqlite_where=fits.c.parent_id.is_(None))
 
 attempts = Table(
     "attempts",

@@ -35,11 +35,20 @@ class Control:
         self._lines = LineReader()
         self._assignment: Assignment | None = None
         self._wanted: Wish | None = None
+        self._cancelled: set[str] = set()
 
     @property
     def wanted(self) -> Wish | None:
         """How the fit should stop, None if it should go on."""
         return self._wanted
+
+    def of(self, fit_id: str) -> "VariantControl":
+        """Return what is wanted of one variant of a sweep."""
+        return VariantControl(self, fit_id)
+
+    def cancels(self, fit_id: str) -> bool:
+        """Whether this variant of a sweep, and not the sweep, should stop for good."""
+        return fit_id in self._cancelled
 
     def assignment(self) -> Assignment:
         """Wait for what there is to do. Needs no thread, so that the process may still be forked."""
@@ -86,9 +95,25 @@ class Control:
     def _obey(self, message: Message) -> None:
         if isinstance(message, Assignment):
             self._assignment = message
+        elif isinstance(message, ControlMessage) and message.fit_id is not None:
+            self._cancelled.add(message.fit_id)
         # A client's wish to stop for good outlasts the server's to stop for now.
         elif isinstance(message, ControlMessage) and self._wanted != "cancel":
             self._wanted = message.kind
+
+
+class VariantControl:
+    """What the server wants of one variant: as of the whole sweep, or that it alone should stop."""
+
+    def __init__(self, control: Control, fit_id: str) -> None:
+        """Look at `control`."""
+        self._control = control
+        self._fit_id = fit_id
+
+    @property
+    def wanted(self) -> Wish | None:
+        """How the variant should stop, None if it should go on."""
+        return "cancel" if self._control.cancels(self._fit_id) else self._control.wanted
 
 
 def agreed(collective: engine.Collective, wanted: Wish | None) -> Wish | None:

@@ -4,6 +4,7 @@ import errno
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -12,9 +13,11 @@ import numpy as np
 
 import engine
 from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Failed, Finished, Log, Outcome, Phase, decode, encode
-from app.worker.control import Control, agreed
+from app.domain.messages import Assignment, Failed, Finished, Log, Outcome, Phase, Reached, decode, encode
+from app.domain.runtime import Runtime
+from app.worker.control import Control, VariantControl, agreed
 from app.worker.recorder import Recorder
+from app.worker.runtime import chosen
 
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
@@ -23,22 +26,42 @@ OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"canc
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """Where a variant of a sweep is to be compared with the others: at a step, by the latest of a metric."""
+
+    step: int
+    monitor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halfway:
+    """A variant has come to its rung; it can go on from the checkpoint at `resume_from`."""
+
+    reached: Reached
+    resume_from: str
+
+
 def work(
-    assignment: Assignment, recorder: Recorder, control: Control, collective: engine.Collective
-) -> Finished | Failed:
+    assignment: Assignment,
+    recorder: Recorder,
+    control: Control | VariantControl,
+    collective: engine.Collective,
+    rung: Rung | None = None,
+) -> Finished | Failed | Halfway:
     """Carry out `assignment` and return the verdict; rows and checkpoints go through `recorder` on the way.
 
-    Raises RankLost if another rank is gone, nothing else. What a client may not see (paths, our own code) goes to the
-    server's log.
+    With a `rung` it stops there, unless it ends before. Raises RankLost if another rank is gone, nothing else. What a
+    client may not see (paths, our own code) goes to the server's log.
     """
     try:
-        return _lead(assignment, recorder, control, collective)
+        return _lead(assignment, recorder, control, collective, rung)
     except engine.RankLost:
         raise
     except engine.RankAborted as error:
         return _told(error.reason)
     except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
-        return _verdict(error, assignment)
+        return verdict_of(error, assignment)
 
 
 def follow(assignment: Assignment, collective: engine.Collective) -> None:
@@ -47,35 +70,54 @@ def follow(assignment: Assignment, collective: engine.Collective) -> None:
     Raises CollectiveError if the others are gone.
     """
     try:
-        with closing(_prepared(assignment, collective)) as fit:
+        runtime = chosen(Runtime.from_json(assignment.runtime))
+        with closing(_prepared(assignment, runtime, collective)) as fit:
             while not fit.done and agreed(collective, None) is None:
                 fit.advance()
     except engine.CollectiveError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it was, the server gets a verdict
-        collective.abort(encode(_verdict(error, assignment)))
+        collective.abort(encode(verdict_of(error, assignment)))
 
 
 def _lead(
-    assignment: Assignment, recorder: Recorder, control: Control, collective: engine.Collective
-) -> Finished | Failed:
-    with closing(_prepared(assignment, collective, recorder)) as fit:
-        recorder.send(Phase("training", fit.total_steps))
+    assignment: Assignment,
+    recorder: Recorder,
+    control: Control | VariantControl,
+    collective: engine.Collective,
+    rung: Rung | None,
+) -> Finished | Failed | Halfway:
+    runtime = chosen(Runtime.from_json(assignment.runtime))
+    with closing(_prepared(assignment, runtime, collective, recorder)) as fit:
+        recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
         staging = Path(assignment.staging)
         saved, wanted = _place(fit), None
-        while not fit.done and (wanted := agreed(collective, control.wanted)) is None:
-            recorder.add(fit, fit.advance())
+        while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
+            recorder.add(fit, fit.proceed(None if rung is None else rung.step))
             if fit.checkpoint_due and fit.failure is None:
                 recorder.checkpoint(fit, staging)
                 saved = _place(fit)
         # None of a failure: a process that is killed before it can tell would let the next one go on behind it.
         if _place(fit) != saved and fit.failure is None:
             recorder.checkpoint(fit, staging)
+        if rung is not None and not fit.done and wanted is None:
+            return _halfway(fit, rung, staging)
     if fit.failure is not None:
         return Failed("diverged", str(fit.failure))
     if fit.stopped is not None:
         recorder.send(Log("info", f"stopped_early: {fit.stopped}"))
     return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted], fit.stopped)
+
+
+def _there(fit: engine.Fit, rung: Rung | None) -> bool:
+    return fit.done or (rung is not None and fit.step >= rung.step)
+
+
+def _halfway(fit: engine.Fit, rung: Rung, staging: Path) -> Halfway:
+    """Put the fit aside. The server takes the checkpoints that it is told of; this one stays."""
+    path = staging / f"rung-{fit.step}.safetensors"
+    fit.snapshot().save(path)
+    return Halfway(Reached(fit.step, engine.sweep.standing(rung.monitor, fit.best, fit.latest)), str(path))
 
 
 def _place(fit: engine.Fit) -> tuple[int, int]:
@@ -92,7 +134,7 @@ def _told(reason: bytes) -> Failed:
     return verdict if isinstance(verdict, Failed) else Failed("internal_error", "a rank gave up without a reason")
 
 
-def _verdict(error: Exception, assignment: Assignment) -> Failed:
+def verdict_of(error: Exception, assignment: Assignment) -> Failed:
     """Say what an error means for the fit."""
     if isinstance(error, engine.EngineError):
         return Failed(error.code, str(error))
@@ -104,7 +146,9 @@ def _verdict(error: Exception, assignment: Assignment) -> Failed:
     return Failed("internal_error", type(error).__name__)
 
 
-def _prepared(assignment: Assignment, collective: engine.Collective, recorder: Recorder | None = None) -> engine.Fit:
+def _prepared(
+    assignment: Assignment, runtime: Runtime, collective: engine.Collective, recorder: Recorder | None = None
+) -> engine.Fit:
     """Return the fit as it goes on: from the start, or from a checkpoint."""
     validation = assignment.validation_columns
     fit = engine.Fit(
@@ -113,9 +157,11 @@ def _prepared(assignment: Assignment, collective: engine.Collective, recorder: R
         _Mapped(assignment.columns),
         None if validation is None else _Mapped(validation),
         collective=collective,
+        executor=runtime.executor,
+        threads=runtime.threads,
     )
     if assignment.resume_from is not None:
-        _resume(fit, Path(assignment.resume_from), recorder)
+        _resume(fit, Path(assignment.resume_from), runtime, recorder)
     return fit
 
 
@@ -145,10 +191,10 @@ class _Mapped(Mapping[str, list[np.ndarray[Any, Any]]]):
         return len(self._paths)
 
 
-def _resume(fit: engine.Fit, path: Path, recorder: Recorder | None) -> None:
+def _resume(fit: engine.Fit, path: Path, runtime: Runtime, recorder: Recorder | None) -> None:
     checkpoint = engine.Checkpoint.load(path)
     fit.restore(checkpoint)
-    before, now = checkpoint.meta.get("fingerprint"), engine.fingerprint()
+    before, now = checkpoint.meta.get("fingerprint"), runtime.fingerprint
     if before != now and recorder is not None:
         text = f"numerics_changed: the checkpoint was computed with {before}, this goes on with {now}"
         recorder.send(Log("warning", f"{text}; the numbers may differ in the last bits"))

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import NoReturn
 
 import engine
-from app.domain.messages import Started
+from app.domain.messages import Assignment, Failed, Finished, Started
+from app.domain.runtime import Runtime
 from app.worker import ranks
 from app.worker.control import ORPHANED, Control
 from app.worker.family import BROKEN, DONE, die_with
-from app.worker.loop import follow, work
+from app.worker.loop import Halfway, follow, work
 from app.worker.recorder import Recorder
+from app.worker.runtime import settle
+from app.worker.sweep import work_on_variants
 
-NICENESS = 10
 OPEN_FILES = 65_536
 OUT_OF_MEMORY_SCORE = 500
 
@@ -44,6 +46,7 @@ def _serve(channel: socket.socket) -> None:
     recorder.send(Started(os.getpid()))
     control = Control(channel)
     assignment = control.assignment()
+    settle(Runtime.from_json(assignment.runtime))
     others = ranks.fork(assignment.replicas, channel, partial(follow, assignment))
 
     def look_after() -> None:
@@ -52,11 +55,21 @@ def _serve(channel: socket.socket) -> None:
 
     control.start(look_after)
     try:
-        verdict = work(assignment, recorder, control, others.collective)
+        verdict = _verdict(assignment, recorder, control, others.collective)
     except engine.RankLost:
         others.mourn()
     others.end()
     recorder.send(verdict)
+
+
+def _verdict(
+    assignment: Assignment, recorder: Recorder, control: Control, collective: engine.Collective
+) -> Finished | Failed:
+    if assignment.sweep is not None:
+        return work_on_variants(assignment, recorder, control)
+    verdict = work(assignment, recorder, control, collective)
+    assert not isinstance(verdict, Halfway)  # it was given no rung
+    return verdict
 
 
 def _settle(parent: int) -> None:
@@ -68,7 +81,6 @@ def _settle(parent: int) -> None:
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, wanted), most))
-    os.nice(NICENESS)
     if sys.platform == "linux":
         # Should memory run out, one fit is to go, not the server with all of them.
         with contextlib.suppress(OSError):

@@ -5,11 +5,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import engine
-from app.domain.messages import CheckpointWritten, Message, Points
+from app.domain.messages import About, CheckpointWritten, Message, Points
 from app.domain.wire import to_line
 from app.worker.control import ORPHANED
 
@@ -26,13 +27,35 @@ class Recorder:
     Blocks when the server does not keep up, which holds the fit back. Ends the process if the server is gone.
     """
 
-    def __init__(self, channel: socket.socket) -> None:
-        """Send over `channel`."""
+    def __init__(
+        self, channel: socket.socket, fit_id: str | None = None, lock: "threading.RLock | None" = None
+    ) -> None:
+        """Send over `channel`, about the assignment or its variant `fit_id`; `lock` is of all that use the channel."""
         self._channel = channel
-        self._lock = threading.Lock()
+        self._fit_id = fit_id
+        self._lock = lock or threading.RLock()
+        self._parts: dict[str, Recorder] = {}
         self._rows: list[str] = []
         self._standing: Points | None = None
         self._sent_at = float("-inf")
+
+    @contextmanager
+    def about(self, fit_id: str) -> Iterator["Recorder"]:
+        """Yield one that tells of a variant of the sweep, over the same channel, for the length of the block."""
+        part = Recorder(self._channel, fit_id, self._lock)
+        with self._lock:
+            self._parts[fit_id] = part
+        try:
+            yield part
+        finally:
+            with self._lock:
+                part.flush()
+                del self._parts[fit_id]
+
+    def flush(self) -> None:
+        """Send the rows that wait."""
+        with self._lock:
+            self._send_points()
 
     def send(self, message: Message) -> None:
         """Send `message`, after the rows that were added before it."""
@@ -56,6 +79,8 @@ class Recorder:
             try:
                 if self._overdue():
                     self._send_points()
+                for part in self._parts.values():
+                    part.flush_overdue()
             finally:
                 self._lock.release()
 
@@ -95,6 +120,7 @@ class Recorder:
         self._sent_at = time.monotonic()
 
     def _send(self, message: Message) -> None:
+        message = message if self._fit_id is None else About(self._fit_id, message)
         try:
             self._channel.sendall(to_line(message))
         except OSError:

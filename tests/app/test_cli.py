@@ -133,6 +133,19 @@ def test_a_graph_and_data_become_a_checkpoint(url, files, tmp_path, capsys):
     assert output.stat().st_size > 0
 
 
+def test_a_sweep_shows_its_ranking_and_gives_its_best_checkpoint(url, files, tmp_path, capsys):
+    output = tmp_path / "line.safetensors"
+    values = ["--sweep", "optimizer.lr=0.001,0.1", "--sweep", "optimizer.kind=sgd,adam"]
+    assert main(["fit", *files, "--steps", "20", *values, "--output", str(output), "--url", url]) == 0
+    text = capsys.readouterr().out
+    ranks = re.findall(
+        r"^ +(\d)  (fit_[a-z0-9]{26})  \S+  optimizer.lr=(\S+)  optimizer.kind=(\S+)$", text, re.MULTILINE
+    )
+    assert [rank for rank, *_ in ranks] == ["1", "2", "3", "4"]
+    assert {(lr, kind) for *_, lr, kind in ranks} == {(lr, kind) for lr in ("0.001", "0.1") for kind in ("sgd", "adam")}
+    assert output.stat().st_size > 0
+
+
 def test_a_detached_fit_is_watched_later(url, files, tmp_path, capsys):
     request = tmp_path / "request.json"
     request.write_text('{"labels": {"team": "a"}, "epochs": 3}')
@@ -192,6 +205,7 @@ def test_options_of_a_fit_are_given_by_name_or_in_a_file(url, files, tmp_path, c
 FAULTS = {
     "a wrong field": (["--epochs", "0"], 1, "/epochs"),
     "a feed without its column": (["--feed", "x"], 2, "--feed"),
+    "a sweep without values": (["--sweep", "optimizer.lr="], 2, "--sweep"),
     "a missing file": (["--request", "no-such-file.json"], 2, "no-such-file.json"),
 }
 

@@ -22,6 +22,7 @@ ENDLESS: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
     "dataset": {"columns": {"x": [1, 2, 3.5]}},
     "steps": 100_000_000,
+    "record": {"every_steps": 1},
 }
 
 

@@ -14,6 +14,8 @@ LONGEST_PATTERN = 256
 PATTERNS_MAX = 64
 GROUPS_MAX = 64
 SHARDS_MAX = 256
+THREADS_MAX = 64
+CPUS_MAX = 1024
 
 Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN)]
 Patterns = Annotated[
@@ -290,7 +292,10 @@ class CheckpointChoice(RequestShape):
 class RecordChoice(RequestShape):
     """Which steps become metric rows, and what is in them."""
 
-    every_steps: int | None = Field(default=None, description="Steps between rows, at least 1; default 1.")
+    every_steps: int | None = Field(
+        default=None,
+        description="Steps between rows, at least 1; by default so many that a fit makes at most about 10000 rows.",
+    )
     gradient_norms: bool | None = Field(default=None, description="Whether rows hold norms; default true.")
     epochs: bool | None = Field(
         default=None,
@@ -301,7 +306,27 @@ class RecordChoice(RequestShape):
 class ResourcesChoice(RequestShape):
     """What the fit gets of the machine."""
 
-    priority: Literal["low", "normal", "high"] = "normal"
+    priority: Literal["low", "normal", "high"] = Field(
+        default="normal",
+        description="Whose turn is earlier, and who gets more of the cores where they are scarce.",
+    )
+    executor: Literal["auto", "numpy", "native"] | None = Field(
+        default=None,
+        description=(
+            'What computes; default "auto": native, compiled code, where the server has it, else numpy. A fit keeps '
+            "the one that it was begun with."
+        ),
+    )
+    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
+        default=None,
+        description=(
+            f"Threads that work inside a step, 1 to {THREADS_MAX}, cut to the cores that there are; by default the "
+            "cores divided by the workers of the server and the replicas."
+        ),
+    )
+    affinity: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=CPUS_MAX)] | None = Field(
+        default=None, description="Numbers of the CPUs that its processes are bound to; by default those of the server."
+    )
     replicas: Annotated[int, Field(ge=1, le=16)] | None = Field(
         default=None, description="Processes that share each batch, 1 to 16; default 1."
     )

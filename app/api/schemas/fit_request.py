@@ -34,6 +34,7 @@ from app.api.schemas.fit_options import (
 )
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.shapes import RequestShape
+from app.api.schemas.sweeps import SweepChoice
 
 LabelKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-/]{1,64}$")]
 LabelValue = Annotated[str, Field(max_length=256)]
@@ -108,6 +109,14 @@ class FitRequest(RequestShape):
     )
     loss_scaling: LossScalingChoice | None = None
     recompute: RecomputeChoice | None = Field(default=None, description="By default nothing is computed again.")
+    memory_budget: int | None = Field(
+        default=None,
+        description="Bytes that a step may take, at least 1; as little is computed again as that needs.",
+    )
+    activations: Literal["float16", "bfloat16"] | None = Field(
+        default=None,
+        description="What values of float32 are kept in for the backward pass, which halves them; by default as is.",
+    )
     average: Average | None = Field(default=None, description="ema, swa, or an object with options; by default none.")
     freeze: list[FreezeChoice] | None = Field(
         default=None, max_length=FREEZE_MAX, description="Parameters that keep their values in some epochs."
@@ -121,6 +130,7 @@ class FitRequest(RequestShape):
     checkpoint: CheckpointChoice | None = None
     record: RecordChoice | None = None
     resources: ResourcesChoice | None = None
+    sweep: SweepChoice | None = Field(default=None, description="Variants of this fit; by default it is a single one.")
     labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=LABELS_MAX)
 
     @model_validator(mode="before")

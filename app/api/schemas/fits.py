@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.shapes import Moment, ResourceShape, finite_part
+from app.api.schemas.sweeps import SweepSummary, VariantInfo
 from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
 from app.service.fits import FitView
@@ -39,6 +40,17 @@ class FitError(BaseModel):
     detail: str
 
 
+class FitRuntime(ResourceShape):
+    """What the fit's last process ran with."""
+
+    executor: str
+    threads: int = Field(description="Threads that work inside a step.")
+    threads_requested: int | None
+    affinity: list[int] | None = Field(description="CPUs that its processes are bound to; null: those of the server.")
+    niceness: int = Field(description="How far it stands back behind the server, in steps of nice.")
+    fingerprint: dict[str, Any] = Field(description="What the bits of its numbers depend on.")
+
+
 class FitLinks(ResourceShape):
     """Where to go on from a fit."""
 
@@ -46,6 +58,8 @@ class FitLinks(ResourceShape):
     metrics: str
     events: str
     checkpoints: str
+    variants: str | None = None
+    parent: str | None = None
     graph: str
     dataset: str
 
@@ -70,6 +84,8 @@ class Fit(ResourceShape):
     attempts_max: int
     attempts: list[FitAttempt]
     error: FitError | None
+    runtime: FitRuntime | None = Field(description="What it runs with; null before the first step.")
+    record_every_steps: int = Field(description="Steps from one training row to the next.")
     stop_reason: str | None = Field(description="Why it ended, with success, before its last step.")
     created_at: Moment
     started_at: Moment | None
@@ -77,6 +93,9 @@ class Fit(ResourceShape):
     graph: str
     dataset: str = Field(description="The dataset that it trains on, or the first of them.")
     datasets: list[str] = Field(description="All datasets that it trains on, in their order.")
+    parent: str | None = Field(description="The fit whose sweep it is a variant of.")
+    variant: VariantInfo | None = Field(description="Which variant of the sweep it is.")
+    sweep: SweepSummary | None = Field(description="How its variants are doing, if it was submitted with a sweep.")
     labels: dict[str, str]
     request: dict[str, Any] = Field(title="Request as sent", description="With ids in place of what came inline.")
     links: FitLinks
@@ -103,6 +122,8 @@ class Fit(ResourceShape):
             attempts_max=fit.attempts_max,
             attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
             error=None if fit.error is None else FitError(**fit.error),
+            runtime=None if fit.runtime is None else FitRuntime(**fit.runtime),
+            record_every_steps=view.record_every_steps,
             stop_reason=fit.stop_reason,
             created_at=fit.created_at,
             started_at=fit.started_at,
@@ -110,6 +131,9 @@ class Fit(ResourceShape):
             graph=fit.graph_id,
             dataset=fit.dataset_id,
             datasets=list(fit.dataset_ids),
+            parent=fit.parent_id,
+            variant=None if fit.variant is None else VariantInfo.of(fit.variant),
+            sweep=SweepSummary.of(view),
             labels=fit.labels,
             request=fit.request,
             links=_links(fit),
@@ -162,6 +186,8 @@ def _links(fit: FitRecord) -> FitLinks:
         metrics=f"{here}/metrics",
         events=f"{here}/events",
         checkpoints=f"{here}/checkpoints",
+        variants=f"{here}/variants" if fit.sweep is not None else None,
+        parent=f"/v1/fits/{fit.parent_id}" if fit.parent_id is not None else None,
         graph=f"/v1/graphs/{fit.graph_id}",
         dataset=f"/v1/datasets/{fit.dataset_id}",
     )

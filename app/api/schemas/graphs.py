@@ -114,7 +114,10 @@ class GraphNodes(ResourceShape):
 
 
 class GraphPlan(ResourceShape):
-    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations."""
+    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations.
+
+    Steps are in phases, between which the shards of the batch wait for one another.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -124,6 +127,8 @@ class GraphPlan(ResourceShape):
     steps: list[dict[str, Any]]
     buffers: list[dict[str, Any]]
     fused_groups: list[Any]
+    shards: int
+    phases: list[dict[str, Any]]
     peak_bytes: int
     flops: int
 

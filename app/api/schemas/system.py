@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from pydantic import Field
+
 from app.api.schemas.shapes import ResourceShape
+from app.domain.runtime import allot
 from app.service.system import Overview
 from app.settings import Settings
 
@@ -13,6 +16,15 @@ class Blas(ResourceShape):
     library: str
     core_type: str
     threads: str
+
+
+class Cores(ResourceShape):
+    """The cores that fits can work on."""
+
+    usable: int = Field(description="Threads that can run at once.")
+    cpus: list[int] = Field(description="Numbers of the CPUs that the server may use.")
+    quota: float | None = Field(description="CPUs' time that the container gives; null: without limit.")
+    threads_per_fit: int = Field(description="Threads that work inside a step of a fit that does not say how many.")
 
 
 class QueueCounts(ResourceShape):
@@ -54,7 +66,8 @@ class SystemOverview(ResourceShape):
     numpy: str
     blas: Blas
     fingerprint: dict[str, Any]
-    executors: list[str]
+    executors: list[str] = Field(description="What can compute fits, the fastest last.")
+    cores: Cores
     data_dir_free_bytes: int
     queue: QueueCounts
     workers: list[Worker]
@@ -74,7 +87,13 @@ class SystemOverview(ResourceShape):
                 threads=str(numerics["blas_threads"]),
             ),
             fingerprint=dict(numerics),
-            executors=[str(numerics["executor"])],
+            executors=list(overview.executors),
+            cores=Cores(
+                usable=overview.cores,
+                cpus=list(overview.cpus),
+                quota=overview.cpu_quota,
+                threads_per_fit=allot({}, None, cores=overview.cores, workers=settings.workers).threads,
+            ),
             data_dir_free_bytes=overview.data_dir_free_bytes,
             queue=QueueCounts(queued=overview.queued, running=overview.running),
             workers=[

@@ -11,13 +11,15 @@
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
 from adjoint_client._async.client import AsyncClient
 from adjoint_client._async.fit import AsyncFitHandle
+from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.client import Client
 from adjoint_client._sync.fit import FitHandle
+from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client.computed import Computed
 from adjoint_client.errors import AdjointError, DownloadDamaged, Finding, FitFailed, ServerError, ServerUnreachable
 from adjoint_client.events import Event
-from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
+from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph, RankedVariant
 from adjoint_client.gradcheck import GradientCheck, GradientChecks
 from adjoint_client.metrics import MetricRow
 from adjoint_client.progress import Progress
@@ -28,6 +30,7 @@ __all__ = [
     "AsyncCheckpointHandle",
     "AsyncClient",
     "AsyncFitHandle",
+    "AsyncSweepHandle",
     "Checkpoint",
     "CheckpointHandle",
     "Client",
@@ -44,7 +47,9 @@ __all__ = [
     "Graph",
     "MetricRow",
     "Progress",
+    "RankedVariant",
     "ServerError",
     "ServerUnreachable",
+    "SweepHandle",
     "Tensors",
 ]

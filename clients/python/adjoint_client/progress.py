@@ -52,6 +52,11 @@ class ProgressTracker:
             self._measure(event.data)
         return self._progress()
 
+    def at(self, state: str, step: int, values: Mapping[str, float]) -> Progress:
+        """Take into account what is known without an event."""
+        self._state, self._step, self._values = state, max(self._step, step), dict(values)
+        return self._progress()
+
     def _measure(self, row: Mapping[str, Any]) -> None:
         # The events of the past are replayed first: they must not turn the counter back.
         self._step = max(self._step, row["step"])

@@ -61,4 +61,4 @@ def checkpoint(http: httpx.Client, fit: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def long_fit(line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
     """Return a request for a fit that takes longer than any test."""
-    return {"graph": line["id"], "dataset": points["id"], **RECIPE, "epochs": 1_000_000}
+    return {"graph": line["id"], "dataset": points["id"], **RECIPE, "epochs": 1_000_000, "record": {"every_steps": 1}}

@@ -141,6 +141,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "optimizer": {"kind": "chain", "transforms": [{"kind": "scale_by_adam"}, {"kind": "scale_by_trust_ratio"}]}
     },
     "replicas": {"resources": {"replicas": 2, "priority": "high"}},
+    "little memory": {"memory_budget": 10**9, "activations": "float16"},
     "a preset": {"preset": "ggml_opt_fit"},
     "groups apart": {"validation": {"split": 0.25, "group": "part"}, "shuffle": {"kind": "window", "size": 3}},
 }
@@ -232,6 +233,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"noise": {"eta": -1}}, "/noise/eta", "greater than 0"),
     ({"recompute": {"segments": 1}}, "/recompute/segments", "at least 2"),
     ({"recompute": {}}, "/recompute", "exactly one"),
+    ({"memory_budget": 64}, "/memory_budget", "bytes at least"),
+    ({"memory_budget": -1}, "/memory_budget", "at least 1"),
+    ({"memory_budget": 10**9, "recompute": {"segments": 2}}, "/memory_budget", "not both"),
+    ({"activations": "float16", "precision": "float64"}, "/activations", "float32"),
+    ({"activations": "half"}, "/activations", "'float16'"),
     ({"recompute": {"match": ["nothing"]}}, "/recompute/match/0", "no node"),
     ({"average": "mean"}, "/average/kind", "'swa'"),
     ({"average": {"decay": 1.5}}, "/average/decay", "at most 1"),

@@ -241,6 +241,29 @@ def test_a_plan_tells_steps_buffers_and_bytes(http: httpx.Client, line: dict[str
     assert "adam" in refused.json()["detail"]
 
 
+def test_a_plan_is_also_printed_drawn_and_written_as_a_program(http: httpx.Client, line: dict[str, Any]) -> None:
+    here, params = f"/v1/graphs/{line['id']}", {"batch": 4, "optimizer": "sgd"}
+    plan = http.get(f"{here}/plan", params=params).json()
+    text, dot, program = (http.get(f"{here}/{form}", params=params) for form in ("plan/text", "plan/dot", "program"))
+    types = [answer.headers["content-type"].partition(";")[0] for answer in (text, dot, program)]
+    assert types == ["text/plain", "text/vnd.graphviz", "text/x-python"]
+    assert len(text.text.splitlines()) >= len(plan["steps"])
+    assert dot.text.count("fillcolor = lightblue") == len(plan["steps"])
+    for form in ("plan/text", "plan/dot", "program"):
+        assert http.get(f"{here}/{form}", params={"optimizer": "adamm"}).status_code == 422
+        assert http.get(f"/v1/graphs/graph_none/{form}").status_code in (404, 422)
+
+
+def test_the_program_of_a_graph_trains_it_without_the_server(http: httpx.Client, line: dict[str, Any]) -> None:
+    answer = http.get(f"/v1/graphs/{line['id']}/program", params={"batch": 4, "optimizer": "sgd"})
+    program: dict[str, Any] = {"__name__": "program"}
+    exec(answer.text, program)
+    feed = {name: np.ones(array.shape, array.dtype) for name, array in program["INPUTS"].items()}
+    feed[":lr:0"] = np.array(0.01)
+    losses = [program["step"](feed)["loss"].item() for _ in range(3)]
+    assert losses[2] < losses[0]
+
+
 def test_a_deleted_graph_is_gone(http: httpx.Client) -> None:
     graph = http.post("/v1/graphs", json=PROGRAM).json()
     here = f"/v1/graphs/{graph['id']}"

@@ -6,6 +6,7 @@ import pytest
 from app.domain import messages
 from app.domain.errors import BadMessage
 from app.domain.messages import Message, decode, encode
+from app.domain.runtime import allot
 
 MESSAGES: list[Message] = [
     messages.Assignment(
@@ -18,7 +19,7 @@ MESSAGES: list[Message] = [
         validation_columns=None,
         resume_from=None,
         staging="staging/1",
-        executor="numpy",
+        runtime=allot({}, None, cores=1, workers=1).to_json(),
     ),
     messages.Control("cancel"),
     messages.Started(pid=42),
@@ -28,6 +29,9 @@ MESSAGES: list[Message] = [
     messages.Log("warning", "a lone surrogate \ud800, a line\nbreak and \u2028"),
     messages.Finished("drained"),
     messages.Failed("diverged", "the loss is not finite at step 7"),
+    messages.Control("cancel", "fit_3"),
+    messages.Reached(100, math.inf),
+    messages.About("fit_3", messages.Points(['{"seq":1}'], 1, 0, {"loss": 0.1})),
 ]
 
 
@@ -45,6 +49,15 @@ def test_a_message_is_one_line_of_json_with_its_type(message: Message) -> None:
     data = encode(message)
     assert b"\n" not in data
     assert "type" in json.loads(data)
+
+
+def test_what_a_process_is_told_of_variants_reads_back_as_it_was() -> None:
+    variants = [
+        messages.VariantShare("fit_2", {"steps": 3, "optimizer": {"lr": 0.1}}, None, [], ended=False),
+        messages.VariantShare("fit_3", {"steps": 3}, "blobs/ab", [0.5, -math.inf, None], ended=True),
+    ]
+    share = messages.SweepShare("val_loss", "min", 3, [10, 30], 2, variants)
+    assert messages.SweepShare.from_json(json.loads(json.dumps(share.to_json()))) == share
 
 
 def test_a_diverged_loss_travels_as_it_is() -> None:

@@ -17,7 +17,7 @@ from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
 
 # Steps enough to be caught on the way, processes, and what is to happen when that is likely.
 FITS: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
-    ("early_stopping", 1000, 1, {"early_stopping": {"patience": 25, "restore_best": True}}),
+    ("early_stopping", 3000, 1, {"early_stopping": {"patience": 100, "restore_best": True}}),
     ("average_of_windows", 400, 1, {}),
     ("average_of_windows", 200, 2, {}),
     ("skipping", 2000, 1, {}),

@@ -13,6 +13,7 @@ import pytest
 import engine
 from app.domain.clock import SystemClock
 from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Message, Phase, Points, Started
+from app.domain.runtime import allot
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
 
@@ -24,7 +25,12 @@ GRAPH = {
     "parameters": {"w": {"shape": [2], "init": {"kind": "zeros"}}},
     "program": "loss = mean((x @ w - 1.0) ** 2)",
 }
-ENDLESS = {"steps": 10**9, "optimizer": {"kind": "sgd", "lr": 0.001}, "checkpoint": {"every_epochs": None}}
+ENDLESS = {
+    "steps": 10**9,
+    "optimizer": {"kind": "sgd", "lr": 0.001},
+    "checkpoint": {"every_epochs": None},
+    "record": {"every_steps": 1},
+}
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +63,7 @@ def assign(tmp_path: Path) -> Assign:
             validation_columns=None,
             resume_from=None,
             staging=str(staging),
-            executor="numpy",
+            runtime=allot({}, None, cores=1, workers=1).to_json(),
         )
 
     return build

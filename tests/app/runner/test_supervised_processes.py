@@ -15,7 +15,7 @@ import engine
 
 from .conftest import ROWS, Result, Workshop, all_end, some_rows
 
-ENDLESS = {"steps": 10**9, "epochs": None}
+ENDLESS = {"steps": 10**9, "epochs": None, "record": {"every_steps": 1}}
 NO_CHECKPOINTS = {"every_steps": None, "every_epochs": None, "keep_best": False}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.messages import Finished, Log, Phase, Started
+from app.domain.messages import Control, Finished, Log, Phase, Started
 from app.runner.memory import MemoryRunner
 from app.runner.supervisor import CANCEL_GRACE_SECONDS
 
@@ -66,6 +66,15 @@ def test_a_cancelled_fit_is_asked_to_stop_and_given_time(workshop: Workshop, run
     workshop.until_state("cancelled")
     assert workshop.states()[-2:] == ["cancelling", "cancelled"]
     assert workshop.last_row() == 2
+
+
+def test_of_a_sweep_one_variant_can_be_told_to_stop(workshop: Workshop, runner: MemoryRunner) -> None:
+    handle = begin(workshop, runner)
+    workshop.supervisors[0].cancel("fit_1", "fit_7")
+    runner.say(handle, points(2))
+    workshop.until_rows(2)
+    assert runner.told == [(handle, Control("cancel", "fit_7"))]
+    assert runner.stopped == {}
 
 
 def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:

@@ -33,12 +33,16 @@ class IdleWorkforce:
 
     woken: int = 0
     cancelled: list[str] = field(default_factory=list)
+    variants_cancelled: list[tuple[str, str]] = field(default_factory=list)
 
     def wake(self) -> None:
         self.woken += 1
 
-    def cancel(self, fit_id: str) -> None:
-        self.cancelled.append(fit_id)
+    def cancel(self, fit_id: str, variant: str | None = None) -> None:
+        if variant is None:
+            self.cancelled.append(fit_id)
+        else:
+            self.variants_cancelled.append((fit_id, variant))
 
     def workers(self) -> list[WorkerStatus]:
         return []

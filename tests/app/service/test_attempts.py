@@ -17,8 +17,10 @@ from app.domain.errors import Conflict, NotFound, StorageFull
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Failed, Finished, Log, Points
+from app.domain.runtime import Runtime
+from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts, Claim, retained
+from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
 from app.store.unit_of_work import Store
 
@@ -146,6 +148,18 @@ def test_an_assignment_holds_what_a_process_needs_and_nothing_for_the_service(of
     assert Path(assignment.staging).is_dir()
     assert "fit_1" not in assignment.staging
     assert office.notified == ["fit_1"]
+
+
+def test_the_next_process_runs_with_the_executor_of_the_first(office: Office) -> None:
+    first = office.begin(resources={"executor": "auto"})
+    ran = Runtime("native", 1, None, None, 10, {"executor": "native"}).to_json()
+    office.attempts.record(first, Progress(phase="training", runtime=ran))
+    assert office.fit().runtime == ran
+    office.attempts.record(first, Progress(verdict=Died("killed", "gone")))
+    again = office.attempts.claim()
+    assert again is not None
+    assert office.attempts.assignment(again).runtime["executor"] == "native"
+    assert office.fit().runtime == ran
 
 
 def test_the_rows_to_validate_on_come_along(office: Office) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import engine
 from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Draining, Invalid, NotFound, PreconditionFailed, QueueFull, TooLarge
@@ -193,3 +194,12 @@ def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(submit: Submit,
         assert (await end).fit.terminal
 
     asyncio.run(wait())
+
+
+def test_a_native_fit_is_refused_where_only_numpy_computes(submit: Submit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "executors", lambda: ("numpy",))
+    with pytest.raises(Invalid) as caught:
+        submit(resources={"executor": "native"})
+    (fault,) = caught.value.findings
+    assert (fault.pointer, fault.code) == ("/resources/executor", "extra_missing")
+    assert "pip install 'adjoint[fast]'" in fault.detail

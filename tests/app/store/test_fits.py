@@ -186,3 +186,35 @@ def test_what_is_not_there_is_not_found(store: Store, a_fit: AFit) -> None:
         for call in (uow.fits.get, uow.fits.delete, lambda fit_id: uow.fits.update(a_fit(fit_id))):
             with pytest.raises(NotFound, match="fit_9"):
                 call("fit_9")
+
+
+def test_variants_are_neither_claimed_nor_counted_nor_listed_beside_other_fits(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1", sweep={"kind": "grid"}))
+        for number in (2, 3):
+            uow.fits.add(a_fit(f"fit_{number}", parent_id="fit_1", priority=9, variant={"index": number}))
+        uow.fits.add(a_fit("fit_4"))
+        assert uow.fits.count([FitState.QUEUED]) == uow.fits.count_by_state()[FitState.QUEUED] == 2
+        claimed = [uow.fits.claim(), uow.fits.claim(), uow.fits.claim()]
+        assert [fit and fit.id for fit in claimed] == ["fit_1", "fit_4", None]
+        page = PageRequest(order="asc")
+        assert [fit.id for fit in uow.fits.list(page).items] == ["fit_1", "fit_4"]
+        assert [fit.id for fit in uow.fits.list(page, parent="fit_1").items] == ["fit_2", "fit_3"]
+        assert uow.fits.list(page, parent="fit_4").items == ()
+        assert [fit.id for fit in uow.fits.variants("fit_1")] == ["fit_2", "fit_3"]
+        standings = uow.fits.standings("fit_1")
+        assert [(each.fit_id, each.state, each.variant) for each in standings] == [
+            ("fit_2", FitState.QUEUED, {"index": 2}),
+            ("fit_3", FitState.QUEUED, {"index": 3}),
+        ]
+
+
+def test_variants_are_deleted_with_their_sweep(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1", sweep={}))
+        uow.fits.add(a_fit("fit_2", parent_id="fit_1"))
+        uow.fits.add(a_fit("fit_3"))
+        uow.events.append("fit_2", "log", "{}")
+        uow.fits.delete("fit_1")
+        assert [fit.id for fit in uow.fits.unfinished()] == ["fit_3"]
+        assert uow.events.last_seq("fit_2") == 0

@@ -8,6 +8,7 @@ import pytest
 
 import engine
 from app.domain.messages import Assignment, Message
+from app.domain.runtime import allot
 from app.domain.wire import LineReader
 
 GRAPH = {
@@ -77,7 +78,7 @@ def assign(tmp_path: Path) -> Callable[..., Assignment]:
             validation_columns=None,
             resume_from=resume_from,
             staging=str(staging),
-            executor="numpy",
+            runtime=allot({}, None, cores=1, workers=1).to_json(),
         )
 
     return build

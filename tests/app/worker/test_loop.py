@@ -2,7 +2,7 @@ import errno
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,12 @@ def written(messages: list[Message]) -> list[CheckpointWritten]:
 def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, recorder: Recorder, server: Any) -> None:
     assert work(assign(), recorder, Wish(), ALONE) == Finished("succeeded")
     messages = server.heard()
-    assert messages[0] == Phase("training", 6)
+    first = messages[0]
+    assert isinstance(first, Phase)
+    assert (first.phase, first.total_steps) == ("training", 6)
+    assert first.runtime is not None
+    assert first.runtime["executor"] == engine.executors()[-1]
+    assert first.runtime["fingerprint"] == engine.fingerprint(engine.executors()[-1])
     assert seqs(messages) == [1, 2, 3, 4, 5, 6]
     assert [checkpoint.step for checkpoint in written(messages)] == [3, 6]
     for checkpoint in written(messages):
@@ -108,7 +113,7 @@ def test_a_checkpoint_of_other_numerics_is_remarked_on(
 ) -> None:
     work(assign(), recorder, Wish(), ALONE)
     first = written(server.heard())[0]
-    monkeypatch.setattr(engine, "fingerprint", lambda: {"numpy": "99"})
+    monkeypatch.setattr(engine, "fingerprint", lambda _: {"numpy": "99"})
     work(assign(resume_from=first.path), recorder, Wish(), ALONE)
     (entry,) = [message for message in server.heard() if isinstance(message, Log)]
     assert entry.level == "warning"
@@ -135,14 +140,14 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     fault: Exception,
     verdict: Failed,
 ) -> None:
-    advance = engine.Fit.advance
+    proceed = engine.Fit.proceed
 
-    def faulty(fit: engine.Fit) -> list[engine.Point]:
+    def faulty(fit: engine.Fit, end: int | None = None) -> list[engine.Point]:
         if fit.step == 2:
             raise fault
-        return advance(fit)
+        return proceed(fit, end)
 
-    monkeypatch.setattr(engine.Fit, "advance", faulty)
+    monkeypatch.setattr(engine.Fit, "proceed", faulty)
     found = work(assign(), recorder, Wish(), ALONE)
     recorder.send(found)
     assert isinstance(found, Failed)
@@ -304,3 +309,16 @@ def test_the_loss_of_a_rank_is_no_verdict(assign: Assign, recorder: Recorder) ->
 
     with pytest.raises(engine.RankLost):
         work(assign(), recorder, Wish(), Lonely())
+
+
+def test_a_fit_never_goes_on_with_another_executor(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "executors", lambda: ("numpy",))
+    assignment = assign()
+    begun = replace(assignment, runtime={**assignment.runtime, "executor": "native"})
+    verdict = work(begun, recorder, Wish(), ALONE)
+    assert isinstance(verdict, Failed)
+    assert verdict.code == "extra_missing"
+    assert "adjoint[fast]" in verdict.detail
+    assert server.heard() == []

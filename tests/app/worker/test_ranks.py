@@ -19,7 +19,7 @@ import engine
 from app.domain.wire import FORK, KILL, ORDER
 from app.worker import ranks
 from app.worker.family import BROKEN
-from app.worker.process import NICENESS, OUT_OF_MEMORY_SCORE
+from app.worker.process import OUT_OF_MEMORY_SCORE
 from tests.app.runner.conftest import all_end
 
 PATIENCE = 10.0
@@ -235,7 +235,6 @@ def test_ranks_are_as_modest_as_their_worker_and_only_the_server_stops_them(pare
         status = Path(f"/proc/{pid}/status").read_text()
         ignored = int(next(line for line in status.splitlines() if line.startswith("SigIgn")).split()[1], 16)
         assert ignored & unwanted == unwanted
-        assert psutil.Process(pid).nice() == min(19, psutil.Process(parent.process.pid).nice() + NICENESS)
         assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == str(OUT_OF_MEMORY_SCORE)
     parent.orders.sendall(ORDER.pack(family.number, KILL))
     assert parent.await_end(family) == -signal.SIGKILL

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import uuid4
 
 import httpx
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
 from adjoint_client._async.fit import AsyncFitHandle
+from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._async.transport import AsyncTransport, Body
 from adjoint_client.computed import Computed, wants_to_wire
 from adjoint_client.generated import Client as GeneratedClient
@@ -93,11 +94,52 @@ class AsyncClient:
         Several datasets, in a list, are joined in their order. `validation` is a share of the rows to hold out, other
         datasets, or an object with its options. The rest are the fields of a fit: `epochs` or `steps` is needed;
         `optimizer={"kind": "adam", "lr": 0.001}`, `batch_size`, `metrics`, `normalize={"x": "standard"}`,
-        `early_stopping={"patience": 5}`, `average="ema"`, `resources={"replicas": 2}`, `seed` ...
+        `early_stopping={"patience": 5}`, `average="ema"`, `resources={"replicas": 2}`, `seed` ... See `sweep` for
+        many at once.
 
         Raises:
             ServerError: a field is wrong; nothing has been started.
         """
+        return self._handle(await self._submit(graph, dataset, validation, fields))
+
+    async def sweep(
+        self,
+        graph: str | Graph | Mapping[str, Any],
+        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
+        parameters: Mapping[str, Sequence[Any] | Mapping[str, Any]],
+        *,
+        kind: Literal["grid", "random", "halving"] = "grid",
+        samples: int | None = None,
+        sweep_seed: int | None = None,
+        eta: int | None = None,
+        min_steps: int | None = None,
+        monitor: str | None = None,
+        mode: Literal["min", "max"] | None = None,
+        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None = None,
+        **fields: Any,
+    ) -> AsyncSweepHandle:
+        """Start variants of one fit, which differ in `parameters`: by path a list of values, or a range to draw from.
+
+        `{"optimizer.lr": [0.1, 0.01], "seed": [0, 1]}` makes four variants as a "grid". "random" draws `samples`
+        combinations, also from ranges such as `{"min": 1e-4, "max": 0.1, "log": True}`; "halving" lets the best of
+        every `eta` go on from rung to rung. The rest are the fields of a fit, as for `fit`.
+
+        Raises:
+            ServerError: a field or a value is wrong; nothing has been started.
+        """
+        options: dict[str, Any] = {"kind": kind, "parameters": dict(parameters), "samples": samples, "seed": sweep_seed}
+        options.update(eta=eta, min_steps=min_steps, monitor=monitor, mode=mode)
+        sweep = {name: value for name, value in options.items() if value is not None}
+        submitted = await self._submit(graph, dataset, validation, {**fields, "sweep": sweep})
+        return AsyncSweepHandle(self._transport, submitted)
+
+    async def _submit(
+        self,
+        graph: str | Graph | Mapping[str, Any],
+        dataset: str | Dataset | Sequence[str | Dataset] | Mapping[str, ArrayLike],
+        validation: float | str | Dataset | Sequence[str | Dataset] | Mapping[str, Any] | None,
+        fields: Mapping[str, Any],
+    ) -> Fit:
         if isinstance(dataset, Mapping):
             dataset = await self.upload(dataset)
         request: dict[str, Any] = {"graph": _reference(graph), "dataset": _references(dataset), **fields}
@@ -107,11 +149,14 @@ class AsyncClient:
             request["validation"] = (
                 validation if isinstance(validation, Mapping) else {"dataset": _references(validation)}
             )
-        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.create("/v1/fits", request)))
+        return Fit.from_dict(await self._transport.create("/v1/fits", request))
 
     async def get_fit(self, fit_id: str) -> AsyncFitHandle:
-        """Return a fit that has been started before."""
-        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.get(f"/v1/fits/{fit_id}")))
+        """Return a fit that has been started before; an `AsyncSweepHandle` if it has variants."""
+        return self._handle(Fit.from_dict(await self._transport.get(f"/v1/fits/{fit_id}")))
+
+    def _handle(self, info: Fit) -> AsyncFitHandle:
+        return (AsyncSweepHandle if info.sweep else AsyncFitHandle)(self._transport, info)
 
     async def get_checkpoint(self, checkpoint_id: str) -> AsyncCheckpointHandle:
         """Return a checkpoint by its id."""

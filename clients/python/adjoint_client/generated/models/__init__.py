@@ -29,6 +29,7 @@ from .compute_result_gradients_type_0 import ComputeResultGradientsType0
 from .compute_result_losses import ComputeResultLosses
 from .compute_result_nonfinite import ComputeResultNonfinite
 from .compute_result_outputs_type_0 import ComputeResultOutputsType0
+from .cores import Cores
 from .create_dataset_format_type_0 import CreateDatasetFormatType0
 from .dataset import Dataset
 from .dataset_column import DatasetColumn
@@ -55,11 +56,14 @@ from .fit_links import FitLinks
 from .fit_list import FitList
 from .fit_nonfinite import FitNonfinite
 from .fit_request import FitRequest
+from .fit_request_activations_type_0 import FitRequestActivationsType0
 from .fit_request_as_sent import FitRequestAsSent
 from .fit_request_feeds_type_0 import FitRequestFeedsType0
 from .fit_request_labels_type_0 import FitRequestLabelsType0
 from .fit_request_normalize_type_0 import FitRequestNormalizeType0
 from .fit_request_precision_type_0 import FitRequestPrecisionType0
+from .fit_runtime import FitRuntime
+from .fit_runtime_fingerprint import FitRuntimeFingerprint
 from .fit_state import FitState
 from .freeze_choice import FreezeChoice
 from .get_fit_until import GetFitUntil
@@ -91,6 +95,7 @@ from .graph_nodes import GraphNodes
 from .graph_nodes_data_item import GraphNodesDataItem
 from .graph_plan import GraphPlan
 from .graph_plan_buffers_item import GraphPlanBuffersItem
+from .graph_plan_phases_item import GraphPlanPhasesItem
 from .graph_plan_steps_item import GraphPlanStepsItem
 from .graph_report import GraphReport
 from .graph_report_canonical_spelling import GraphReportCanonicalSpelling
@@ -107,6 +112,7 @@ from .hessian_want import HessianWant
 from .hvp_want import HvpWant
 from .inline_dataset import InlineDataset
 from .inline_dataset_columns import InlineDatasetColumns
+from .interval_choice import IntervalChoice
 from .jacobian_spec import JacobianSpec
 from .jacobian_spec_mode_type_0 import JacobianSpecModeType0
 from .jacobian_want import JacobianWant
@@ -154,9 +160,12 @@ from .prediction_outputs import PredictionOutputs
 from .problem import Problem
 from .problem_error import ProblemError
 from .queue_counts import QueueCounts
+from .ranked_variant import RankedVariant
+from .ranked_variant_parameters import RankedVariantParameters
 from .recompute_choice import RecomputeChoice
 from .record_choice import RecordChoice
 from .resources_choice import ResourcesChoice
+from .resources_choice_executor_type_0 import ResourcesChoiceExecutorType0
 from .resources_choice_priority import ResourcesChoicePriority
 from .sampling_choice import SamplingChoice
 from .schedule_choice import ScheduleChoice
@@ -164,12 +173,23 @@ from .shuffle_choice import ShuffleChoice
 from .shuffle_choice_kind_type_0 import ShuffleChoiceKindType0
 from .status import Status
 from .status_status import StatusStatus
+from .sweep_choice import SweepChoice
+from .sweep_choice_kind import SweepChoiceKind
+from .sweep_choice_mode_type_0 import SweepChoiceModeType0
+from .sweep_choice_parameters import SweepChoiceParameters
+from .sweep_summary import SweepSummary
+from .sweep_summary_kind import SweepSummaryKind
+from .sweep_summary_mode import SweepSummaryMode
+from .sweep_summary_states import SweepSummaryStates
 from .system_overview import SystemOverview
 from .system_overview_fingerprint import SystemOverviewFingerprint
 from .tensor import Tensor
 from .tensor_nonfinite import TensorNonfinite
 from .validation_choice import ValidationChoice
 from .validation_choice_order_type_0 import ValidationChoiceOrderType0
+from .variant_info import VariantInfo
+from .variant_info_parameters import VariantInfoParameters
+from .variant_list import VariantList
 from .vhp_want import VhpWant
 from .windows_choice import WindowsChoice
 from .windows_choice_spans_type_0 import WindowsChoiceSpansType0
@@ -207,6 +227,7 @@ __all__ = (
     "ComputeResultLosses",
     "ComputeResultNonfinite",
     "ComputeResultOutputsType0",
+    "Cores",
     "CreateDatasetFormatType0",
     "Dataset",
     "DatasetColumn",
@@ -233,11 +254,14 @@ __all__ = (
     "FitList",
     "FitNonfinite",
     "FitRequest",
+    "FitRequestActivationsType0",
     "FitRequestAsSent",
     "FitRequestFeedsType0",
     "FitRequestLabelsType0",
     "FitRequestNormalizeType0",
     "FitRequestPrecisionType0",
+    "FitRuntime",
+    "FitRuntimeFingerprint",
     "FitState",
     "FreezeChoice",
     "GetFitUntil",
@@ -269,6 +293,7 @@ __all__ = (
     "GraphNodesDataItem",
     "GraphPlan",
     "GraphPlanBuffersItem",
+    "GraphPlanPhasesItem",
     "GraphPlanStepsItem",
     "GraphReport",
     "GraphReportCanonicalSpelling",
@@ -285,6 +310,7 @@ __all__ = (
     "HvpWant",
     "InlineDataset",
     "InlineDatasetColumns",
+    "IntervalChoice",
     "JacobianSpec",
     "JacobianSpecModeType0",
     "JacobianWant",
@@ -332,9 +358,12 @@ __all__ = (
     "Problem",
     "ProblemError",
     "QueueCounts",
+    "RankedVariant",
+    "RankedVariantParameters",
     "RecomputeChoice",
     "RecordChoice",
     "ResourcesChoice",
+    "ResourcesChoiceExecutorType0",
     "ResourcesChoicePriority",
     "SamplingChoice",
     "ScheduleChoice",
@@ -342,12 +371,23 @@ __all__ = (
     "ShuffleChoiceKindType0",
     "Status",
     "StatusStatus",
+    "SweepChoice",
+    "SweepChoiceKind",
+    "SweepChoiceModeType0",
+    "SweepChoiceParameters",
+    "SweepSummary",
+    "SweepSummaryKind",
+    "SweepSummaryMode",
+    "SweepSummaryStates",
     "SystemOverview",
     "SystemOverviewFingerprint",
     "Tensor",
     "TensorNonfinite",
     "ValidationChoice",
     "ValidationChoiceOrderType0",
+    "VariantInfo",
+    "VariantInfoParameters",
+    "VariantList",
     "VhpWant",
     "WindowsChoice",
     "WindowsChoiceSpansType0",

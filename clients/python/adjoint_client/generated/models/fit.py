@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..models.fit_links import FitLinks
     from ..models.fit_nonfinite import FitNonfinite
     from ..models.fit_request_as_sent import FitRequestAsSent
+    from ..models.fit_runtime import FitRuntime
+    from ..models.sweep_summary import SweepSummary
+    from ..models.variant_info import VariantInfo
 
 
 T = TypeVar("T", bound="Fit")
@@ -49,24 +52,37 @@ class Fit:
     """ Where to go on from a fit. """
     nonfinite: FitNonfinite
     """ Values of latest that are not finite: nan, inf or -inf. """
+    parent: None | str
+    """ The fit whose sweep it is a variant of. """
     phase: str
     progress: float
+    record_every_steps: int
+    """ Steps from one training row to the next. """
     request: FitRequestAsSent
     """ With ids in place of what came inline. """
+    runtime: FitRuntime | None
+    """ What it runs with; null before the first step. """
     started_at: datetime.datetime | None
     state: FitState
     """ Where a fit is in its life. The -ing states last while a process may still write for it. """
     step: int
     stop_reason: None | str
     """ Why it ended, with success, before its last step. """
+    sweep: None | SweepSummary
+    """ How its variants are doing, if it was submitted with a sweep. """
     terminal: bool
     total_steps: int
+    variant: None | VariantInfo
+    """ Which variant of the sweep it is. """
     object_: Literal["fit"] | Unset = "fit"
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.fit_best_type_0 import FitBestType0  # noqa: PLC0415
         from ..models.fit_error import FitError  # noqa: PLC0415
+        from ..models.fit_runtime import FitRuntime  # noqa: PLC0415
+        from ..models.sweep_summary import SweepSummary  # noqa: PLC0415
+        from ..models.variant_info import VariantInfo  # noqa: PLC0415
 
         attempt = self.attempt
 
@@ -118,11 +134,22 @@ class Fit:
 
         nonfinite = self.nonfinite.to_dict()
 
+        parent: None | str
+        parent = self.parent
+
         phase = self.phase
 
         progress = self.progress
 
+        record_every_steps = self.record_every_steps
+
         request = self.request.to_dict()
+
+        runtime: dict[str, Any] | None
+        if isinstance(self.runtime, FitRuntime):
+            runtime = self.runtime.to_dict()
+        else:
+            runtime = self.runtime
 
         started_at: None | str
         if isinstance(self.started_at, datetime.datetime):
@@ -137,9 +164,21 @@ class Fit:
         stop_reason: None | str
         stop_reason = self.stop_reason
 
+        sweep: dict[str, Any] | None
+        if isinstance(self.sweep, SweepSummary):
+            sweep = self.sweep.to_dict()
+        else:
+            sweep = self.sweep
+
         terminal = self.terminal
 
         total_steps = self.total_steps
+
+        variant: dict[str, Any] | None
+        if isinstance(self.variant, VariantInfo):
+            variant = self.variant.to_dict()
+        else:
+            variant = self.variant
 
         object_ = self.object_
 
@@ -164,15 +203,20 @@ class Fit:
                 "latest": latest,
                 "links": links,
                 "nonfinite": nonfinite,
+                "parent": parent,
                 "phase": phase,
                 "progress": progress,
+                "record_every_steps": record_every_steps,
                 "request": request,
+                "runtime": runtime,
                 "started_at": started_at,
                 "state": state,
                 "step": step,
                 "stop_reason": stop_reason,
+                "sweep": sweep,
                 "terminal": terminal,
                 "total_steps": total_steps,
+                "variant": variant,
             }
         )
         if object_ is not UNSET:
@@ -190,6 +234,9 @@ class Fit:
         from ..models.fit_links import FitLinks  # noqa: PLC0415
         from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
         from ..models.fit_request_as_sent import FitRequestAsSent  # noqa: PLC0415
+        from ..models.fit_runtime import FitRuntime  # noqa: PLC0415
+        from ..models.sweep_summary import SweepSummary  # noqa: PLC0415
+        from ..models.variant_info import VariantInfo  # noqa: PLC0415
 
         d = dict(src_dict)
         attempt = d.pop("attempt")
@@ -275,11 +322,35 @@ class Fit:
 
         nonfinite = FitNonfinite.from_dict(d.pop("nonfinite"))
 
+        def _parse_parent(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        parent = _parse_parent(d.pop("parent"))
+
         phase = d.pop("phase")
 
         progress = d.pop("progress")
 
+        record_every_steps = d.pop("record_every_steps")
+
         request = FitRequestAsSent.from_dict(d.pop("request"))
+
+        def _parse_runtime(data: object) -> FitRuntime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                runtime_type_0 = FitRuntime.from_dict(data)
+
+                return runtime_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRuntime | None, data)
+
+        runtime = _parse_runtime(d.pop("runtime"))
 
         def _parse_started_at(data: object) -> datetime.datetime | None:
             if data is None:
@@ -307,9 +378,39 @@ class Fit:
 
         stop_reason = _parse_stop_reason(d.pop("stop_reason"))
 
+        def _parse_sweep(data: object) -> None | SweepSummary:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                sweep_type_0 = SweepSummary.from_dict(data)
+
+                return sweep_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SweepSummary, data)
+
+        sweep = _parse_sweep(d.pop("sweep"))
+
         terminal = d.pop("terminal")
 
         total_steps = d.pop("total_steps")
+
+        def _parse_variant(data: object) -> None | VariantInfo:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                variant_type_0 = VariantInfo.from_dict(data)
+
+                return variant_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | VariantInfo, data)
+
+        variant = _parse_variant(d.pop("variant"))
 
         object_ = cast(Literal["fit"] | Unset, d.pop("object", UNSET))
         if object_ != "fit" and not isinstance(object_, Unset):
@@ -333,15 +434,20 @@ class Fit:
             latest=latest,
             links=links,
             nonfinite=nonfinite,
+            parent=parent,
             phase=phase,
             progress=progress,
+            record_every_steps=record_every_steps,
             request=request,
+            runtime=runtime,
             started_at=started_at,
             state=state,
             step=step,
             stop_reason=stop_reason,
+            sweep=sweep,
             terminal=terminal,
             total_steps=total_steps,
+            variant=variant,
             object_=object_,
         )
 

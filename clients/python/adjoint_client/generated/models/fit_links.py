@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
 
 T = TypeVar("T", bound="FitLinks")
 
@@ -19,6 +21,8 @@ class FitLinks:
     graph: str
     metrics: str
     self_: str
+    parent: None | str | Unset = UNSET
+    variants: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -34,6 +38,18 @@ class FitLinks:
 
         self_ = self.self_
 
+        parent: None | str | Unset
+        if isinstance(self.parent, Unset):
+            parent = UNSET
+        else:
+            parent = self.parent
+
+        variants: None | str | Unset
+        if isinstance(self.variants, Unset):
+            variants = UNSET
+        else:
+            variants = self.variants
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -46,6 +62,10 @@ class FitLinks:
                 "self": self_,
             }
         )
+        if parent is not UNSET:
+            field_dict["parent"] = parent
+        if variants is not UNSET:
+            field_dict["variants"] = variants
 
         return field_dict
 
@@ -64,6 +84,24 @@ class FitLinks:
 
         self_ = d.pop("self")
 
+        def _parse_parent(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        parent = _parse_parent(d.pop("parent", UNSET))
+
+        def _parse_variants(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        variants = _parse_variants(d.pop("variants", UNSET))
+
         fit_links = cls(
             checkpoints=checkpoints,
             dataset=dataset,
@@ -71,6 +109,8 @@ class FitLinks:
             graph=graph,
             metrics=metrics,
             self_=self_,
+            parent=parent,
+            variants=variants,
         )
 
         fit_links.additional_properties = d

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.fit_request_activations_type_0 import FitRequestActivationsType0, check_fit_request_activations_type_0
 from ..models.fit_request_precision_type_0 import FitRequestPrecisionType0, check_fit_request_precision_type_0
 from ..types import UNSET, Unset
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..models.sampling_choice import SamplingChoice
     from ..models.schedule_choice import ScheduleChoice
     from ..models.shuffle_choice import ShuffleChoice
+    from ..models.sweep_choice import SweepChoice
     from ..models.validation_choice import ValidationChoice
     from ..models.windows_choice import WindowsChoice
 
@@ -50,6 +52,8 @@ class FitRequest:
     """ Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. """
     graph: GraphDefinition | str
     """ Id of a graph, or a graph. """
+    activations: FitRequestActivationsType0 | None | Unset = UNSET
+    """ What values of float32 are kept in for the backward pass, which halves them; by default as is. """
     average: AverageChoice | None | str | Unset = UNSET
     """ ema, swa, or an object with options; by default none. """
     batch_size: int | None | Unset = UNSET
@@ -72,6 +76,8 @@ class FitRequest:
     """ Parameters that keep their values in some epochs. """
     labels: FitRequestLabelsType0 | None | Unset = UNSET
     loss_scaling: LossScalingChoice | None | Unset = UNSET
+    memory_budget: int | None | Unset = UNSET
+    """ Bytes that a step may take, at least 1; as little is computed again as that needs. """
     metrics: list[MetricChoice | str] | None | Unset = UNSET
     """ Kinds of metrics, or objects with their options. """
     micro_batch_size: int | None | Unset = UNSET
@@ -102,6 +108,8 @@ class FitRequest:
     """ The order of rows, anew each epoch; default true. """
     steps: int | None | Unset = UNSET
     """ Training steps, at least 1, in place of epochs. """
+    sweep: None | SweepChoice | Unset = UNSET
+    """ Variants of this fit; by default it is a single one. """
     validation: None | Unset | ValidationChoice = UNSET
     windows: None | Unset | WindowsChoice = UNSET
     """ Examples of several rows; by default a row. """
@@ -128,6 +136,7 @@ class FitRequest:
         from ..models.sampling_choice import SamplingChoice  # noqa: PLC0415
         from ..models.schedule_choice import ScheduleChoice  # noqa: PLC0415
         from ..models.shuffle_choice import ShuffleChoice  # noqa: PLC0415
+        from ..models.sweep_choice import SweepChoice  # noqa: PLC0415
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
         from ..models.windows_choice import WindowsChoice  # noqa: PLC0415
 
@@ -145,6 +154,14 @@ class FitRequest:
             graph = self.graph.to_dict()
         else:
             graph = self.graph
+
+        activations: None | str | Unset
+        if isinstance(self.activations, Unset):
+            activations = UNSET
+        elif isinstance(self.activations, str):
+            activations = self.activations
+        else:
+            activations = self.activations
 
         average: dict[str, Any] | None | str | Unset
         if isinstance(self.average, Unset):
@@ -256,6 +273,12 @@ class FitRequest:
             loss_scaling = self.loss_scaling.to_dict()
         else:
             loss_scaling = self.loss_scaling
+
+        memory_budget: int | None | Unset
+        if isinstance(self.memory_budget, Unset):
+            memory_budget = UNSET
+        else:
+            memory_budget = self.memory_budget
 
         metrics: list[dict[str, Any] | str] | None | Unset
         if isinstance(self.metrics, Unset):
@@ -383,6 +406,14 @@ class FitRequest:
         else:
             steps = self.steps
 
+        sweep: dict[str, Any] | None | Unset
+        if isinstance(self.sweep, Unset):
+            sweep = UNSET
+        elif isinstance(self.sweep, SweepChoice):
+            sweep = self.sweep.to_dict()
+        else:
+            sweep = self.sweep
+
         validation: dict[str, Any] | None | Unset
         if isinstance(self.validation, Unset):
             validation = UNSET
@@ -407,6 +438,8 @@ class FitRequest:
                 "graph": graph,
             }
         )
+        if activations is not UNSET:
+            field_dict["activations"] = activations
         if average is not UNSET:
             field_dict["average"] = average
         if batch_size is not UNSET:
@@ -435,6 +468,8 @@ class FitRequest:
             field_dict["labels"] = labels
         if loss_scaling is not UNSET:
             field_dict["loss_scaling"] = loss_scaling
+        if memory_budget is not UNSET:
+            field_dict["memory_budget"] = memory_budget
         if metrics is not UNSET:
             field_dict["metrics"] = metrics
         if micro_batch_size is not UNSET:
@@ -467,6 +502,8 @@ class FitRequest:
             field_dict["shuffle"] = shuffle
         if steps is not UNSET:
             field_dict["steps"] = steps
+        if sweep is not UNSET:
+            field_dict["sweep"] = sweep
         if validation is not UNSET:
             field_dict["validation"] = validation
         if windows is not UNSET:
@@ -498,6 +535,7 @@ class FitRequest:
         from ..models.sampling_choice import SamplingChoice  # noqa: PLC0415
         from ..models.schedule_choice import ScheduleChoice  # noqa: PLC0415
         from ..models.shuffle_choice import ShuffleChoice  # noqa: PLC0415
+        from ..models.sweep_choice import SweepChoice  # noqa: PLC0415
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
         from ..models.windows_choice import WindowsChoice  # noqa: PLC0415
 
@@ -536,6 +574,23 @@ class FitRequest:
             return cast(GraphDefinition | str, data)
 
         graph = _parse_graph(d.pop("graph"))
+
+        def _parse_activations(data: object) -> FitRequestActivationsType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                activations_type_0 = check_fit_request_activations_type_0(data)
+
+                return activations_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRequestActivationsType0 | None | Unset, data)
+
+        activations = _parse_activations(d.pop("activations", UNSET))
 
         def _parse_average(data: object) -> AverageChoice | None | str | Unset:
             if data is None:
@@ -759,6 +814,15 @@ class FitRequest:
             return cast(LossScalingChoice | None | Unset, data)
 
         loss_scaling = _parse_loss_scaling(d.pop("loss_scaling", UNSET))
+
+        def _parse_memory_budget(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        memory_budget = _parse_memory_budget(d.pop("memory_budget", UNSET))
 
         def _parse_metrics(data: object) -> list[MetricChoice | str] | None | Unset:
             if data is None:
@@ -1013,6 +1077,23 @@ class FitRequest:
 
         steps = _parse_steps(d.pop("steps", UNSET))
 
+        def _parse_sweep(data: object) -> None | SweepChoice | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                sweep_type_0 = SweepChoice.from_dict(data)
+
+                return sweep_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SweepChoice | Unset, data)
+
+        sweep = _parse_sweep(d.pop("sweep", UNSET))
+
         def _parse_validation(data: object) -> None | Unset | ValidationChoice:
             if data is None:
                 return data
@@ -1050,6 +1131,7 @@ class FitRequest:
         fit_request = cls(
             dataset=dataset,
             graph=graph,
+            activations=activations,
             average=average,
             batch_size=batch_size,
             budget=budget,
@@ -1064,6 +1146,7 @@ class FitRequest:
             freeze=freeze,
             labels=labels,
             loss_scaling=loss_scaling,
+            memory_budget=memory_budget,
             metrics=metrics,
             micro_batch_size=micro_batch_size,
             noise=noise,
@@ -1080,6 +1163,7 @@ class FitRequest:
             seed=seed,
             shuffle=shuffle,
             steps=steps,
+            sweep=sweep,
             validation=validation,
             windows=windows,
         )

@@ -8,6 +8,7 @@ from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
     from ..models.graph_plan_buffers_item import GraphPlanBuffersItem
+    from ..models.graph_plan_phases_item import GraphPlanPhasesItem
     from ..models.graph_plan_steps_item import GraphPlanStepsItem
 
 
@@ -16,7 +17,11 @@ T = TypeVar("T", bound="GraphPlan")
 
 @_attrs_define
 class GraphPlan:
-    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations."""
+    """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations.
+
+    Steps are in phases, between which the shards of the batch wait for one another.
+
+    """
 
     batch: int
     buffers: list[GraphPlanBuffersItem]
@@ -24,6 +29,8 @@ class GraphPlan:
     flops: int
     fused_groups: list[Any]
     peak_bytes: int
+    phases: list[GraphPlanPhasesItem]
+    shards: int
     steps: list[GraphPlanStepsItem]
     training: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -44,6 +51,13 @@ class GraphPlan:
 
         peak_bytes = self.peak_bytes
 
+        phases = []
+        for phases_item_data in self.phases:
+            phases_item = phases_item_data.to_dict()
+            phases.append(phases_item)
+
+        shards = self.shards
+
         steps = []
         for steps_item_data in self.steps:
             steps_item = steps_item_data.to_dict()
@@ -61,6 +75,8 @@ class GraphPlan:
                 "flops": flops,
                 "fused_groups": fused_groups,
                 "peak_bytes": peak_bytes,
+                "phases": phases,
+                "shards": shards,
                 "steps": steps,
                 "training": training,
             }
@@ -71,6 +87,7 @@ class GraphPlan:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.graph_plan_buffers_item import GraphPlanBuffersItem  # noqa: PLC0415
+        from ..models.graph_plan_phases_item import GraphPlanPhasesItem  # noqa: PLC0415
         from ..models.graph_plan_steps_item import GraphPlanStepsItem  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -91,6 +108,15 @@ class GraphPlan:
 
         peak_bytes = d.pop("peak_bytes")
 
+        phases = []
+        _phases = d.pop("phases")
+        for phases_item_data in _phases:
+            phases_item = GraphPlanPhasesItem.from_dict(phases_item_data)
+
+            phases.append(phases_item)
+
+        shards = d.pop("shards")
+
         steps = []
         _steps = d.pop("steps")
         for steps_item_data in _steps:
@@ -107,6 +133,8 @@ class GraphPlan:
             flops=flops,
             fused_groups=fused_groups,
             peak_bytes=peak_bytes,
+            phases=phases,
+            shards=shards,
             steps=steps,
             training=training,
         )

@@ -17,7 +17,7 @@ class RecordChoice:
     epochs: bool | None | Unset = UNSET
     """ Whether each epoch makes a row too, with metrics over its rows and uncertainties; default false. """
     every_steps: int | None | Unset = UNSET
-    """ Steps between rows, at least 1; default 1. """
+    """ Steps between rows, at least 1; by default so many that a fit makes at most about 10000 rows. """
     gradient_norms: bool | None | Unset = UNSET
     """ Whether rows hold norms; default true. """
 

@@ -8,6 +8,7 @@ from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
     from ..models.blas import Blas
+    from ..models.cores import Cores
     from ..models.limits import Limits
     from ..models.queue_counts import QueueCounts
     from ..models.system_overview_fingerprint import SystemOverviewFingerprint
@@ -23,8 +24,11 @@ class SystemOverview:
 
     blas: Blas
     """ The linear algebra library that NumPy uses. """
+    cores: Cores
+    """ The cores that fits can work on. """
     data_dir_free_bytes: int
     executors: list[str]
+    """ What can compute fits, the fastest last. """
     fingerprint: SystemOverviewFingerprint
     limits: Limits
     """ What this server takes at most. """
@@ -38,6 +42,8 @@ class SystemOverview:
 
     def to_dict(self) -> dict[str, Any]:
         blas = self.blas.to_dict()
+
+        cores = self.cores.to_dict()
 
         data_dir_free_bytes = self.data_dir_free_bytes
 
@@ -65,6 +71,7 @@ class SystemOverview:
         field_dict.update(
             {
                 "blas": blas,
+                "cores": cores,
                 "data_dir_free_bytes": data_dir_free_bytes,
                 "executors": executors,
                 "fingerprint": fingerprint,
@@ -82,6 +89,7 @@ class SystemOverview:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.blas import Blas  # noqa: PLC0415
+        from ..models.cores import Cores  # noqa: PLC0415
         from ..models.limits import Limits  # noqa: PLC0415
         from ..models.queue_counts import QueueCounts  # noqa: PLC0415
         from ..models.system_overview_fingerprint import SystemOverviewFingerprint  # noqa: PLC0415
@@ -89,6 +97,8 @@ class SystemOverview:
 
         d = dict(src_dict)
         blas = Blas.from_dict(d.pop("blas"))
+
+        cores = Cores.from_dict(d.pop("cores"))
 
         data_dir_free_bytes = d.pop("data_dir_free_bytes")
 
@@ -115,6 +125,7 @@ class SystemOverview:
 
         system_overview = cls(
             blas=blas,
+            cores=cores,
             data_dir_free_bytes=data_dir_free_bytes,
             executors=executors,
             fingerprint=fingerprint,

@@ -51,7 +51,7 @@ def sync_detailed(
 ) -> Response[Fit | Problem]:
     """Cancel Fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it.
+     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
 
     Args:
         fit_id (str):
@@ -82,7 +82,7 @@ def sync(
 ) -> Fit | Problem | None:
     """Cancel Fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it.
+     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
 
     Args:
         fit_id (str):
@@ -108,7 +108,7 @@ async def asyncio_detailed(
 ) -> Response[Fit | Problem]:
     """Cancel Fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it.
+     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
 
     Args:
         fit_id (str):
@@ -137,7 +137,7 @@ async def asyncio(
 ) -> Fit | Problem | None:
     """Cancel Fit
 
-     Ask a fit to stop, after a last checkpoint if a process works on it.
+     Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants.
 
     Args:
         fit_id (str):

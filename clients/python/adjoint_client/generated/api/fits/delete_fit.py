@@ -49,7 +49,7 @@ def sync_detailed(
 ) -> Response[Any | Problem]:
     """Delete Fit
 
-     Delete a terminal fit with its journal and its checkpoints.
+     Delete a terminal fit with its journal, its checkpoints and its variants.
 
     Args:
         fit_id (str):
@@ -80,7 +80,7 @@ def sync(
 ) -> Any | Problem | None:
     """Delete Fit
 
-     Delete a terminal fit with its journal and its checkpoints.
+     Delete a terminal fit with its journal, its checkpoints and its variants.
 
     Args:
         fit_id (str):
@@ -106,7 +106,7 @@ async def asyncio_detailed(
 ) -> Response[Any | Problem]:
     """Delete Fit
 
-     Delete a terminal fit with its journal and its checkpoints.
+     Delete a terminal fit with its journal, its checkpoints and its variants.
 
     Args:
         fit_id (str):
@@ -135,7 +135,7 @@ async def asyncio(
 ) -> Any | Problem | None:
     """Delete Fit
 
-     Delete a terminal fit with its journal and its checkpoints.
+     Delete a terminal fit with its journal, its checkpoints and its variants.
 
     Args:
         fit_id (str):

@@ -15,6 +15,7 @@ def _get_kwargs(
     *,
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
+    parent: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
@@ -37,6 +38,13 @@ def _get_kwargs(
     else:
         json_label = label
     params["label"] = json_label
+
+    json_parent: None | str | Unset
+    if isinstance(parent, Unset):
+        json_parent = UNSET
+    else:
+        json_parent = parent
+    params["parent"] = json_parent
 
     params["limit"] = limit
 
@@ -89,17 +97,20 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
+    parent: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> Response[FitList | Problem]:
     """List Fits
 
-     List fits.
+     List fits; the variants of a sweep where its id is given as `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
         label (None | str | Unset): Only fits with this key:value.
+        parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
+            sweep.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -115,6 +126,7 @@ def sync_detailed(
     kwargs = _get_kwargs(
         state=state,
         label=label,
+        parent=parent,
         limit=limit,
         cursor=cursor,
         order=order,
@@ -132,17 +144,20 @@ def sync(
     client: AuthenticatedClient | Client,
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
+    parent: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> FitList | Problem | None:
     """List Fits
 
-     List fits.
+     List fits; the variants of a sweep where its id is given as `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
         label (None | str | Unset): Only fits with this key:value.
+        parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
+            sweep.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -159,6 +174,7 @@ def sync(
         client=client,
         state=state,
         label=label,
+        parent=parent,
         limit=limit,
         cursor=cursor,
         order=order,
@@ -170,17 +186,20 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
+    parent: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> Response[FitList | Problem]:
     """List Fits
 
-     List fits.
+     List fits; the variants of a sweep where its id is given as `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
         label (None | str | Unset): Only fits with this key:value.
+        parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
+            sweep.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -196,6 +215,7 @@ async def asyncio_detailed(
     kwargs = _get_kwargs(
         state=state,
         label=label,
+        parent=parent,
         limit=limit,
         cursor=cursor,
         order=order,
@@ -211,17 +231,20 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
+    parent: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
 ) -> FitList | Problem | None:
     """List Fits
 
-     List fits.
+     List fits; the variants of a sweep where its id is given as `parent`.
 
     Args:
         state (FitState | None | Unset): Only fits in this state.
         label (None | str | Unset): Only fits with this key:value.
+        parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
+            sweep.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -239,6 +262,7 @@ async def asyncio(
             client=client,
             state=state,
             label=label,
+            parent=parent,
             limit=limit,
             cursor=cursor,
             order=order,

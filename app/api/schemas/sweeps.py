@@ -1,0 +1,155 @@
+"""Sweeps on the wire."""
+
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.api.schemas.documents import DescribedBy, OneOf
+from app.api.schemas.shapes import RequestShape, ResourceShape, nonfinite_name
+from app.domain.fit import FitState
+from app.domain.sweep import VariantTerms, terms_of
+from app.service.fits import FitView
+from app.service.sweeps import Ranked, ranking
+
+PARAMETERS_MAX = 32
+VARIANTS_MAX = 1024
+RANKING_MAX = 100
+"""How many variants a fit shows of its ranking; the route of its variants shows all."""
+
+
+class IntervalChoice(RequestShape):
+    """Numbers from min to max, both included, any of which may be drawn."""
+
+    min: float
+    max: float
+    log: bool | None = Field(default=None, description="Whether their logarithms are equally likely; default false.")
+    integer: bool | None = Field(default=None, description="Whether they are whole numbers; default false.")
+
+
+ValuesList = Annotated[list[Any], Field(min_length=1, max_length=VARIANTS_MAX)]
+Values = Annotated[
+    list[Any] | dict[str, Any],
+    DescribedBy(IntervalChoice, also=OneOf(ValuesList, f"a list of 1 to {VARIANTS_MAX} values")),
+]
+
+
+class SweepChoice(RequestShape):
+    """Variants of one fit, which differ in a few fields; each is a fit of its own."""
+
+    kind: Literal["grid", "random", "halving"] = Field(
+        description=(
+            '"grid": every combination, the last parameter varying fastest; "random": samples of them; "halving": a '
+            "grid, or samples, of which the best of every eta go on from rung to rung."
+        )
+    )
+    parameters: dict[str, Values] = Field(
+        min_length=1,
+        max_length=PARAMETERS_MAX,
+        description=(
+            "By path into this request, as optimizer.lr or optimizer.groups.0.lr: a list of values, or a range "
+            "{min, max, log, integer} to draw from."
+        ),
+    )
+    samples: int | None = Field(
+        default=None, description=f"How many combinations are drawn, 1 to {VARIANTS_MAX}; no two are equal."
+    )
+    seed: int | None = Field(default=None, description="What they are drawn from, at least 0; default 0.")
+    eta: int | None = Field(
+        default=None, description="halving: of how many variants one goes on to the next rung, 2 to 100; default 3."
+    )
+    min_steps: int | None = Field(
+        default=None,
+        description="halving: steps of the first rung, at least 1; by default so that the last variant left ends.",
+    )
+    monitor: str | None = Field(
+        default=None, description="The metric to rank by: loss, val_loss, or a metric as val_accuracy."
+    )
+    mode: Literal["min", "max"] | None = Field(default=None, description="Which is better; by default as the metric.")
+
+
+class VariantInfo(ResourceShape):
+    """Which variant of a sweep a fit is."""
+
+    index: int
+    parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, variant: dict[str, Any]) -> "VariantInfo":
+        """Show what a fit keeps of that."""
+        terms = VariantTerms(**variant)
+        return cls(index=terms.index, parameters=terms.parameters)
+
+
+class RankedVariant(ResourceShape):
+    """A variant of a sweep at its place among the others."""
+
+    fit: str
+    rank: int
+    value: float | None = Field(description="The metric that variants are ranked by: its best value if the fit has it.")
+    nonfinite: str | None = Field(description="What the value is where it is not finite: nan, inf or -inf.")
+    index: int
+    parameters: dict[str, Any]
+    state: FitState
+    step: int
+    total_steps: int
+
+    @classmethod
+    def of(cls, ranked: Ranked) -> "RankedVariant":
+        """Show a variant."""
+        value, standing = ranked.value, ranked.standing
+        finite = value is None or isfinite(value)
+        return cls(
+            fit=standing.fit_id,
+            rank=ranked.rank,
+            value=value if finite else None,
+            nonfinite=None if value is None or finite else nonfinite_name(value),
+            index=standing.terms.index,
+            parameters=standing.terms.parameters,
+            state=standing.state,
+            step=standing.step,
+            total_steps=standing.total_steps,
+        )
+
+
+class SweepSummary(ResourceShape):
+    """How the variants of a fit are doing."""
+
+    kind: Literal["grid", "random", "halving"]
+    monitor: str
+    mode: Literal["min", "max"]
+    rungs: list[int] = Field(description="Steps after which variants are compared; none but for halving.")
+    variants: int
+    states: dict[FitState, int] = Field(description="How many variants are in each state that one is in.")
+    ranking: list[RankedVariant] = Field(description=f"The best {RANKING_MAX} variants, the best first.")
+
+    @classmethod
+    def of(cls, view: FitView) -> "SweepSummary | None":
+        """Show the sweep of a fit, if it is one."""
+        if view.fit.sweep is None:
+            return None
+        terms = terms_of(view.fit)
+        states = [standing.state for standing in view.standings]
+        return cls(
+            kind=terms.kind,
+            monitor=terms.monitor,
+            mode=terms.mode,
+            rungs=terms.rungs,
+            variants=len(states),
+            states={state: states.count(state) for state in FitState if state in states},
+            ranking=[RankedVariant.of(ranked) for ranked in ranking(view.fit, view.standings)[:RANKING_MAX]],
+        )
+
+
+class VariantList(ResourceShape):
+    """All variants of a sweep, the best first."""
+
+    object: Literal["list"] = "list"
+    data: list[RankedVariant]
+    has_more: bool = False
+    next_cursor: str | None = None
+
+    @classmethod
+    def of(cls, view: FitView) -> "VariantList":
+        """Show the variants of a sweep."""
+        return cls(data=[RankedVariant.of(ranked) for ranked in ranking(view.fit, view.standings)])

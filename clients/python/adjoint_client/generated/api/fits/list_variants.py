@@ -1,0 +1,160 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.problem import Problem
+from ...models.variant_list import VariantList
+from ...types import Response
+
+
+def _get_kwargs(
+    fit_id: str,
+) -> dict[str, Any]:
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/fits/{fit_id}/variants".format(
+            fit_id=quote(str(fit_id), safe=""),
+        ),
+    }
+
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | VariantList:
+    if response.status_code == 200:
+        response_200 = VariantList.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Problem | VariantList]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Problem | VariantList]:
+    """List Variants
+
+     List the variants of a fit's sweep, the best first.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | VariantList]
+    """
+
+    kwargs = _get_kwargs(
+        fit_id=fit_id,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Problem | VariantList | None:
+    """List Variants
+
+     List the variants of a fit's sweep, the best first.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | VariantList
+    """
+
+    return sync_detailed(
+        fit_id=fit_id,
+        client=client,
+    ).parsed
+
+
+async def asyncio_detailed(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Response[Problem | VariantList]:
+    """List Variants
+
+     List the variants of a fit's sweep, the best first.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | VariantList]
+    """
+
+    kwargs = _get_kwargs(
+        fit_id=fit_id,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    fit_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+) -> Problem | VariantList | None:
+    """List Variants
+
+     List the variants of a fit's sweep, the best first.
+
+    Args:
+        fit_id (str):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | VariantList
+    """
+
+    return (
+        await asyncio_detailed(
+            fit_id=fit_id,
+            client=client,
+        )
+    ).parsed

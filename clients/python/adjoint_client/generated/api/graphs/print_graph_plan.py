@@ -1,0 +1,197 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    graph_id: str,
+    *,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["batch"] = batch
+
+    json_optimizer: None | str | Unset
+    if isinstance(optimizer, Unset):
+        json_optimizer = UNSET
+    else:
+        json_optimizer = optimizer
+    params["optimizer"] = json_optimizer
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/graphs/{graph_id}/plan/text".format(
+            graph_id=quote(str(graph_id), safe=""),
+        ),
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | str:
+    if response.status_code == 200:
+        response_200 = response.text
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | str]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> Response[Problem | str]:
+    """Print Graph Plan
+
+     Print the plan of a step for a person to read.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | str]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        batch=batch,
+        optimizer=optimizer,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> Problem | str | None:
+    """Print Graph Plan
+
+     Print the plan of a step for a person to read.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | str
+    """
+
+    return sync_detailed(
+        graph_id=graph_id,
+        client=client,
+        batch=batch,
+        optimizer=optimizer,
+    ).parsed
+
+
+async def asyncio_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> Response[Problem | str]:
+    """Print Graph Plan
+
+     Print the plan of a step for a person to read.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | str]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        batch=batch,
+        optimizer=optimizer,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    batch: int | Unset = 32,
+    optimizer: None | str | Unset = UNSET,
+) -> Problem | str | None:
+    """Print Graph Plan
+
+     Print the plan of a step for a person to read.
+
+    Args:
+        graph_id (str):
+        batch (int | Unset): Rows in a step. Default: 32.
+        optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | str
+    """
+
+    return (
+        await asyncio_detailed(
+            graph_id=graph_id,
+            client=client,
+            batch=batch,
+            optimizer=optimizer,
+        )
+    ).parsed

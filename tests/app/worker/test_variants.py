@@ -1,0 +1,162 @@
+"""The process side of a sweep: variants as fits of their own, halved, cancelled, and resumed to the bit."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+import engine
+from app.domain.messages import (
+    About,
+    Assignment,
+    CheckpointWritten,
+    Failed,
+    Finished,
+    Message,
+    Phase,
+    Points,
+    Reached,
+    SweepShare,
+    VariantShare,
+)
+from app.worker.loop import work
+from app.worker.recorder import Recorder
+from app.worker.sweep import work_on_variants
+
+Assign = Callable[..., Assignment]
+RATES = (0.1, 0.05, 0.01, 0.2)
+
+
+@dataclass
+class Wish:
+    """Stands in for the control of a sweep: nothing is wanted but what the test says."""
+
+    wanted: Any = None
+    cancelled: set[str] = field(default_factory=set)
+    after: int | None = None
+    looks: int = 0
+
+    def cancels(self, fit_id: str) -> bool:
+        return fit_id in self.cancelled
+
+    def of(self, fit_id: str) -> "OfVariant":
+        return OfVariant(self, fit_id)
+
+
+@dataclass
+class OfVariant:
+    wish: Wish
+    fit_id: str
+
+    @property
+    def wanted(self) -> Any:
+        self.wish.looks += 1
+        if self.wish.after is not None and self.wish.looks > self.wish.after:
+            self.wish.wanted = "drain"
+        return "cancel" if self.wish.cancels(self.fit_id) else self.wish.wanted
+
+
+@pytest.fixture
+def sweep(assign: Assign) -> Callable[..., Assignment]:
+    """Build a sweep over four learning rates: fit_1 to fit_4."""
+
+    def build(rungs: tuple[int, ...] = (), threads: int = 1, **known: VariantShare) -> Assignment:
+        base = assign()
+        variants = [
+            VariantShare(f"fit_{n}", {**base.request, "optimizer": {"kind": "sgd", "lr": rate}}, None, [], ended=False)
+            for n, rate in enumerate(RATES, 1)
+        ]
+        variants = [known.get(variant.fit_id, variant) for variant in variants]
+        share = SweepShare("loss", "min", 2, list(rungs), threads, variants)
+        return replace(base, fit_id="fit_0", sweep=share.to_json())
+
+    return build
+
+
+def about(messages: list[Message], fit_id: str, kind: type) -> list[Any]:
+    """Return what was told of a variant, of one kind."""
+    told = [message.message for message in messages if isinstance(message, About) and message.fit_id == fit_id]
+    return [message for message in told if isinstance(message, kind)]
+
+
+def rows(messages: list[Message], fit_id: str) -> list[str]:
+    return [row for points in about(messages, fit_id, Points) for row in points.rows]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_variant_makes_the_rows_that_it_would_make_alone(
+    sweep: Any, assign: Assign, channel: Any, server: Any, threads: int
+) -> None:
+    assignment = sweep(threads=threads)
+    assert work_on_variants(assignment, Recorder(channel), Wish()) == Finished("succeeded")
+    heard = server.heard()
+    assert isinstance(heard[0], Phase)
+    assert heard[0].runtime is not None
+    assert heard[0].runtime["threads"] == threads
+    for number, rate in enumerate(RATES, 1):
+        work(assign(optimizer={"kind": "sgd", "lr": rate}), Recorder(channel), Wish().of("alone"), engine.Alone())
+        expected = [row for message in server.heard() if isinstance(message, Points) for row in message.rows]
+        assert rows(heard, f"fit_{number}") == expected
+        assert about(heard, f"fit_{number}", Finished) == [Finished("succeeded")]
+
+
+def test_halving_tells_what_was_reached_and_who_is_left_behind(sweep: Any, channel: Any, server: Any) -> None:
+    assert work_on_variants(sweep((2, 4)), Recorder(channel), Wish()) == Finished("succeeded")
+    heard = server.heard()
+    lengths = [len(rows(heard, f"fit_{number}")) for number in (1, 2, 3, 4)]
+    assert lengths == [4, 2, 2, 6]
+    assert [[reached.step for reached in about(heard, f"fit_{n}", Reached)] for n in (1, 2, 3, 4)] == [
+        [2, 4], [2], [2], [2, 4],
+    ]  # fmt: skip
+    (left,) = about(heard, "fit_3", Finished)
+    assert left == Finished("succeeded", "left behind at step 2: rank 4 of 4")
+
+
+def test_a_sweep_goes_on_from_what_was_written_down(sweep: Any, channel: Any, server: Any) -> None:
+    work_on_variants(sweep((2, 4)), Recorder(channel), Wish())
+    whole = server.heard()
+    assert work_on_variants(sweep((2, 4)), Recorder(channel), Wish(after=5)) == Finished("drained")
+    before = server.heard()
+    known = {}
+    for number in (1, 2, 3, 4):
+        fit_id = f"fit_{number}"
+        written = about(before, fit_id, CheckpointWritten)
+        known[fit_id] = VariantShare(
+            fit_id,
+            {**sweep().request, "optimizer": {"kind": "sgd", "lr": RATES[number - 1]}},
+            written[-1].path if written else None,
+            [reached.value for reached in about(before, fit_id, Reached)],
+            ended=any(end.outcome == "succeeded" for end in about(before, fit_id, Finished)),
+        )
+    assert work_on_variants(sweep((2, 4), **known), Recorder(channel), Wish()) == Finished("succeeded")
+    after = server.heard()
+    for fit_id in known:
+        seqs = {json.loads(row)["seq"]: row for row in [*rows(before, fit_id), *rows(after, fit_id)]}
+        assert [seqs[seq] for seq in sorted(seqs)] == rows(whole, fit_id)
+
+
+def test_a_variant_that_is_cancelled_stops_alone(sweep: Any, channel: Any, server: Any) -> None:
+    assert work_on_variants(sweep(), Recorder(channel), Wish(cancelled={"fit_2"})) == Finished("succeeded")
+    heard = server.heard()
+    assert about(heard, "fit_2", Finished) == [Finished("cancelled")]
+    assert rows(heard, "fit_2") == []
+    assert about(heard, "fit_3", Finished) == [Finished("succeeded")]
+
+
+def test_a_variant_that_cannot_go_on_fails_alone(sweep: Any, channel: Any, server: Any) -> None:
+    lost = VariantShare("fit_2", sweep().request, "nowhere.safetensors", [], ended=False)
+    assert work_on_variants(sweep(fit_2=lost), Recorder(channel), Wish()) == Finished("succeeded")
+    heard = server.heard()
+    assert len(about(heard, "fit_2", Failed)) == 1
+    assert about(heard, "fit_2", Finished) == []
+    assert about(heard, "fit_4", Finished) == [Finished("succeeded")]
+
+
+def test_a_sweep_that_cannot_begin_says_why(sweep: Any, channel: Any) -> None:
+    assignment = sweep()
+    broken = replace(assignment, runtime={**assignment.runtime, "executor": "abacus"})
+    verdict = work_on_variants(broken, Recorder(channel), Wish())
+    assert isinstance(verdict, Failed)
+    assert "abacus" in verdict.detail
