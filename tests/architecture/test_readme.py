@@ -59,6 +59,16 @@ def test_the_curl_lines_run_as_printed(server: ServerProcess, tmp_path: Path) ->
     assert "problem" not in done.stdout
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_lines_on_sweeps_run_as_printed(server: ServerProcess) -> None:
+    script = block("sweep").replace(PRINTED_URL, server.url)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert '"states":{"succeeded":6}' in done.stdout
+    assert done.stdout.count('"rank":1,') == 2
+    assert "problem" not in done.stdout
+
+
 def test_the_python_lines_run_as_printed(server: ServerProcess) -> None:
     code = block("python").replace(PRINTED_URL, server.url)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)

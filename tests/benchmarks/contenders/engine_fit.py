@@ -1,0 +1,40 @@
+"""Our engine: `engine.Fit`, by one executor. A row is recorded every hundred steps, without gradient norms."""
+
+from __future__ import annotations
+
+import argparse
+
+import engine
+from tests.benchmarks.families import Columns
+from tests.benchmarks.protocol import Make, Missing, Steps, serve
+from tests.benchmarks.starts import fits
+from tests.benchmarks.workloads import Workload
+
+
+class EngineFit(Steps):
+    """The fits of a workload; of several copies each trains as many steps as are asked for before the next."""
+
+    def __init__(self, workload: Workload, executor: str, threads: int) -> None:
+        """Start the fits."""
+        self.version = ""
+        self.setting = f"executor {executor}"
+        self._fits = fits(workload, executor=executor, threads=threads)
+
+    def run(self, steps: int) -> tuple[int, float]:
+        """Advance every fit; the loss is the mean of theirs."""
+        for fit in self._fits:
+            goal = fit.step + steps
+            while fit.step < goal:
+                fit.advance(goal - fit.step)
+        return steps, sum(fit.latest["loss"] for fit in self._fits) / len(self._fits)
+
+
+def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -> list[Make]:
+    """Offer the executor that was asked for."""
+    if arguments.executor not in engine.executors():
+        raise Missing(f"the executor {arguments.executor} is not available here")
+    return [lambda: EngineFit(workload, arguments.executor, arguments.threads)]
+
+
+if __name__ == "__main__":
+    serve(build, "executor")

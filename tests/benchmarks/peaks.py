@@ -1,0 +1,93 @@
+"""What this machine can do at most: multiply matrices, and stream arrays. Run as `python -m tests.benchmarks.peaks`.
+
+It prints one JSON object: operations a second by dtype, bytes a second by the size of what is streamed through, and
+what the machine is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+SIZES = (512, 1024, 2048)
+STREAMED = tuple(2**exponent for exponent in range(14, 29, 2))
+REPEATS = 7
+
+
+def product_rate(dtype: str) -> float:
+    """Return the most operations a second that NumPy's matrix product reached."""
+
+    def rate(size: int) -> float:
+        a, b, out = (np.ones((size, size), dtype) for _ in range(3))
+        return 2 * size**3 / _quickest(lambda: np.matmul(a, b, out=out))
+
+    return max(map(rate, SIZES))
+
+
+def torch_product_rate(dtype: str, threads: int) -> float:
+    """Return the most operations a second that PyTorch's matrix product reached."""
+    import torch  # of the peers' environment
+
+    torch.set_num_threads(threads)
+
+    def rate(size: int) -> float:
+        a, b, out = (torch.ones(size, size, dtype=getattr(torch, dtype)) for _ in range(3))
+        return 2 * size**3 / _quickest(lambda: torch.matmul(a, b, out=out))
+
+    return max(map(rate, SIZES))
+
+
+def stream_rate(size: int, threads: int) -> float:
+    """Return bytes a second, read and written, of threads that add arrays of together `size` bytes."""
+    length = max(size // threads // 12, 64)
+    arrays = [[np.ones(length, np.float32) for _ in range(3)] for _ in range(threads)]
+    passes = max(1, 2**22 // size)
+
+    def stream(a: Any, b: Any, out: Any) -> None:
+        for _ in range(passes):
+            np.add(a, b, out=out)
+
+    with ThreadPoolExecutor(threads) as pool:
+        taken = _quickest(lambda: [task.result() for task in [pool.submit(stream, *of) for of in arrays]])
+    alone = _quickest(lambda: stream(*arrays[0]))
+    moved = 12 * length * passes
+    return max(moved * threads / taken, moved / alone)
+
+
+def _quickest(call: Callable[[], Any]) -> float:
+    """Return the seconds of the quickest of several calls."""
+    call()
+    taken = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--torch", action="store_true", help="multiply by PyTorch, and stream nothing")
+    arguments = parser.parse_args()
+    if arguments.torch:
+        products = {dtype: torch_product_rate(dtype, arguments.threads) for dtype in ("float32", "float64")}
+        print(json.dumps({"products": products}))
+        return
+    # Imports the engine, which the peers' environment cannot.
+    from tests.benchmarks.machine import machine
+
+    products = {dtype: product_rate(dtype) for dtype in ("float32", "float64")}
+    streams = {size: stream_rate(size, arguments.threads) for size in STREAMED}
+    print(json.dumps({"products": products, "streams": streams, "machine": machine()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The first weights of a workload: drawn by the engine, written to a file that every contender reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from tests.benchmarks.families import Recurrent, Transformer
+from tests.benchmarks.workloads import Workload
+
+
+def definition(workload: Workload) -> engine.Definition:
+    """Return the graph, with weights that start as the workload wants: normal, and biases 0."""
+    document = engine.parse_graph(workload.model.graph()).to_json()
+    if not isinstance(workload.model, Recurrent):
+        for spec in document["parameters"].values():
+            spec["init"] = _start(workload, spec)
+    return engine.parse_graph(document)
+
+
+def fits(workload: Workload, **options: Any) -> list[engine.Fit]:
+    """Return a fit for each copy, by its seed, which records a row every hundred steps; options as of `engine.Fit`."""
+    graph, columns = definition(workload), workload.columns()
+    record = {"every_steps": 100, "gradient_norms": False}
+    recipes = (workload.recipe(steps=10**9, record=record, seed=seed) for seed in range(workload.copies))
+    return [engine.Fit(graph, engine.read_recipe(recipe), columns, **options) for recipe in recipes]
+
+
+def write_weights(workload: Workload, path: Path) -> None:
+    """Write the weights by their names as in PyTorch's state_dict; those of several copies are stacked."""
+    drawn = [fit.snapshot().parameters for fit in fits(workload)]
+    stacked = {name: np.stack([weights[name] for weights in drawn]) for name in drawn[0]}
+    arrays: dict[str, Any] = stacked if workload.copies > 1 else dict(drawn[0])
+    np.savez(path, **arrays)
+
+
+def _start(workload: Workload, spec: dict[str, Any]) -> dict[str, Any]:
+    if spec["init"]["kind"] == "ones":
+        return {"kind": "ones"}
+    if len(spec["shape"]) < 2:
+        return {"kind": "zeros"}
+    if isinstance(workload.model, Transformer):
+        return {"kind": "normal", "std": 0.02}
+    return {"kind": "kaiming_normal", "nonlinearity": "relu"}

@@ -1,0 +1,106 @@
+"""The workloads: a model, its batch, its optimizer, and the pool of batches that every contender goes through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tests.benchmarks.families import (
+    Columns,
+    ConvNet,
+    Family,
+    Mlp,
+    Recurrent,
+    ResidualNet,
+    Tabular,
+    Transformer,
+)
+
+POOL = 16
+"""Batches that are drawn; after the last one the first comes again."""
+
+CHECKED = (POOL, 2 * POOL)
+"""The steps whose losses must agree between contenders."""
+
+ADAM_PASSES = 7
+"""Arrays as large as the parameters that a step of Adam reads (parameters, gradients, both moments) or writes."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is trained, and how.
+
+    `copies` models of other first weights are trained on the same batches. Losses agree when they differ by no more
+    than `tolerance`, relative to the larger of 1 and their median.
+    """
+
+    name: str
+    title: str
+    model: Family
+    batch: int
+    optimizer: Literal["adam", "adamw"] = "adamw"
+    dtype: Literal["float32", "float64"] = "float32"
+    copies: int = 1
+    tolerance: float = 1e-3
+    lr: float = 1e-3
+
+    @property
+    def decay(self) -> float:
+        """The decoupled weight decay."""
+        return 0.01 if self.optimizer == "adamw" else 0.0
+
+    @property
+    def flops(self) -> int:
+        """Operations of the matrix products of one step, all copies together."""
+        return self.copies * self.model.flops(self.batch)
+
+    def columns(self) -> Columns:
+        """Draw the rows of the pool, batch after batch."""
+        drawn = self.model.columns(np.random.default_rng(0), POOL * self.batch)
+        return {n: a.astype(self.dtype if a.dtype.kind == "f" else np.int64) for n, a in drawn.items()}
+
+    def batches(self) -> list[Columns]:
+        """Return the batches of the pool, each contiguous."""
+        size, columns = self.batch, self.columns()
+        return [{n: a[k * size : (k + 1) * size].copy() for n, a in columns.items()} for k in range(POOL)]
+
+    def recipe(self, **fields: Any) -> dict[str, Any]:
+        """Return the fields of a fit."""
+        optimizer: dict[str, Any] = {"kind": self.optimizer, "lr": self.lr}
+        if self.optimizer == "adamw":
+            optimizer["weight_decay"] = self.decay
+        return {
+            "optimizer": optimizer,
+            "batch_size": self.batch,
+            "shuffle": False,
+            "precision": self.dtype,
+            **fields,
+        }
+
+
+TINY, USUAL = Mlp((4, 64, 32, 3)), Mlp((784, 512, 256, 10))
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("W1", "tiny MLP 4-64-32-3, batch 32, Adam", TINY, 32, "adam"),
+        Workload("W2", "MLP 784-512-256-10, batch 128", USUAL, 128),
+        Workload("W3", "CNN 28x28, 16 and 32 channels, batch 64", ConvNet(), 64),
+        Workload("W4", "transformer 4x128, 4 heads, 64 steps, batch 16", Transformer(), 16),
+        Workload("W1-b256", "tiny MLP, batch 256, Adam", TINY, 256, "adam"),
+        Workload("W2-b16", "MLP 784-512-256-10, batch 16", USUAL, 16),
+        Workload("W2-b512", "MLP 784-512-256-10, batch 512", USUAL, 512),
+        Workload("W2-f64", "MLP 784-512-256-10, batch 128, float64", USUAL, 128, dtype="float64", tolerance=1e-9),
+        Workload("deep", "MLP of 8 hidden layers of 256, batch 128", Mlp((64, *[256] * 8, 10)), 128),
+        Workload("wide", "MLP 784-2048-2048-10, batch 256", Mlp((784, 2048, 2048, 10)), 256),
+        Workload("lstm", "LSTM of 128 units, 32 steps, batch 32", Recurrent("lstm"), 32),
+        Workload("gru", "GRU of 128 units, 32 steps, batch 32", Recurrent("gru"), 32),
+        Workload("tabular", "8 embeddings of 16 and 16 numbers, MLP 256-128-2, batch 256", Tabular(), 256),
+        Workload("residual", "residual CNN with batch norm, 32x32, batch 32", ResidualNet(), 32),
+        Workload("sweep", "32 tiny MLPs at a time, batch 32, Adam", TINY, 32, "adam", copies=32),
+    )
+}
+STANDARD = ("W1", "W2", "W3", "W4")
+"""Those of the second table, and of a quick run."""
