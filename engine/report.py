@@ -13,6 +13,8 @@ from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.model import Form
+from engine.native import chosen, most_shards
+from engine.native.coverage import numpy_steps
 from engine.optim import make_transform
 from engine.optim.groups import one_group
 from engine.plan import Plan
@@ -78,19 +80,29 @@ def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
 
 
 def plan_report(
-    definition: Definition, batch: int = STANDARD_BATCH, optimizer: Mapping[str, Any] | None = None
+    definition: Definition,
+    batch: int = STANDARD_BATCH,
+    optimizer: Mapping[str, Any] | None = None,
+    executor: str = "numpy",
 ) -> tuple[Plan, dict[str, Any]]:
     """Plan a training step (with an optimizer) or an evaluation (without) at `batch` rows; return it and its JSON.
 
+    For the executor "native", or "auto" where that is available, the JSON tells in `numpy_steps` which ops have no
+    compiled kernel.
+
     Raises:
         DocumentError: the batch or the optimizer does not fit the graph.
+        MissingExtra: the executor does not work here.
     """
+    executor = chosen(executor)
+    shards = most_shards(executor)
     dims = dict.fromkeys(definition.dimension_names, batch)
     leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
     sizes = probe(definition, LIMITS).graph.dims
     dims = {name: batch if name in leading else sizes[name] for name in dims}
     if optimizer is None:
-        plan = cached_plan(plan_evaluation, Form(definition, (), None), dims, (), outputs=True)
+        form = Form(definition, (), None)
+        plan = cached_plan(plan_evaluation, form, dims, (), outputs=True, most_shards=shards)
     else:
         if not definition.losses:
             raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
@@ -99,8 +111,11 @@ def plan_report(
         if not model.flats:
             raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
         recipe = Recipe(optimizer=groups, record=Record(gradient_norms=False))
-        plan = cached_plan(plan_training, model, dims, recipe)
-    return plan, {"batch": batch, "training": optimizer is not None, **plan.to_json()}
+        plan = cached_plan(plan_training, model, dims, recipe, most_shards=shards)
+    report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan.to_json()}
+    if executor == "native":
+        report["numpy_steps"] = list(numpy_steps(plan))
+    return plan, report
 
 
 def _memory(probed: Probe) -> dict[str, int]:

@@ -35,6 +35,7 @@ Definition = Annotated[dict[str, Any], DescribedBy(GraphDefinition), Body()]
 Backward = Annotated[bool, Query(description="With the backward nodes after the forward ones.")]
 Batch = Annotated[int, Query(ge=1, le=BATCH_MAX, description="Rows in a step.")]
 Optimizer = Annotated[str | None, Query(description="Plans a training step with it, else an evaluation.")]
+ExecutorName = Annotated[Literal["auto", "numpy", "native"], Query(description="What runs it; by default the fastest.")]
 
 
 @routes.post("/v1/graphs", status_code=201, response_model=Graph)
@@ -94,9 +95,15 @@ def draw_graph(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False)
 
 
 @routes.get("/v1/graphs/{graph_id}/plan", response_model=GraphPlan)
-def plan_graph(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None) -> Response:
+def plan_graph(
+    graph_id: GraphId,
+    graphs: GraphsDep,
+    batch: Batch = 32,
+    optimizer: Optimizer = None,
+    executor: ExecutorName = "auto",
+) -> Response:
     """Plan a step: what is computed in which order, in which memory."""
-    return JsonAnswer(graphs.plan(graph_id, batch=batch, optimizer=optimizer))
+    return JsonAnswer(graphs.plan(graph_id, batch=batch, optimizer=optimizer, executor=executor))
 
 
 @routes.get(
@@ -104,9 +111,16 @@ def plan_graph(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimize
     response_class=PlainTextResponse,
     responses=text_answer("text/plain", "One line for each step."),
 )
-def print_graph_plan(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None) -> Response:
+def print_graph_plan(
+    graph_id: GraphId,
+    graphs: GraphsDep,
+    batch: Batch = 32,
+    optimizer: Optimizer = None,
+    executor: ExecutorName = "auto",
+) -> Response:
     """Print the plan of a step for a person to read."""
-    return PlainTextResponse(graphs.plan_text(graph_id, batch=batch, optimizer=optimizer))
+    text = graphs.plan_text(graph_id, batch=batch, optimizer=optimizer, executor=executor)
+    return PlainTextResponse(text)
 
 
 @routes.get(
@@ -114,9 +128,16 @@ def print_graph_plan(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, op
     response_class=PlainTextResponse,
     responses=text_answer(DOT, "The plan in the language of Graphviz: steps, and the buffers between them."),
 )
-def draw_graph_plan(graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None) -> Response:
+def draw_graph_plan(
+    graph_id: GraphId,
+    graphs: GraphsDep,
+    batch: Batch = 32,
+    optimizer: Optimizer = None,
+    executor: ExecutorName = "auto",
+) -> Response:
     """Draw the plan of a step with Graphviz."""
-    return PlainTextResponse(graphs.plan_dot(graph_id, batch=batch, optimizer=optimizer), media_type=DOT)
+    drawing = graphs.plan_dot(graph_id, batch=batch, optimizer=optimizer, executor=executor)
+    return PlainTextResponse(drawing, media_type=DOT)
 
 
 @routes.get(

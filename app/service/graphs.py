@@ -84,31 +84,34 @@ class Graphs:
         with engine_faults():
             return engine.graph_dot(definition, backward=backward)
 
-    def plan(self, graph_id: str, *, batch: int, optimizer: str | None) -> dict[str, Any]:
+    def plan(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> dict[str, Any]:
         """Return the plan of a training step with `optimizer`, or of an evaluation without one."""
-        _, report = self._planned(graph_id, batch, optimizer)
+        _, report = self._planned(graph_id, batch, optimizer, executor)
         return report
 
-    def plan_text(self, graph_id: str, *, batch: int, optimizer: str | None) -> str:
+    def plan_text(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> str:
         """Return the plan as lines for a person to read."""
-        plan, _ = self._planned(graph_id, batch, optimizer)
+        plan, _ = self._planned(graph_id, batch, optimizer, executor)
         return plan.to_text()
 
-    def plan_dot(self, graph_id: str, *, batch: int, optimizer: str | None) -> str:
+    def plan_dot(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> str:
         """Return the plan in the language of Graphviz."""
-        plan, _ = self._planned(graph_id, batch, optimizer)
+        plan, _ = self._planned(graph_id, batch, optimizer, executor)
         return engine.plan_dot(plan)
 
     def program(self, graph_id: str, *, batch: int, optimizer: str | None) -> str:
         """Return the plan as a Python script that needs NumPy only."""
-        plan, _ = self._planned(graph_id, batch, optimizer)
+        plan, _ = self._planned(graph_id, batch, optimizer, "numpy")
         with engine_faults():
             return engine.plan_program(plan)
 
-    def _planned(self, graph_id: str, batch: int, optimizer: str | None) -> tuple[engine.Plan, dict[str, Any]]:
+    def _planned(
+        self, graph_id: str, batch: int, optimizer: str | None, executor: str
+    ) -> tuple[engine.Plan, dict[str, Any]]:
         definition = self._definition(graph_id)
         with engine_faults():
-            return engine.plan_report(definition, batch, None if optimizer is None else {"kind": optimizer})
+            kind = None if optimizer is None else {"kind": optimizer}
+            return engine.plan_report(definition, batch, kind, executor)
 
     def _definition(self, graph_id: str) -> engine.Definition:
         return read_definition(self.get(graph_id).definition)

@@ -52,6 +52,18 @@ class Listing:
     outputs: dict[str, int] = field(default_factory=dict)
     updates: dict[str, int] = field(default_factory=dict)
 
+    def copy(self) -> Listing:
+        """Return a listing that can be changed without changing this."""
+        copy = Listing()
+        copy.take(self)
+        return copy
+
+    def take(self, other: Listing) -> None:
+        """Become like another listing, whose arrays are shared."""
+        self.specs, self.instructions = list(other.specs), list(other.instructions)
+        self.inputs, self.state = dict(other.inputs), dict(other.state)
+        self.constants, self.outputs, self.updates = dict(other.constants), dict(other.outputs), dict(other.updates)
+
     def new(self, spec: Spec) -> int:
         """Number a new value."""
         self.specs.append(spec)

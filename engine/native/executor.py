@@ -18,6 +18,7 @@ from engine.native.team import team
 from engine.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
 from engine.plan.plan import Plan, Step
 from engine.plan.sharding import JOIN
+from engine.plan.split_rules import WHOLE
 from engine.value import Array
 
 assert kernels  # declares the lowerings
@@ -226,7 +227,8 @@ class NativeExecutor(NumpyExecutor):
     def _seen(self, step: Step, arrays: Mapping[int, Array], shard: int) -> tuple[Mapping[int, Array], Step]:
         """Return arrays in which whole inputs are as a shard sees them, and without what only the first shard adds."""
         windows = {n: w for n, w in zip(step.inputs, step.windows, strict=True) if w is not None}
-        seen = {**arrays, **{n: self._part(arrays[n], axis, shard) for n, axis in windows.items()}}
+        parts = {n: self.arrays[n] if w == WHOLE else self._part(self.arrays[n], w, shard) for n, w in windows.items()}
+        seen = {**arrays, **parts}
         if step.op.name == "pack" and shard:
             kept = [i for i, n in enumerate(step.inputs) if self._is_partial(n)]
             offsets = tuple(step.attrs["offsets"][i] for i in kept)

@@ -15,7 +15,6 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     """Write steps, buffers, bytes and operations for a client."""
     names = names_of(plan)
     return {
-        "executor": "numpy",
         "steps": [
             {
                 "op": step.op.name,
@@ -38,7 +37,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             }
             for number, buffer in plan.buffers.items()
         ],
-        "fused_groups": [],
+        "fused_groups": [list(group) for group in plan.groups],
         "shards": plan.shards,
         "phases": [{"sharded": phase.sharded, "steps": list(phase.steps)} for phase in plan.phases],
         "arena_bytes": plan.arena_bytes,

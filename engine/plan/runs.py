@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from engine.plan.plan import Buffer, Plan, Step
 from engine.plan.sharding import JOIN
+from engine.plan.split_rules import WHOLE
 from engine.value import Spec
 
 
@@ -72,7 +73,7 @@ def _seen(plan: Plan, number: int, shard: int | None, window: int | None) -> See
         return Seen(number)
     if plan.roots[buffer.root].kind in ("shard", "partial"):
         return Seen(number, shard)
-    axis = buffer.split if window is None else window
+    axis = buffer.split if window is None else None if window == WHOLE else window
     return Seen(number) if axis is None else Seen(number, None, axis, shard)
 
 

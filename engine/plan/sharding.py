@@ -11,7 +11,8 @@ numbers do not depend on how many threads there are.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +37,9 @@ def _join(*parts: Any) -> Any:
 JOIN: Op[Any] = Op(_join, infer=None)
 """The sum of a partial value's summands; it is no op of graphs."""
 
+
+LARGEST_SHARE = 0.25
+"""How much of what shards write may be summands."""
 
 WORTHWHILE = ((4e6, 2), (8e9, 4), (64e9, 8))
 """From how many operations on a step is cut into how many shards: less is done before another thread has woken up.
@@ -91,23 +95,53 @@ class Sharding:
 def shard(listing: Listing, free: Collection[int], rows: Collection[str], count: int) -> Sharding:
     """Cut a listing along the first axis of the inputs `rows`; its instructions are put in order of their phases.
 
+    Where summands of all the shards would be much of what a step writes, as with wide layers and few rows, the batch is
+    left whole, and products are cut by the columns of their results.
+
     Args:
         listing: what is cut; it is changed.
         free: places of the instructions that are no steps, views of other values.
         rows: names of inputs whose first axis is the batch.
         count: shards.
     """
-    cutter = _Cutter(listing, count)
+    trial = listing.copy()
+    cutter = _Cutter(trial, count)
     for name in rows:
         number = listing.inputs[name]
         if cutter.divides(listing.specs[number].shape, 0):
             cutter.sharding.states[number] = 0
-    return cutter.cut(free)
+    sharding = cutter.cut(free)
+    if _summands(trial, sharding) > LARGEST_SHARE * _written(trial, sharding):
+        trial = listing.copy()
+        sharding = _Cutter(trial, count, by_columns=True).cut(free)
+    listing.take(trial)
+    return sharding
+
+
+def _summands(listing: Listing, sharding: Sharding) -> int:
+    """Return the elements of which each shard has a summand."""
+    return _elements(listing, sharding, lambda state: state == PARTIAL)
+
+
+def _written(listing: Listing, sharding: Sharding) -> int:
+    """Return the elements of which each shard has its part."""
+    return _elements(listing, sharding, lambda state: state is not None and state != PARTIAL)
+
+
+def _elements(listing: Listing, sharding: Sharding, wanted: Callable[[State], bool]) -> int:
+    return sum(
+        math.prod(listing.specs[number].shape)
+        for place, instruction in enumerate(listing.instructions)
+        if place not in sharding.free and instruction.op.name != "pack" and instruction.op is not JOIN
+        for number in instruction.outputs
+        if wanted(sharding.state(number))
+    )
 
 
 class _Cutter:
-    def __init__(self, listing: Listing, count: int) -> None:
+    def __init__(self, listing: Listing, count: int, *, by_columns: bool = False) -> None:
         self.listing = listing
+        self.by_columns = by_columns
         self.sharding = Sharding(count)
         self.made: list[Instruction] = []
         self.level_of: dict[int, tuple[int, bool]] = {}  # number -> phase it is made in, and whether by the shards
@@ -205,10 +239,9 @@ class _Cutter:
         """Return what the shards do in an instruction, None where they can do nothing without one another."""
         specs = self.listing.specs
         states = tuple(self.state(n) for n in instruction.inputs)
-        if all(state is None for state in states):
-            return None
         made = [specs[n].shape for n in instruction.outputs]
-        if all(state == PARTIAL for state in states) and instruction.op.name != "pack":
+        if states and all(state == PARTIAL for state in states) and instruction.op.name != "pack":
             return Cut(states, (PARTIAL,) * len(made))
         shapes = [specs[n].shape for n in instruction.inputs]
-        return cut(Case(instruction.op, instruction.attrs, shapes, states, made), self.sharding.count)
+        case = Case(instruction.op, instruction.attrs, shapes, states, made, self.by_columns)
+        return cut(case, self.sharding.count)

@@ -6,8 +6,9 @@ makes of them; or that it makes nothing of them without the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,16 @@ from engine.infer import broadcast, broadcast_bool, normalize_axes, same, same_b
 from engine.registry import Op
 from engine.value import Shape
 
-PARTIAL = -1
+PARTIAL, WHOLE = -1, -2
 State = int | None
-"""The axis a value is split along; PARTIAL, when each shard has a summand of it; or None for a whole one."""
+"""The axis a value is split along; PARTIAL, when each shard has a summand of it; or None for a whole one.
+
+As what a shard sees of an input that is split, WHOLE means the parts of all. It may also see a part along another axis:
+then, too, the other shards must have done theirs.
+"""
+
+APART = 2**15
+"""A step on whole values is worth being done in parts by the shards from so many elements on."""
 
 BROADCASTING = (broadcast, broadcast_bool, same, same_bool, same_number)
 BY_NAME = ("cast", "where", "gelu_backward")
@@ -44,6 +52,7 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "attention_backward": ("0000000?", "000"),
     "embedding": ("-0", "0"),
     "add_rows": ("00", "+"),
+    "batch_norm": ("10000", "100"),
     "lstm_steps": ("1-000", "111"),
     "lstm_steps_backward": ("1111-00", "100"),
     "gru_steps": ("1--00", "111"),
@@ -56,13 +65,17 @@ ROLES: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A step, some of whose inputs are not whole: attributes, shapes and states of inputs, shapes of results."""
+    """A step: attributes, shapes and states of inputs, shapes of results.
+
+    With `by_columns` it is not the batch that is cut but what is made of it: products by their columns or rows.
+    """
 
     op: Op[Any]
     attrs: Mapping[str, Any]
     shapes: Sequence[Shape]
     states: Sequence[State]
     made: Sequence[Shape]
+    by_columns: bool = False
 
     @property
     def first(self) -> int:
@@ -90,12 +103,15 @@ Rule = Callable[[Case], Cut | None]
 
 def cut(case: Case, count: int) -> Cut | None:
     """Return what `count` shards do in a step, or None where they can do nothing without one another."""
-    rule = _rule(case.op)
+    whole = all(state is None for state in case.states)
+    rule = _apart if whole else _rule(case.op)
+    if case.op.name == "matrix_product":
+        rule = _columns_of_product if case.by_columns or whole else _product_by_rows
     found = None if rule is None else rule(case)
     if found is None:
         return None
     for shape, own, window in zip(case.shapes, case.states, found.windows, strict=True):
-        if (own is not None and own != window) or not _divides(shape, window, count):
+        if (own == PARTIAL and window != PARTIAL) or not _divides(shape, window, count):
             return None
     fits = all(_divides(shape, state, count) for shape, state in zip(case.made, found.states, strict=True))
     return found if fits else None
@@ -103,9 +119,39 @@ def cut(case: Case, count: int) -> Cut | None:
 
 def _divides(shape: Shape, axis: State, count: int) -> bool:
     """Tell whether a shape can be cut along an axis."""
-    if axis is None or axis == PARTIAL:
+    if axis is None or axis in (PARTIAL, WHOLE):
         return True
     return axis < len(shape) and shape[axis] > 0 and shape[axis] % count == 0
+
+
+def _apart(case: Case) -> Cut | None:
+    """Return how a step on whole values is done in parts along the first axis, if there is enough to do."""
+    sizes = [math.prod(shape) for shape in case.shapes]
+    rule = _rule(case.op)
+    if case.op.view or rule in (None, _pack) or max(sizes, default=0) < APART:
+        return None
+    longest = sizes.index(max(sizes))
+    axis = 0
+    if rule is _roles:
+        role = (ROLES[case.op.name][0] + ROLES[case.op.name][0][-1] * len(sizes))[longest]
+        if not role.isdigit():
+            return None
+        axis = int(role)
+    return rule(replace(case, states=tuple(axis if place == longest else None for place in range(len(sizes)))))
+
+
+def _columns_of_product(case: Case) -> Cut | None:
+    """Cut the longer of the result's last two axes; the other operand is seen whole."""
+    ranks, rank = [len(shape) for shape in case.shapes], len(case.made[0])
+    if min(ranks) < 2 or math.prod(case.made[0]) < APART // 8:
+        return None
+    outer = (-1 if case.attrs["transpose_a"] else -2), (-2 if case.attrs["transpose_b"] else -1)
+    sides = [(case.shapes[place][ranks[place] + outer[place]], place) for place in (0, 1)]
+    place = max(sides)[1]
+    axis = ranks[place] + outer[place]
+    windows: list[State] = [None if state is None else WHOLE for state in case.states]
+    windows[place] = axis
+    return Cut(tuple(windows), (rank - 2 + place,))
 
 
 def _rule(op: Op[Any]) -> Rule | None:
@@ -137,7 +183,8 @@ def _roles(case: Case) -> Cut | None:
     if len(case.shapes) > len(inputs) and not inputs.endswith("?"):
         return None
     inputs += inputs[-1] * (len(case.shapes) - len(inputs))
-    batch = case.shapes[case.first][case.axis]
+    role = inputs[case.first]
+    batch = case.shapes[case.first][int(role)] if role.isdigit() else 0
     windows: list[State] = []
     for shape, role in zip(case.shapes, inputs, strict=False):
         if role == "?":
@@ -149,12 +196,16 @@ def _roles(case: Case) -> Cut | None:
 
 
 def _along_axis(case: Case) -> Cut | None:
-    rank = len(case.made[0])
-    if case.axis in normalize_axes(case.attrs["axis"], rank):
-        return None
+    """Any other axis will do: the one that is split already, or the longest."""
+    rank, shape = len(case.made[0]), case.made[0]
     if any(len(shape) != rank for shape in (*case.shapes, *case.made)):
         return None
-    return Cut((case.axis,) * len(case.shapes), (case.axis,) * len(case.made))
+    mixed = normalize_axes(case.attrs["axis"], rank)
+    others = [axis for axis in range(rank) if axis not in mixed and shape[axis] > 1]
+    if not others:
+        return None
+    axis = case.axis if case.axis in others else max(others, key=shape.__getitem__)
+    return Cut((axis,) * len(case.shapes), (axis,) * len(case.made))
 
 
 def _sum(case: Case) -> Cut:
@@ -173,6 +224,14 @@ def _sum_to(case: Case) -> Cut:
 
 def _sum_all(case: Case) -> Cut:
     return Cut((case.axis,), (PARTIAL,))
+
+
+def _product_by_rows(case: Case) -> Cut | None:
+    """Cut what is cut already; where operands are cut across one another, by columns."""
+    found = _matrix_product(case)
+    if found is None or any(own not in (None, seen) for own, seen in zip(case.states, found.windows, strict=True)):
+        return _columns_of_product(case)
+    return found
 
 
 def _matrix_product(case: Case) -> Cut | None:
@@ -208,7 +267,6 @@ RULES: Mapping[str, Rule] = {
     "sum": _sum,
     "sum_to": _sum_to,
     "sum_of_squares": _sum_all,
-    "matrix_product": _matrix_product,
     "pack": _pack,
 }
 

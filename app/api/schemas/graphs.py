@@ -116,7 +116,8 @@ class GraphNodes(ResourceShape):
 class GraphPlan(ResourceShape):
     """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations.
 
-    Steps are in phases, between which the shards of the batch wait for one another.
+    Steps are in phases, between which the shards of the batch wait for one another; those of a fused group are gone
+    through together, block by block. `numpy_steps` are the ops that the native executor has no compiled kernel for.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -126,11 +127,12 @@ class GraphPlan(ResourceShape):
     executor: str
     steps: list[dict[str, Any]]
     buffers: list[dict[str, Any]]
-    fused_groups: list[Any]
+    fused_groups: list[list[int]]
     shards: int
     phases: list[dict[str, Any]]
     peak_bytes: int
     flops: int
+    numpy_steps: list[str] | None = None
 
 
 def _report(graph: GraphRecord) -> dict[str, Any]:

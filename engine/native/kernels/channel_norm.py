@@ -13,7 +13,7 @@ import numpy as np
 from engine.infer import normalize_axes
 from engine.native.inline.pointers import float_of, view
 from engine.native.inline.rows import PIECE, dot, total
-from engine.native.kernel import inline, kernel, real
+from engine.native.kernel import FLOATS, inline, kernel, real
 from engine.native.lowering import Call, Work, alike, lowers
 from engine.value import Array
 
@@ -45,11 +45,11 @@ def channel_squares(x: Any, images: Any, step: Any, positions: Any, mean: Any, r
 
 @inline
 def write_scaled(
-    y: Any, x: Any, images: Any, step: Any, positions: Any, mean: Any, factor: Any, bias: Any, real: Any
+    y: Any, y_step: Any, x: Any, x_step: Any, images: Any, positions: Any, mean: Any, factor: Any, bias: Any, real: Any
 ) -> None:
     """Write (x - mean) factor + bias."""
     for image in range(images):
-        row, out = view(x + image * step, positions, real), view(y + image * step, positions, real)
+        row, out = view(x + image * x_step, positions, real), view(y + image * y_step, positions, real)
         for i in range(out.size):
             out[i] = (row[i] - mean) * factor + bias
 
@@ -58,8 +58,8 @@ def write_scaled(
 def batch_norm(a: Any) -> None:
     """Normalise by the statistics of the batch.
 
-    Words: images, channels, positions; bytes from image to image and channel to channel; x, weight, bias, running mean
-    and variance; y, new mean and variance; momentum, eps.
+    Words: images, channels, positions; bytes from image to image of x, and from channel to channel; x, weight, bias,
+    running mean and variance; y, new mean and variance; momentum, eps; bytes from image to image of y.
     """
     images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
     weight, bias = view(a[6], channels, real), view(a[7], channels, real)
@@ -72,7 +72,7 @@ def batch_norm(a: Any) -> None:
         mean = real(channel_mean(x, images, step, positions, real))
         squares = channel_squares(x, images, step, positions, mean, real)
         factor = real(np.float64(weight[channel]) / np.sqrt(squares / count + eps))
-        write_scaled(y, x, images, step, positions, mean, factor, bias[channel], real)
+        write_scaled(y, a[15], x, step, images, positions, mean, factor, bias[channel], real)
         new_mean[channel] = real((1.0 - momentum) * old_mean[channel] + momentum * mean)
         new_variance[channel] = real((1.0 - momentum) * old_variance[channel] + momentum * (squares / (count - 1)))
 
@@ -89,13 +89,15 @@ def running_norm(a: Any) -> None:
         x, y = a[5] + channel * apart, a[10] + channel * apart
         factor = real(np.float64(weight[channel]) / np.sqrt(np.float64(old_variance[channel]) + eps))
         shift = bias[channel] - old_mean[channel] * factor
-        write_scaled(y, x, images, step, positions, real(0), factor, shift, real)
+        write_scaled(y, a[15], x, step, images, positions, real(0), factor, shift, real)
         new_mean[channel], new_variance[channel] = old_mean[channel], old_variance[channel]
 
 
 @kernel
 def standardize_channels(a: Any) -> None:
-    """Words: images, channels, positions; steps of images and channels in bytes; x, y, factors; eps, centre."""
+    """Words: images, channels, positions; steps in bytes of the images of x, and of channels; x, y, factors; eps;
+    centre; the step of the images of y.
+    """
     images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
     factors, eps = view(a[7], channels, real), float_of(a[8])
     for channel in range(channels):
@@ -103,48 +105,58 @@ def standardize_channels(a: Any) -> None:
         mean = real(channel_mean(x, images, step, positions, real)) if a[9] else real(0)
         squares = channel_squares(x, images, step, positions, mean, real)
         factors[channel] = real(1.0 / np.sqrt(squares / (images * positions) + eps))
-        write_scaled(y, x, images, step, positions, mean, factors[channel], real(0), real)
+        write_scaled(y, a[10], x, step, images, positions, mean, factors[channel], real(0), real)
 
 
 @kernel
 def standardize_channels_gradient(a: Any) -> None:
-    """Words: images, channels, positions; steps of images and channels in bytes; g, y, factors, out; centre."""
+    """Words: images, channels, positions; steps in bytes of the images of g, and of channels; g, y, factors, out;
+    centre; the steps of the images of y and out.
+    """
     images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
     factors = view(a[7], channels, real)
     for channel in range(channels):
         g, y, out = a[5] + channel * apart, a[6] + channel * apart, a[8] + channel * apart
         products, terms = 0.0, 0.0
         for image in range(images):
-            left, right = view(g + image * step, positions, real), view(y + image * step, positions, real)
+            left, right = view(g + image * step, positions, real), view(y + image * a[10], positions, real)
             products += dot(left, right)
             terms += total(left) if a[9] else 0.0
         slope, mean = real(products / (images * positions)), real(terms / (images * positions))
         factor = factors[channel]
         for image in range(images):
-            left, right = view(g + image * step, positions, real), view(y + image * step, positions, real)
-            result = view(out + image * step, positions, real)
+            left, right = view(g + image * step, positions, real), view(y + image * a[10], positions, real)
+            result = view(out + image * a[11], positions, real)
             for i in range(result.size):
                 result[i] = (left[i] - (right[i] * slope + mean)) * factor
 
 
-def channel_words(*arrays: Array) -> tuple[int, ...] | None:
-    """Return images, channels, positions and two steps in bytes of row-major arrays; None if one is not."""
+def channel_words(*arrays: Array) -> tuple[list[int], list[int]] | None:
+    """Return images, channels, positions and two steps in bytes, of the first array's images and of channels.
+
+    Then the steps of the others' images: channels of some arrays of whole images lie apart. None if their rows do not
+    lie one after the other.
+    """
     first = arrays[0]
-    if not alike(*arrays) or first.ndim < 2 or not first.size:
+    if first.ndim < 2 or not first.size or any(array.dtype != first.dtype for array in arrays):
+        return None
+    if first.dtype not in FLOATS or not all(image.flags.c_contiguous for array in arrays for image in array[:1]):
         return None
     positions = math.prod(first.shape[2:])
-    return first.shape[0], first.shape[1], positions, first.strides[0], positions * first.itemsize
+    words = [first.shape[0], first.shape[1], positions, first.strides[0], positions * first.itemsize]
+    return words, [array.strides[0] for array in arrays[1:]]
 
 
 @lowers("batch_norm")
 def _(work: Work) -> list[Call] | None:
-    x, (y, *statistics) = work.inputs[0], work.outputs
-    words = channel_words(x, y)
-    if words is None or not alike(*work.inputs, *statistics):
+    (x, *given), (y, *statistics) = work.inputs, work.outputs
+    found = channel_words(x, y)
+    if found is None or not alike(*given, *statistics):
         return None
+    words, steps = found
     used = batch_norm if work.attrs["training"] else running_norm
     momentum, eps = float(work.attrs["momentum"]), float(work.attrs["eps"])
-    return [Call(used, x.dtype, (*words, *work.inputs, *work.outputs, momentum, eps))]
+    return [Call(used, x.dtype, (*words, *work.inputs, *work.outputs, momentum, eps, *steps))]
 
 
 def over_channels(axis: Any, ndim: int) -> bool:
@@ -155,17 +167,20 @@ def over_channels(axis: Any, ndim: int) -> bool:
 def standardize_calls(work: Work) -> list[Call] | None:
     """Return the calls of `standardize` over all axes but the channels'; None for others."""
     (x,), (y, factor) = work.inputs, work.outputs
-    words = channel_words(x, y)
-    if words is None or not alike(x, factor) or not over_channels(work.attrs["axis"], x.ndim):
+    found = channel_words(x, y)
+    if found is None or not alike(factor) or not over_channels(work.attrs["axis"], x.ndim):
         return None
+    words, steps = found
     operands = (x, y, factor, float(work.attrs["eps"]), bool(work.attrs["centre"]))
-    return [Call(standardize_channels, x.dtype, (*words, *operands))]
+    return [Call(standardize_channels, x.dtype, (*words, *operands, *steps))]
 
 
 def standardize_gradient_calls(work: Work) -> list[Call] | None:
     """Return the calls of `standardize_backward` over all axes but the channels'; None for others."""
     (g, y, factor), (out,) = work.inputs, work.outputs
-    words = channel_words(g, y, out)
-    if words is None or not alike(g, factor) or not over_channels(work.attrs["axis"], g.ndim):
+    found = channel_words(g, y, out)
+    if found is None or not alike(factor) or not over_channels(work.attrs["axis"], g.ndim):
         return None
-    return [Call(standardize_channels_gradient, g.dtype, (*words, g, y, factor, out, bool(work.attrs["centre"])))]
+    words, steps = found
+    operands = (g, y, factor, out, bool(work.attrs["centre"]))
+    return [Call(standardize_channels_gradient, g.dtype, (*words, *operands, *steps))]

@@ -51,9 +51,10 @@ def column_sums(a: Any) -> None:
     """Sum over an axis around contiguous elements.
 
     Words: how many lots of columns; rows; columns; out; x, the bytes from one lot to the next, and from row to row;
-    scratch for a sum of every column in its own dtype and one in float64.
+    scratch for a sum of every column in its own dtype and one in float64; how many rows lie evenly apart, and the bytes
+    from the first of so many to the first of the next.
     """
-    lots, rows, columns = a[0], a[1], a[2]
+    lots, rows, columns, together = a[0], a[1], a[2], a[9]
     block = view(a[7], columns, real)
     totals = view(a[8], columns, np.float64)
     for lot in range(lots):
@@ -65,7 +66,7 @@ def column_sums(a: Any) -> None:
             for i in range(block.size):
                 block[i] = real(0)
             for r in range(start, min(start + ROWS, rows)):
-                row = view(first + r * a[6], columns, real)
+                row = view(first + (r // together) * a[10] + (r % together) * a[6], columns, real)
                 for i in range(row.size):
                     block[i] += row[i]
             for i in range(totals.size):
@@ -126,7 +127,7 @@ def sum_calls(x: Array, out: Array, axes: Sequence[int]) -> list[Call] | None:
     summed = [reduced for reduced, _, _ in runs]
     if summed in ([True], [False, True], [True, False, True], [False]):
         return [_rows(x, out, runs)]
-    if summed in ([True, False], [False, True, False]):
+    if summed in ([True, False], [False, True, False], [True, True, False]):
         return [_columns(x, out, runs)]
     return None
 
@@ -156,8 +157,11 @@ def _rows(x: Array, out: Array, runs: list[tuple[bool, int, int]]) -> Call:
 
 
 def _columns(x: Array, out: Array, runs: list[tuple[bool, int, int]]) -> Call:
-    lots = runs[0] if len(runs) == 3 else (False, 1, 0)
+    lots = runs[0] if len(runs) == 3 and not runs[0][0] else (False, 1, 0)
+    outer = runs[0] if len(runs) == 3 and runs[0][0] else (True, 1, 0)
     rows, columns = runs[-2], runs[-1]
     own = -(-columns[1] * x.itemsize // 64) * 64
-    words = (lots[1], rows[1], columns[1], out, x, lots[2], rows[2], Scratch(), Scratch(own))
+    apart = (rows[1], outer[2])
+    count = outer[1] * rows[1]
+    words = (lots[1], count, columns[1], out, x, lots[2], rows[2], Scratch(), Scratch(own), *apart)
     return Call(column_sums, x.dtype, words, scratch=own + columns[1] * 8)

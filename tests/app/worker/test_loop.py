@@ -181,7 +181,9 @@ def test_a_column_file_that_would_run_code_is_not_loaded(assign: Assign, recorde
 def test_a_fit_that_should_stop_between_two_rows_writes_a_checkpoint_of_where_it_is(
     assign: Assign, recorder: Recorder, server: Any
 ) -> None:
-    assert work(assign(record={"every_steps": 4}), recorder, Wish("drain", after=5), ALONE) == Finished("drained")
+    # With an average every step is taken by itself, and looked at.
+    recipe = {"record": {"every_steps": 4}, "average": {"kind": "ema"}}
+    assert work(assign(**recipe), recorder, Wish("drain", after=5), ALONE) == Finished("drained")
     assert [(checkpoint.step, checkpoint.metric_seq) for checkpoint in written(server.heard())] == [(3, 0), (5, 1)]
 
 

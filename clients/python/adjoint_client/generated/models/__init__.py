@@ -41,6 +41,7 @@ from .derivative_kind import DerivativeKind
 from .derivative_tensors import DerivativeTensors
 from .divergence_choice import DivergenceChoice
 from .divergence_choice_action_type_0 import DivergenceChoiceActionType0
+from .draw_graph_plan_executor import DrawGraphPlanExecutor
 from .early_stopping_choice import EarlyStoppingChoice
 from .early_stopping_choice_mode_type_0 import EarlyStoppingChoiceModeType0
 from .find_checkpoint_alias import FindCheckpointAlias
@@ -152,11 +153,13 @@ from .op_list import OpList
 from .optimizer_choice import OptimizerChoice
 from .parameter_list import ParameterList
 from .parameter_summary import ParameterSummary
+from .plan_graph_executor import PlanGraphExecutor
 from .predict_request import PredictRequest
 from .predict_request_inputs import PredictRequestInputs
 from .predict_with_checkpoint_format_type_0 import PredictWithCheckpointFormatType0
 from .prediction import Prediction
 from .prediction_outputs import PredictionOutputs
+from .print_graph_plan_executor import PrintGraphPlanExecutor
 from .problem import Problem
 from .problem_error import ProblemError
 from .queue_counts import QueueCounts
@@ -239,6 +242,7 @@ __all__ = (
     "DerivativeTensors",
     "DivergenceChoice",
     "DivergenceChoiceActionType0",
+    "DrawGraphPlanExecutor",
     "EarlyStoppingChoice",
     "EarlyStoppingChoiceModeType0",
     "FindCheckpointAlias",
@@ -350,11 +354,13 @@ __all__ = (
     "OptimizerChoice",
     "ParameterList",
     "ParameterSummary",
+    "PlanGraphExecutor",
     "PredictRequest",
     "PredictRequestInputs",
     "PredictWithCheckpointFormatType0",
     "Prediction",
     "PredictionOutputs",
+    "PrintGraphPlanExecutor",
     "Problem",
     "ProblemError",
     "QueueCounts",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..types import UNSET, Unset
+
 if TYPE_CHECKING:
     from ..models.graph_plan_buffers_item import GraphPlanBuffersItem
     from ..models.graph_plan_phases_item import GraphPlanPhasesItem
@@ -19,7 +21,8 @@ T = TypeVar("T", bound="GraphPlan")
 class GraphPlan:
     """A plan: steps in order, the buffers they work on, bytes and estimated floating-point operations.
 
-    Steps are in phases, between which the shards of the batch wait for one another.
+    Steps are in phases, between which the shards of the batch wait for one another; those of a fused group are gone
+    through together, block by block. `numpy_steps` are the ops that the native executor has no compiled kernel for.
 
     """
 
@@ -27,12 +30,13 @@ class GraphPlan:
     buffers: list[GraphPlanBuffersItem]
     executor: str
     flops: int
-    fused_groups: list[Any]
+    fused_groups: list[list[int]]
     peak_bytes: int
     phases: list[GraphPlanPhasesItem]
     shards: int
     steps: list[GraphPlanStepsItem]
     training: bool
+    numpy_steps: list[str] | None | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -47,7 +51,11 @@ class GraphPlan:
 
         flops = self.flops
 
-        fused_groups = self.fused_groups
+        fused_groups = []
+        for fused_groups_item_data in self.fused_groups:
+            fused_groups_item = fused_groups_item_data
+
+            fused_groups.append(fused_groups_item)
 
         peak_bytes = self.peak_bytes
 
@@ -65,6 +73,15 @@ class GraphPlan:
 
         training = self.training
 
+        numpy_steps: list[str] | None | Unset
+        if isinstance(self.numpy_steps, Unset):
+            numpy_steps = UNSET
+        elif isinstance(self.numpy_steps, list):
+            numpy_steps = self.numpy_steps
+
+        else:
+            numpy_steps = self.numpy_steps
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -81,6 +98,8 @@ class GraphPlan:
                 "training": training,
             }
         )
+        if numpy_steps is not UNSET:
+            field_dict["numpy_steps"] = numpy_steps
 
         return field_dict
 
@@ -104,7 +123,12 @@ class GraphPlan:
 
         flops = d.pop("flops")
 
-        fused_groups = cast(list[Any], d.pop("fused_groups"))
+        fused_groups = []
+        _fused_groups = d.pop("fused_groups")
+        for fused_groups_item_data in _fused_groups:
+            fused_groups_item = cast(list[int], fused_groups_item_data)
+
+            fused_groups.append(fused_groups_item)
 
         peak_bytes = d.pop("peak_bytes")
 
@@ -126,6 +150,23 @@ class GraphPlan:
 
         training = d.pop("training")
 
+        def _parse_numpy_steps(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                numpy_steps_type_0 = cast(list[str], data)
+
+                return numpy_steps_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        numpy_steps = _parse_numpy_steps(d.pop("numpy_steps", UNSET))
+
         graph_plan = cls(
             batch=batch,
             buffers=buffers,
@@ -137,6 +178,7 @@ class GraphPlan:
             shards=shards,
             steps=steps,
             training=training,
+            numpy_steps=numpy_steps,
         )
 
         graph_plan.additional_properties = d

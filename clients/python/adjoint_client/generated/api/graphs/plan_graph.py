@@ -6,6 +6,7 @@ import httpx
 
 from ...client import AuthenticatedClient, Client
 from ...models.graph_plan import GraphPlan
+from ...models.plan_graph_executor import PlanGraphExecutor
 from ...models.problem import Problem
 from ...types import UNSET, Response, Unset
 
@@ -15,6 +16,7 @@ def _get_kwargs(
     *,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PlanGraphExecutor | Unset = "auto",
 ) -> dict[str, Any]:
 
     params: dict[str, Any] = {}
@@ -27,6 +29,12 @@ def _get_kwargs(
     else:
         json_optimizer = optimizer
     params["optimizer"] = json_optimizer
+
+    json_executor: str | Unset = UNSET
+    if not isinstance(executor, Unset):
+        json_executor = executor
+
+    params["executor"] = json_executor
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
@@ -67,6 +75,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PlanGraphExecutor | Unset = "auto",
 ) -> Response[GraphPlan | Problem]:
     """Plan Graph
 
@@ -76,6 +85,8 @@ def sync_detailed(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -89,6 +100,7 @@ def sync_detailed(
         graph_id=graph_id,
         batch=batch,
         optimizer=optimizer,
+        executor=executor,
     )
 
     response = client.get_httpx_client().request(
@@ -104,6 +116,7 @@ def sync(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PlanGraphExecutor | Unset = "auto",
 ) -> GraphPlan | Problem | None:
     """Plan Graph
 
@@ -113,6 +126,8 @@ def sync(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -127,6 +142,7 @@ def sync(
         client=client,
         batch=batch,
         optimizer=optimizer,
+        executor=executor,
     ).parsed
 
 
@@ -136,6 +152,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PlanGraphExecutor | Unset = "auto",
 ) -> Response[GraphPlan | Problem]:
     """Plan Graph
 
@@ -145,6 +162,8 @@ async def asyncio_detailed(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -158,6 +177,7 @@ async def asyncio_detailed(
         graph_id=graph_id,
         batch=batch,
         optimizer=optimizer,
+        executor=executor,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -171,6 +191,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PlanGraphExecutor | Unset = "auto",
 ) -> GraphPlan | Problem | None:
     """Plan Graph
 
@@ -180,6 +201,8 @@ async def asyncio(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PlanGraphExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -195,5 +218,6 @@ async def asyncio(
             client=client,
             batch=batch,
             optimizer=optimizer,
+            executor=executor,
         )
     ).parsed

@@ -5,6 +5,7 @@ from urllib.parse import quote
 import httpx
 
 from ...client import AuthenticatedClient, Client
+from ...models.print_graph_plan_executor import PrintGraphPlanExecutor
 from ...models.problem import Problem
 from ...types import UNSET, Response, Unset
 
@@ -14,6 +15,7 @@ def _get_kwargs(
     *,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> dict[str, Any]:
 
     params: dict[str, Any] = {}
@@ -26,6 +28,12 @@ def _get_kwargs(
     else:
         json_optimizer = optimizer
     params["optimizer"] = json_optimizer
+
+    json_executor: str | Unset = UNSET
+    if not isinstance(executor, Unset):
+        json_executor = executor
+
+    params["executor"] = json_executor
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
@@ -65,6 +73,7 @@ def sync_detailed(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Response[Problem | str]:
     """Print Graph Plan
 
@@ -74,6 +83,8 @@ def sync_detailed(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -87,6 +98,7 @@ def sync_detailed(
         graph_id=graph_id,
         batch=batch,
         optimizer=optimizer,
+        executor=executor,
     )
 
     response = client.get_httpx_client().request(
@@ -102,6 +114,7 @@ def sync(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Problem | str | None:
     """Print Graph Plan
 
@@ -111,6 +124,8 @@ def sync(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -125,6 +140,7 @@ def sync(
         client=client,
         batch=batch,
         optimizer=optimizer,
+        executor=executor,
     ).parsed
 
 
@@ -134,6 +150,7 @@ async def asyncio_detailed(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Response[Problem | str]:
     """Print Graph Plan
 
@@ -143,6 +160,8 @@ async def asyncio_detailed(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -156,6 +175,7 @@ async def asyncio_detailed(
         graph_id=graph_id,
         batch=batch,
         optimizer=optimizer,
+        executor=executor,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -169,6 +189,7 @@ async def asyncio(
     client: AuthenticatedClient | Client,
     batch: int | Unset = 32,
     optimizer: None | str | Unset = UNSET,
+    executor: PrintGraphPlanExecutor | Unset = "auto",
 ) -> Problem | str | None:
     """Print Graph Plan
 
@@ -178,6 +199,8 @@ async def asyncio(
         graph_id (str):
         batch (int | Unset): Rows in a step. Default: 32.
         optimizer (None | str | Unset): Plans a training step with it, else an evaluation.
+        executor (PrintGraphPlanExecutor | Unset): What runs it; by default the fastest. Default:
+            'auto'.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -193,5 +216,6 @@ async def asyncio(
             client=client,
             batch=batch,
             optimizer=optimizer,
+            executor=executor,
         )
     ).parsed
