@@ -80,6 +80,7 @@ from engine.modules import (
 )
 from engine.named_gradients import gradients_by_name
 from engine.native import executors
+from engine.native import preload as preload_native
 from engine.numerics import fingerprint, set_blas_threads
 from engine.ops.random import seed
 from engine.optim import (
@@ -246,6 +247,7 @@ __all__ = [
     "plan_program",
     "plan_report",
     "predict_in_chunks",
+    "preload_native",
     "probability_cross_entropy_loss",
     "rand",
     "randn",

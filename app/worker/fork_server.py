@@ -15,6 +15,7 @@ import signal
 import socket
 from collections.abc import Iterator
 
+import engine
 from app.domain.wire import FORK, KILL, ORDER
 from app.log import log_as_json
 from app.worker import process
@@ -30,6 +31,7 @@ class ForkServer:
         """Take orders from `orders`, and report on it how workers ended."""
         self._orders = orders
         self._numbers: dict[int, int] = {}
+        self._preloaded = False
 
     def serve(self) -> None:
         """Work until the runner is gone; then kill and bury every worker."""
@@ -74,6 +76,12 @@ class ForkServer:
             if pid == 0:
                 self._become_worker(channel, parent)
             self._numbers[pid] = number
+        if not self._preloaded:
+            # The first worker loads the compiler by itself meanwhile; those after it have it from here. A server that
+            # has no work has not got it in its memory.
+            self._preloaded = True
+            engine.preload_native()
+            gc.freeze()
 
     def _become_worker(self, channel: socket.socket, parent: int) -> None:
         try:

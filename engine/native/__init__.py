@@ -59,4 +59,14 @@ def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | N
     return NativeExecutor(plan, state, threads)
 
 
-__all__ = ["bind", "chosen", "executors", "most_shards", "why_missing"]
+def preload() -> None:
+    """Load what the native executor needs, if it works here; processes forked from this one have it then."""
+    if not why_missing():
+        from engine.native import executor  # imports numba
+        from engine.native.machine import machine
+
+        assert executor
+        machine()
+
+
+__all__ = ["bind", "chosen", "executors", "most_shards", "preload", "why_missing"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import threadpoolctl
@@ -16,26 +17,36 @@ SPELLINGS = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
 """What stands before and behind a BLAS symbol's name: NumPy's wheels rename them all."""
 
 
-@dataclass(frozen=True)
 class Blas:
-    """The library that NumPy multiplies matrices with.
+    """The library that NumPy multiplies matrices with: where its products are, and how many threads they take."""
 
-    Attributes:
-        sgemm: address of the C function for float32.
-        dgemm: address of the C function for float64.
-    """
+    def __init__(
+        self, sgemm: int, dgemm: int, set_threads: Callable[..., Any], get_threads: Callable[..., Any]
+    ) -> None:
+        """Take the C functions: the addresses of those for float32 and float64, and two to call."""
+        self.sgemm = sgemm
+        self.dgemm = dgemm
+        self._set_threads = set_threads
+        self._get_threads = get_threads
+        self._lock = Lock()
+        self._askers = 0
+        self._before = 1
 
-    sgemm: int
-    dgemm: int
-    _set_threads: Callable[..., Any]
-    _get_threads: Callable[..., Any]
-
-    def set_threads(self, count: int) -> int:
-        """Let products use so many threads, in the whole process; return how many they used before."""
-        before: int = self._get_threads()
-        if before != count:
-            self._set_threads(count)
-        return before
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Let products take one thread in this process until the last that asked for it has left: bits depend on it."""
+        with self._lock:
+            if not self._askers:
+                self._before = self._get_threads()
+                self._set_threads(1)
+            self._askers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._askers -= 1
+                if not self._askers:
+                    self._set_threads(self._before)
 
 
 @cache

@@ -105,30 +105,22 @@ class NativeExecutor(NumpyExecutor):
         Raises:
             EngineError: an operand was not what an op takes.
         """
-        blas = numpy_blas()
-        before = blas.set_threads(1)
         self._halt[0] = 0
-        try:
-            return self.run_stretch(stretch, times)
-        finally:
-            blas.set_threads(before)
-            self._halt[0] = 0
-            if self._status.any():
-                self._refuse()
+        with numpy_blas().one_thread():
+            done = self.run_stretch(stretch, times)
+        self._halt[0] = 0
+        if self._status.any():
+            self._refuse()
+        return done
 
     def run(self) -> None:
         """Run every step once."""
-        blas = numpy_blas()
-        before = blas.set_threads(1)
-        try:
+        with numpy_blas().one_thread(), np.errstate(all="ignore"):
             for stretch in self._stretches:
                 if isinstance(stretch, Stretch):
                     self.run_stretch(stretch)
                 else:
-                    with np.errstate(all="ignore"):
-                        stretch()
-        finally:
-            blas.set_threads(before)
+                    stretch()
         if self._status.any():
             self._refuse()
 
