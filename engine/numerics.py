@@ -22,7 +22,8 @@ def fingerprint(executor: str = "numpy") -> dict[str, Any]:
         "numpy": np.__version__,
         "blas": _blas()[0],
         "blas_core": _blas()[1],
-        "blas_threads": blas_threads(),
+        # The native executor's products take one thread, whatever others in the process take.
+        "blas_threads": "1" if executor == "native" else blas_threads(),
         "machine": platform.machine(),
     }
 

@@ -44,7 +44,11 @@ def make_plan(
     count = min(most_shards, worthwhile_shards(listing)) if rows else 1
     while count > 1 and any(listing.specs[listing.inputs[name]].shape[0] % count for name in rows):
         count //= 2
-    return _Planner(listing, rows, count).plan()
+    if count > 1:
+        planner = _Planner(listing.copy(), rows, count)
+        if planner.views_stay:
+            return planner.plan()
+    return _Planner(listing).plan()
 
 
 def overwritable(instruction: Instruction, number: int) -> tuple[int, ...]:
@@ -69,6 +73,8 @@ class _Planner:
             self.sharding = shard(listing, layouts(listing)[1], rows, shards)
             self.own = give_parts(listing, self.sharding)
         self.layouts, self.free = layouts(listing)
+        # A view that has to be copied where it is of a part would have no place among the phases.
+        self.views_stay = self.sharding is None or self.sharding.free <= self.free
         self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
         self.last_use = self._last_uses()
         self.roots: list[Root] = []

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 import engine
-from tests.benchmarks.families import Recurrent, Transformer
+from tests.benchmarks.families import Columns, Recurrent, Transformer
 from tests.benchmarks.workloads import Workload
+
+REPEATED_BYTES = 2**26
+"""Bytes of a dataset, about."""
 
 
 def definition(workload: Workload) -> engine.Definition:
@@ -23,10 +26,17 @@ def definition(workload: Workload) -> engine.Definition:
 
 def fits(workload: Workload, **options: Any) -> list[engine.Fit]:
     """Return a fit for each copy, by its seed, which records a row every hundred steps; options as of `engine.Fit`."""
-    graph, columns = definition(workload), workload.columns()
+    graph, columns = definition(workload), dataset(workload)
     record = {"every_steps": 100, "gradient_norms": False}
     recipes = (workload.recipe(steps=10**9, record=record, seed=seed) for seed in range(workload.copies))
     return [engine.Fit(graph, engine.read_recipe(recipe), columns, **options) for recipe in recipes]
+
+
+def dataset(workload: Workload) -> Columns:
+    """Return the pool again and again, as the rows of a dataset: no epoch of a few batches, which nobody trains on."""
+    pool = workload.columns()
+    times = max(min(REPEATED_BYTES // sum(column.nbytes for column in pool.values()), 256), 1)
+    return {name: np.concatenate([column] * times) for name, column in pool.items()}
 
 
 def write_weights(workload: Workload, path: Path) -> None:

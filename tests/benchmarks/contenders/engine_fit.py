@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from concurrent.futures import ThreadPoolExecutor
 
 import engine
 from tests.benchmarks.families import Columns
@@ -12,20 +13,20 @@ from tests.benchmarks.workloads import Workload
 
 
 class EngineFit(Steps):
-    """The fits of a workload; of several copies each trains as many steps as are asked for before the next."""
+    """The fits of a workload; several are walked by as many threads as there may be, each for all its steps at once."""
 
     def __init__(self, workload: Workload, executor: str, threads: int) -> None:
         """Start the fits."""
         self.version = ""
         self.setting = f"executor {executor}"
-        self._fits = fits(workload, executor=executor, threads=threads)
+        alone = workload.copies == 1
+        self._fits = fits(workload, executor=executor, threads=threads if alone else 1)
+        self._walkers = ThreadPoolExecutor(1 if alone else threads)
 
     def run(self, steps: int) -> tuple[int, float]:
         """Advance every fit; the loss is the mean of theirs."""
-        for fit in self._fits:
-            goal = fit.step + steps
-            while fit.step < goal:
-                fit.advance(goal - fit.step)
+        for _ in self._walkers.map(lambda fit: fit.advance(steps), self._fits):
+            pass
         return steps, sum(fit.latest["loss"] for fit in self._fits) / len(self._fits)
 
 

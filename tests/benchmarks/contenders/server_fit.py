@@ -14,7 +14,7 @@ from adjoint_client import Client, FitHandle
 from app.demo.server import running_server
 from tests.benchmarks.families import Columns
 from tests.benchmarks.protocol import Make, Missing, serve
-from tests.benchmarks.starts import definition
+from tests.benchmarks.starts import dataset, definition
 from tests.benchmarks.workloads import CHECKED, Workload
 
 ROWS = 20
@@ -38,7 +38,7 @@ class ServerFit:
         settings = {"ADJOINT_WORKERS": "1", "ADJOINT_LOG_LEVEL": "warning"}
         self._client = running.enter_context(Client(running.enter_context(running_server(folder, settings))))
         self._graph = self._client.graph(definition(workload).to_json())
-        self._rows = self._client.upload(workload.columns())
+        self._rows = self._client.upload(dataset(workload))
         self._estimate = 0.0
 
     def losses(self) -> list[float]:
