@@ -49,8 +49,8 @@ def add_by_index(a: Any) -> None:
     """Add rows to those of a table of zeros, in their order; sums are in float64 and rounded at the end.
 
     Words: how many; numbers in a row; the table's rows; x, bytes from row to row; indices, are they int64; out; the row
-    that stays 0, or -1; scratch for the table in float64, for the start of each of its rows' indices and one more, and
-    for these in order.
+    that stays 0, or -1; scratch for the start of each of its rows' indices and one more, for these in order, and for a
+    sum of float64; how many rows of x lie evenly apart, and the bytes from the first of so many to that of the next.
     """
     count, length, rows = a[0], a[1], a[2]
     starts, order, sums = view(a[9], rows + 1, np.int64), view(a[10], count, np.int64), view(a[11], length, np.float64)
@@ -73,7 +73,8 @@ def add_by_index(a: Any) -> None:
             continue
         fill(sums, 0.0)
         for place in range(first, starts[row]):
-            source = view(a[3] + order[place] * a[4], length, real)
+            lot, within = order[place] // a[12], order[place] % a[12]
+            source = view(a[3] + lot * a[13] + within * a[4], length, real)
             for j in range(sums.size):
                 sums[j] += source[j]
         for j in range(out.size):
@@ -134,15 +135,16 @@ def _(work: Work) -> list[Call] | None:
     if not (out.size and x.size and alike(out)):
         return None
     length = out.size // len(out)
-    rows = row_step(x, index.size)
-    if rows is None:
+    lots = row_lots(x, index)
+    if lots is None:
         return None
+    rows, together, apart = lots
     padding = work.attrs["padding_idx"]
     kept = -1 if padding is None else padding % len(out)
     sizes = [-(-size * 8 // 64) * 64 for size in (len(out) + 1, index.size, length)]
     words = (
         index.size, length, len(out), x, rows, index, index.itemsize == 8, out, kept,
-        Scratch(), Scratch(sizes[0]), Scratch(sizes[0] + sizes[1]),
+        Scratch(), Scratch(sizes[0]), Scratch(sizes[0] + sizes[1]), together, apart,
     )  # fmt: skip
     return [Call(add_by_index, out.dtype, words, scratch=sum(sizes))]
 
@@ -173,6 +175,19 @@ def _along_last(code: Kernel, work: Work, index: Array, extent: tuple[int, ...],
     wide = index.itemsize == 8
     words = (rows, index.shape[-1], extent[0], x, x_step, index, index_step, wide, out, Status())
     return [Call(code, out.dtype, words)]
+
+
+def row_lots(x: Array, index: Array) -> tuple[int, int, int] | None:
+    """Return the bytes from row to row of `x`, one for each index; of how many rows, and from these to the next.
+
+    None where they lie unevenly.
+    """
+    step = row_step(x, index.size)
+    if step is not None:
+        return step, index.size, 0
+    if index.ndim != 2 or x.shape[:2] != index.shape or row_step(x[0], index.shape[1]) is None:
+        return None
+    return x.strides[1], index.shape[1], x.strides[0]
 
 
 def row_step(x: Array, rows: int) -> int | None:

@@ -82,3 +82,12 @@ def test_an_index_outside_is_reported_and_nothing_beyond_memory_is_touched(
     assert not compiled(op, [numbers(*shapes[0]), index], [out], attrs)
     index[index == wrong] = 4
     assert compiled(op, [numbers(*shapes[0]), index], [out], attrs)
+
+
+def test_rows_that_lie_in_lots_are_added_where_they_are(run_both):
+    rng = np.random.default_rng(4)
+    wide = rng.standard_normal((5, 20))
+    x = np.lib.stride_tricks.as_strided(wide[:, 2:], (5, 3, 4), (wide.strides[0], 4 * 8, 8))
+    index = rng.integers(0, 6, (5, 3))
+    (found,), (expected,) = run_both("add_rows", x, index, rows=6)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
