@@ -170,7 +170,7 @@ def broadcast_to(x: Array, *, shape: Ints) -> Array:
     """x stretched to `shape` by NumPy's rule, without a copy; an extent of -1 keeps that of x."""
     extra = len(shape) - x.ndim
     shape = tuple(x.shape[a - extra] if extent == -1 else extent for a, extent in enumerate(shape))
-    if not x.size or not x.flags.c_contiguous or x.dtype == BFLOAT16:
+    if not x.size or not x.flags.c_contiguous or x.dtype is BFLOAT16:
         return np.broadcast_to(x, shape)
     strides = [0 if extent == 1 else stride for extent, stride in zip(x.shape, x.strides, strict=True)]
     stretched: Array = np.ndarray(shape, x.dtype, x, 0, [0] * extra + strides)

@@ -78,7 +78,7 @@ def raw(x: Array) -> Array:
 
 
 def _half(dtype: DType) -> bool:
-    return dtype in (FLOAT16, BFLOAT16)
+    return dtype == FLOAT16 or dtype is BFLOAT16  # which is None without its package, and a dtype equals that
 
 
 def _conversion(found: DType, wanted: DType) -> str | None:

@@ -38,3 +38,9 @@ def test_rounding_to_halves(half, run_both):
     x = np.concatenate([np.array(ODD), spread, -spread]).astype(np.float32)
     made, expected = run_both("cast", x, dtype=half)
     np.testing.assert_array_equal(made[0].astype(np.float32), expected[0].astype(np.float32))
+
+
+def test_float64_is_no_half_type_where_there_is_no_bfloat16(run_both, monkeypatch):
+    monkeypatch.setattr("engine.native.kernels.casting.BFLOAT16", None)
+    (found,), (expected,) = run_both("cast", np.array([True, False]), dtype="float64")
+    np.testing.assert_array_equal(found, expected)
