@@ -156,9 +156,15 @@ def test_a_detached_fit_is_watched_later(url, files, tmp_path, capsys):
     assert f"{fit} succeeded after 3 steps" in capsys.readouterr().out
 
 
+def heed_interrupts():
+    """Let a process heed Ctrl-C, though the tests may have been started in the background, where nobody does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_leaves_the_fit_running_and_says_how_to_see_it_again(url, files):
     command = [sys.executable, "-m", "app", "fit", *files, "--steps", "100000000", "--url", url]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, preexec_fn=heed_interrupts, **pipes) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         text, errors = process.communicate(timeout=20)

@@ -14,6 +14,11 @@ from app.demo.lessons import LESSONS
 ROOT = Path(__file__).parents[3]
 
 
+def heed_interrupts():
+    """Let a process heed Ctrl-C, though the tests may have been started in the background, where nobody does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def demo(tmp_path):
     return subprocess.Popen(
         [sys.executable, "-m", "app", "demo"],
@@ -24,6 +29,7 @@ def demo(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
 
 
