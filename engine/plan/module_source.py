@@ -180,7 +180,6 @@ class _Bare(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
-        of_name = node.attr == "body" and isinstance(node.value, ast.Name)
-        if of_name and isinstance(_value(Name(self._module, node.value.id)), Op):  # type: ignore[attr-defined]
-            return node.value
-        return node
+        if node.attr != "body" or not isinstance(node.value, ast.Name):
+            return node
+        return node.value if isinstance(_value(Name(self._module, node.value.id)), Op) else node

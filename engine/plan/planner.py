@@ -84,9 +84,10 @@ class _Planner:
 
     def plan(self) -> Plan:
         listing = self.listing
-        for kind, leaves in (("input", listing.inputs), ("state", listing.state)):
-            for name, number in leaves.items():
-                self._own_root(number, kind, name)
+        for name, number in listing.inputs.items():
+            self._own_root(number, "input", name)
+        for name, number in listing.state.items():
+            self._own_root(number, "state", name)
         for number in listing.constants:
             self._own_root(number, "constant", f"%{number}")
         self._place_updates()
@@ -192,8 +193,8 @@ class _Planner:
             last[self.layouts[number].base] = END
         return last
 
-    def _own_root(self, number: int, kind: str, name: str) -> None:
-        self.roots.append(Root(kind, name, nbytes(self.listing.specs[number])))  # type: ignore[arg-type]
+    def _own_root(self, number: int, kind: Kind, name: str) -> None:
+        self.roots.append(Root(kind, name, nbytes(self.listing.specs[number])))
         self.place[number] = (len(self.roots) - 1, 0)
         self.fixed.add(len(self.roots) - 1)
 
@@ -259,7 +260,7 @@ class _Planner:
             if instruction.op.name != "pack" or index in self.free:
                 continue
             vector = instruction.outputs[0]
-            kind = "partial" if self._is_partial(vector) else "pinned"
+            kind: Kind = "partial" if self._is_partial(vector) else "pinned"
             if vector not in self.place:
                 self._own_root(vector, kind, f"%{vector}")
             root = self.place[vector][0]
