@@ -303,7 +303,7 @@ class GradientsChoice(RequestShape):
         default=None, description="And at step 0 and after every so many steps, at least 1; give this, steps, or both."
     )
     parameters: list[str] | None = Field(
-        default=None, description='Patterns of names of parameters, such as "conv*"; default all that are trained.'
+        default=None, description='Patterns of names of trained parameters, such as "conv*"; default ["*"].'
     )
 
 
