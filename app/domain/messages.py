@@ -21,6 +21,7 @@ class Assignment:
     `resume_from` is the local path of the checkpoint to go on from; `staging` a folder that only this attempt writes;
     `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
     `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
+    `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.durable`).
     """
 
     fit_id: str
@@ -35,6 +36,7 @@ class Assignment:
     runtime: dict[str, Any]
     replicas: int = 1
     sweep: dict[str, Any] | None = None
+    kill_at_op: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

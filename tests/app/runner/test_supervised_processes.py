@@ -185,6 +185,7 @@ data_dir, clock, changed = Path(sys.argv[1]), SystemClock(), threading.Event()
 store, blobs = Store.open(data_dir), LocalBlobStore(data_dir)
 notify = lambda fit_id: changed.set()
 attempts = Attempts(store, blobs, BlobSweeper(store, blobs), data_dir / "staging", notify, clock)
+attempts.recover()
 settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02)
 Supervisor(attempts, LocalRunner(clock), settings, clock).start()
 while True:
