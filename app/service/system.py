@@ -10,7 +10,7 @@ import numpy as np
 
 import engine
 from app.domain.errors import AdjointError, StorageFull
-from app.domain.fit import CLAIMABLE, TERMINAL, FitState
+from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
 from app.service.recovery import Recovery
 from app.service.wakes import Wakes
@@ -18,8 +18,6 @@ from app.service.workforce import WorkerStatus, Workforce
 from app.store.unit_of_work import Store
 
 DISTRIBUTION = "adjoint"
-WAITING = frozenset(CLAIMABLE)
-WORKED_ON = frozenset(FitState) - TERMINAL - WAITING - {FitState.PAUSED}
 
 
 class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
@@ -80,8 +78,8 @@ class System:
             data_dir_free_bytes=self._space.free_bytes,
             stored_bytes=self._space.stored_bytes,
             recovery=self._recovery,
-            queued=sum(counts[state] for state in WAITING),
-            running=sum(counts[state] for state in WORKED_ON),
+            queued=sum(counts[state] for state in CLAIMABLE),
+            running=sum(counts[state] for state in AT_WORK),
             workers=self._workforce.workers(),
         )
 
