@@ -20,7 +20,7 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import NotFound, StorageFailed, StorageFull
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.messages import Assignment, CheckpointWritten, Log, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
@@ -35,11 +35,10 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
 from app.service.memory import memory_budget
 from app.service.sweep_journal import SweepJournal, close_variants
+from app.service.unkept_checkpoints import lost, waits_for_room
 from app.store.unit_of_work import Store, UnitOfWork
 
 LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
-NO_ROOM = "the fit waits until there is room for its checkpoint of step {step}: {detail}"
-UNKEPT = "the checkpoint of step {step} could not be kept: {detail}"
 
 _logger = logging.getLogger(__name__)
 
@@ -185,7 +184,7 @@ class Attempts:
                 try:
                     self._adopt(claim, fit_id, news)
                 except StorageFull as error:
-                    self._do_without_room(claim, fit_id, news, error)
+                    self._hold_up(claim, fit_id, news, error)
             with self._store.begin() as work:
                 attempt = work.attempts.guard(claim.fit.id, claim.token)
                 journal = AttemptJournal(work, attempt)
@@ -226,22 +225,15 @@ class Attempts:
                 progress.checkpoints.append(record)
             del progress.written[0]
 
-    def _do_without_room(self, claim: Claim, fit_id: str, progress: Progress, error: StorageFull) -> None:
-        """Have a fit wait for room, which it is told once, by raising `error`; one that is to stop does not wait."""
-        step = progress.written[0].step
+    def _hold_up(self, claim: Claim, fit_id: str, progress: Progress, error: StorageFull) -> None:
+        """Raise `error` again if the fit is to wait for room, of which its journal tells."""
         with self._store.begin() as work:
             work.attempts.guard(claim.fit.id, claim.token)
-            stopping = work.fits.get(claim.fit.id).state is FitState.CANCELLING
-            if not stopping and not progress.waits_for_room:
-                record_log(
-                    work, fit_id, Log("warning", f"storage_full: {NO_ROOM.format(step=step, detail=error.detail)}")
-                )
-                work.after_commit(partial(self._notify, fit_id))
-        progress.waits_for_room = True
-        if not stopping:
+            waits = waits_for_room(work, fit_id, claim.fit.id, progress, error)
+            work.after_commit(partial(self._notify, fit_id))
+        progress.waits_for_room = waits
+        if waits:
             raise error
-        progress.logs.append(Log("error", f"checkpoint_lost: {UNKEPT.format(step=step, detail=error.detail)}"))
-        progress.written.clear()
 
     def _clear(self, path: Path) -> None:
         """Delete a file or folder of an attempt; if that fails, the next start does it."""
@@ -259,12 +251,10 @@ class Attempts:
         except NotFound:
             pass
         except StorageFailed as error:
-            # The fit goes on: it has the checkpoint before, and another one will come.
-            text = UNKEPT.format(step=written.step, detail=error.detail)
-            progress.logs.append(Log("error", f"checkpoint_lost: {text}"))
+            progress.logs.append(lost(written.step, error.detail))
             return None
         if blob is None or blob.digest != written.digest:
-            progress.logs.append(Log("error", f"the checkpoint of step {written.step} was damaged and is not kept"))
+            progress.logs.append(lost(written.step, "its file was damaged on the way"))
             return None
         return CheckpointRecord(
             id=new_id("ckpt"),
@@ -301,8 +291,8 @@ class Attempts:
             _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
             with self._store.begin() as work:
                 work.checkpoints.delete(checkpoint.id)
-                text = f"checkpoint_corrupt: {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
-                record_log(work, fit_id, Log("error", text))
+                text = f"checkpoint {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
+                record_log(work, fit_id, Log("error", text, "checkpoint_corrupt"))
                 work.after_commit(partial(self._notify, fit_id))
             self._sweeper.discard([checkpoint.digest])
         return None

@@ -128,7 +128,8 @@ def test_a_damaged_checkpoint_is_passed_over(workshop: Workshop, undisturbed: Re
     workshop.until_state("succeeded")
     assert_same(workshop, undisturbed)
     (entry,) = [event for event in workshop.events("log") if event["level"] == "error"]
-    assert f"checkpoint_corrupt: {newest.id}" in entry["text"]
+    assert entry["code"] == "checkpoint_corrupt"
+    assert newest.id in entry["text"]
     assert older.step < newest.step
 
 
