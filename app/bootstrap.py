@@ -14,6 +14,7 @@ from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
+from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
@@ -24,7 +25,7 @@ from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
-from app.service.system import System
+from app.service.system import System, server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
 from app.store.lock import data_directory_lock
@@ -85,6 +86,7 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch),
         idempotency=idempotency,
+        backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space),
     )
     return Container(settings, services, supervisor, wakes)
