@@ -25,6 +25,7 @@ from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
+from app.service.retention import Retention, RetentionTerms
 from app.service.system import System, server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
@@ -43,6 +44,7 @@ class Container:
     services: Services
     supervisor: Supervisor
     wakes: Wakes
+    retention: Retention
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits write a checkpoint and stop; to do so again changes nothing."""
@@ -80,8 +82,9 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
     terms = FitTerms(settings.max_queue, settings.attempts_max)
-    idempotency = Idempotency(store)
-    idempotency.forget_old()
+    retention = Retention(
+        store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
+    )
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
@@ -89,12 +92,12 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
         fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(store, blobs, sweeper, scratch),
-        idempotency=idempotency,
+        checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
+        idempotency=Idempotency(store),
         backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space),
     )
-    return Container(settings, services, supervisor, wakes)
+    return Container(settings, services, supervisor, wakes, retention)
 
 
 def _emptied(folder: Path) -> Path:

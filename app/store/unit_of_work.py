@@ -23,6 +23,7 @@ from app.store.fits import Fits
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
+from app.store.retention import Retention
 from app.store.snapshot import Snapshot, take_snapshot
 
 
@@ -39,6 +40,7 @@ class UnitOfWork:
         self.events = Events(connection, now)
         self.checkpoints = Checkpoints(connection)
         self.idempotency = Idempotency(connection, now)
+        self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
         self._hooks: list[Callable[[], object]] = []
 
