@@ -9,9 +9,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select
 
-from app.domain.errors import DatabaseBusy, Draining, StorageFull
+from app.domain.errors import DatabaseBusy, Draining
 from app.store.blob_references import BlobReferences
 from app.store.database import BUSY_SECONDS, FILE_NAME, Database
+from app.store.faults import database_faults
 from app.store.migrations import HEAD
 from app.store.tables import checkpoints, datasets, events, fits, graphs
 
@@ -40,17 +41,12 @@ def take_snapshot(database: Database, folder: Path) -> Snapshot:
     the file locked, Draining if the database is closed meanwhile.
     """
     path = folder / FILE_NAME
-    try:
+    with database_faults():
         _copy(database, path)
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
-            raise
-        raise StorageFull("the disk has no room for a copy of the database; free some space, then try again") from error
     copied = Database.open(folder)
     try:
-        with copied.connection.begin():
-            blobs = BlobReferences(copied.connection).all()
-            return Snapshot(path, HEAD, _counts(copied.connection), blobs)
+        with copied.transaction() as connection:
+            return Snapshot(path, HEAD, _counts(connection), BlobReferences(connection).all())
     finally:
         copied.close()
 
