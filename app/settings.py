@@ -77,6 +77,15 @@ class Settings(BaseSettings):
     kill_worker_at_op: int | None = Field(
         default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
     )
+    retention_days: float | None = Field(
+        default=None, gt=0, description="Days after which a fit that has ended is deleted; by default none is."
+    )
+    retention_fits: int | None = Field(
+        default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
+    )
+    housekeeping_seconds: float = Field(
+        default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level logged."
     )

@@ -10,6 +10,7 @@ from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
+from app.service.backup import Backups
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
@@ -36,6 +37,7 @@ class Services:
     events: Events
     checkpoints: Checkpoints
     idempotency: Idempotency
+    backups: Backups
     system: System
 
 
@@ -85,6 +87,7 @@ FitsDep = Annotated[Fits, _service("fits")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+BackupsDep = Annotated[Backups, _service("backups")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

@@ -60,8 +60,11 @@ def write_down(
 
 
 def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
-    """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last."""
-    kept = work.checkpoints.kept(fit_id)
+    """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last.
+
+    Pinned ones stay, and do not count.
+    """
+    kept = [checkpoint for checkpoint in work.checkpoints.kept(fit_id) if not checkpoint.pinned]
     superfluous = [checkpoint for checkpoint in kept if checkpoint not in retained(kept, policy)]
     for checkpoint in superfluous:
         work.checkpoints.delete(checkpoint.id)
