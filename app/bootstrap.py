@@ -90,6 +90,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         settings.workers,
         durable=durable,
         kill_worker_at_op=settings.kill_worker_at_op,
+        checkpoint_seconds=settings.checkpoint_seconds,
     )
     recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)

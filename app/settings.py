@@ -66,6 +66,12 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(
         default=5.0, ge=0, le=600, description="Time that running fits have to stop at shutdown."
     )
+    lease_seconds: float = Field(
+        default=30.0, ge=3, le=3600, description="Silence after which a fit's process is taken for stalled and killed."
+    )
+    checkpoint_seconds: float = Field(
+        default=30.0, gt=0, le=86_400, description="Longest time from one checkpoint to the next, if they are cheap."
+    )
     attempts_max: int = Field(default=4, ge=1, le=1000, description="Processes a fit may lose before it fails.")
     storage_min_free_bytes: int = Field(
         default=64 * MIB, ge=0, description="Free disk space below which writes are refused."

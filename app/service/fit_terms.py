@@ -48,11 +48,5 @@ def deadline_of(request: Mapping[str, Any], now: datetime) -> datetime | None:
     return deadline
 
 
-def timeout_of(request: Mapping[str, Any]) -> float | None:
-    """Return how many seconds the fit may run, if the request says so."""
-    seconds: float | None = _resources(request).get("timeout_seconds")
-    return seconds
-
-
 def _resources(request: Mapping[str, Any]) -> Mapping[str, Any]:
     return request.get("resources") or {}

@@ -5,8 +5,9 @@ from typing import Any
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitRecord, FitState
-from app.service.fit_terms import FitTerms, timeout_of
+from app.service.fit_terms import FitTerms
 from app.service.journal import record_reopening, record_state
+from app.service.time_limits import expired
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
 from app.store.unit_of_work import UnitOfWork
@@ -41,24 +42,9 @@ class TakingUp:
 
 def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
     """Conflict if the fit would fail at once, since its time is up or what it works with is gone."""
-    _check_time(work, fit)
-    _check_inputs(work, fit)
-
-
-def _check_time(work: UnitOfWork, fit: FitRecord) -> None:
-    timeout = timeout_of(fit.request)
-    if timeout is not None and fit.seconds >= timeout:
-        raise Conflict(
-            f"fit {fit.id} has run for {fit.seconds:.3f} of its {timeout} seconds; change resources.timeout_seconds",
-            code="timeout",
-        )
-    if fit.deadline_at is not None and fit.deadline_at <= work.now:
-        raise Conflict(
-            f"the deadline of fit {fit.id} has passed; change resources.deadline first", code="deadline_exceeded"
-        )
-
-
-def _check_inputs(work: UnitOfWork, fit: FitRecord) -> None:
+    limit = expired(fit, fit.seconds, work.now)
+    if limit is not None:
+        raise Conflict(f"fit {fit.id} cannot go on: {limit.detail}", code=limit.code)
     try:
         work.graphs.get(fit.graph_id)
         for dataset_id in (*fit.dataset_ids, *fit.validation_ids):
