@@ -110,10 +110,14 @@ class FitRevision:
             steps = 1 if unit == "steps" else admit(inputs.candidate(request)).steps_per_epoch
             request = {name: value for name, value in request.items() if name not in LENGTHS}
             request[unit] = -(-fit.step // steps) + extension.count
-            return request, admit(inputs.candidate(request)).total_steps
+            total_steps = admit(inputs.candidate(request)).total_steps
         except Invalid as error:
             # The client named a number only, and not the field that does not go with it.
             raise invalid(replace(fault, pointer=f"/{unit}") for fault in error.findings) from error
+        budget = request.get("budget") or {}
+        if budget.get("steps") is not None:
+            request["budget"] = {**budget, "steps": max(budget["steps"], total_steps)}
+        return request, total_steps
 
     def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any]) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
@@ -149,17 +153,19 @@ class FitRevision:
     def _admitted(self, revision: _Revision) -> _Revision:
         """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
         before, after = revision.before, revision.after
-        if revision.begun:
-            with engine_faults():
-                engine.check_continuation(recipe_of(before.request), recipe_of(after.request), before.step)
         inputs = self._inputs.read(after.request, set())
-        total_steps = admit(inputs.candidate(after.request)).total_steps
-        if revision.begun and total_steps <= before.step:
-            unit = "epochs" if after.request.get("epochs") is not None else "steps"
-            detail = f"the fit is at step {before.step} already, and would have {total_steps} in all; give more"
-            raise invalid([Finding(f"/{unit}", "out_of_range", detail)])
-        reopened_at = before.step if revision.begun else before.reopened_at
-        return replace(revision, after=replace(after, total_steps=total_steps, reopened_at=reopened_at))
+        estimate = admit(inputs.candidate(after.request))
+        after = replace(after, total_steps=estimate.total_steps)
+        if not revision.begun:
+            return replace(revision, after=after)
+        with engine_faults():
+            engine.check_continuation(
+                recipe_of(before.request),
+                recipe_of(after.request),
+                before.step,
+                steps_per_epoch=estimate.steps_per_epoch,
+            )
+        return replace(revision, after=replace(after, reopened_at=before.step))
 
     def _stored(self, work: UnitOfWork, revision: _Revision) -> FitView:
         before, after = revision.before, revision.after

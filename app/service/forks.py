@@ -67,7 +67,7 @@ class Fork:
         if self.restore == "parameters":
             faults = [*self._misfits(inputs.definition)]
         else:
-            faults = [replace(fault, detail=fault.detail + HINT) for fault in self._breaks(request, inputs)]
+            faults = [*self._breaks(request, inputs)]
             if not faults and total_steps <= self.step:
                 pointer = "/epochs" if request.get("epochs") is not None else "/steps"
                 detail = f"the checkpoint is of step {self.step}, and the fit has {total_steps} in all; give more"
@@ -103,9 +103,9 @@ class Fork:
     def _breaks(self, request: Mapping[str, Any], inputs: FitInputs) -> Iterator[Finding]:
         """Yield what keeps the fit from going on where the other was."""
         if self.graph is None or inputs.definition.digest != self.graph.digest:
-            yield Finding("/graph", "conflict", "the graph is not the one that the checkpoint is of")
+            yield Finding("/graph", "conflict", f"the graph is not the one that the checkpoint is of{HINT}")
         if self.datasets is None or _content(self.datasets) != _content(inputs.datasets):
-            yield Finding("/dataset", "conflict", "the rows are not those that the checkpoint's fit trained on")
+            yield Finding("/dataset", "conflict", f"the rows are not those that the checkpoint's fit trained on{HINT}")
         try:
             engine.check_continuation(recipe_of(self.before), recipe_of(request), self.step)
         except engine.DocumentError as error:
