@@ -13,6 +13,7 @@ from engine.checkpoint import SCALES, Checkpoint
 from engine.collective import Alone, Collective
 from engine.cores import usable_cores
 from engine.errors import CheckpointError, EngineError, GradientError, NumericalError
+from engine.fit.capturing import CapturedGradient, Capturing
 from engine.fit.cursor import Cursor
 from engine.fit.evaluation import Evaluator, summarized
 from engine.fit.examples import Columns, Examples
@@ -43,7 +44,8 @@ BEST, ANCHOR, EPOCH = "best/", "anchor/", "epoch/"
 class Fit:
     """A fit in progress. After each `advance()` it may be stopped, and `snapshot()` holds everything to go on.
 
-    `failure` is set when the fit ended because something was not finite; `stopped` says why it ended early.
+    `failure` is set when the fit ended because something was not finite; `stopped` says why it ended early. `captured`
+    holds the gradients that the recipe asks for, of the steps of the last `advance` or `proceed`.
     """
 
     def __init__(
@@ -96,6 +98,11 @@ class Fit:
         self._epoch_tally = Tally(self._stepper.metrics)
         self._best: dict[str, Array] = {}
         self._anchor = self._anchored()
+        trained = [name for flat in self.model.flats for name in flat.shapes]
+        # Of a fit on several ranks the first one tells.
+        record = self.recipe.record.gradients if self._collective.rank == 0 else None
+        self._capturing = Capturing(record, trained)
+        self.captured: list[CapturedGradient] = []
 
     @property
     def steps_per_epoch(self) -> int:
@@ -173,9 +180,12 @@ class Fit:
     def advance(self, steps: int = 1) -> list[Point]:
         """Run so many training steps, and validations when they are due; return the new points."""
         points: list[Point] = []
+        captured: list[CapturedGradient] = []
         while steps > 0 and not self.done:
             points += self.proceed(min(self.step + steps, self.total_steps))
+            captured += self.captured
             steps -= self._taken_at_once
+        self.captured = captured
         return points
 
     def proceed(self, end: int | None = None) -> list[Point]:
@@ -196,7 +206,8 @@ class Fit:
         unseen = self._unseen(most, position) if whole and reader is self._examples.training else 1
         outcome = self._steps(order, epoch, position, unseen) if unseen > 1 else None
         if outcome is None:
-            outcome = self._stepper.step(reader, order)
+            outcome = self._stepper.step(reader, order, self._capturing.wanted(order.step))
+        self.captured = [CapturedGradient(order.step, name, array) for name, array in outcome.gradients.items()]
         self._taken_at_once = cursor.step + 1 - order.step
         self._set_pace(self._taken_at_once)
         values = self._values(outcome)
@@ -219,7 +230,8 @@ class Fit:
         if watched or not self._at_once:
             return 1
         whole = self._batches.examples // self._batches.batch_size
-        steps = min(most, MOST, whole - position, self._pace)
+        # A step whose gradients are captured is taken by itself.
+        steps = min(most, MOST, whole - position, self._pace, self._capturing.next(step) - step)
         stops = (recipe.record.every(self.total_steps), recipe.checkpoint.every_steps, recipe.validation.every_steps)
         for every in stops:
             if every is not None:
