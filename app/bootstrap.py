@@ -20,6 +20,7 @@ from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
 from app.service.events import Events
 from app.service.fits import Fits, FitTerms
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
@@ -73,7 +74,7 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes)
     idempotency = Idempotency(store)
     idempotency.forget_old()
     services = Services(
@@ -84,6 +85,7 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch),
+        gradients=Gradients(store, blobs),
         idempotency=idempotency,
         system=System(store, wakes, supervisor, space),
     )

@@ -52,6 +52,9 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    gradients_max_bytes: int = Field(
+        default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
+    )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
     )

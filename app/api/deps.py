@@ -14,6 +14,7 @@ from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
 from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
@@ -35,6 +36,7 @@ class Services:
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
+    gradients: Gradients
     idempotency: Idempotency
     system: System
 
@@ -85,6 +87,7 @@ FitsDep = Annotated[Fits, _service("fits")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+GradientsDep = Annotated[Gradients, _service("gradients")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.checkpoint import CheckpointRecord
+from app.domain.gradient import GradientRecord
 from app.domain.messages import (
     About,
     CheckpointWritten,
     Failed,
     Finished,
+    GradientWritten,
     Log,
     Message,
     Phase,
@@ -36,7 +38,8 @@ Verdict = Finished | Failed | Died
 class Progress:
     """News of an attempt, applied in the order of the fields.
 
-    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now.
+    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now;
+    the same holds for `captured` and `gradients`.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
     """
 
@@ -49,9 +52,17 @@ class Progress:
     points: Points | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
+    captured: list[GradientWritten] = field(default_factory=list)
+    gradients: list[GradientRecord] = field(default_factory=list)
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, Progress]" = field(default_factory=dict)
+
+    @property
+    def digests(self) -> list[str]:
+        """The blobs that this brings along."""
+        checkpoints = [checkpoint.digest for checkpoint in self.checkpoints]
+        return checkpoints + [gradient.digest for gradient in self.gradients]
 
     def add(self, message: Message) -> None:
         """Take a message that the process sent after the others."""
@@ -70,6 +81,8 @@ class Progress:
                 self.points = Points(before, step, epoch, latest, best)
             case CheckpointWritten():
                 self.written.append(message)
+            case GradientWritten():
+                self.captured.append(message)
             case Finished() | Failed():
                 self.verdict = message
             case Reached(_, value):

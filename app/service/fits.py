@@ -53,10 +53,11 @@ class FitView:
 
 @dataclass(frozen=True, slots=True)
 class FitTerms:
-    """Limits on fits: how many may wait, and how many processes each may lose."""
+    """Limits on fits: how many may wait, how many processes each may lose, and the bytes of gradients it captures."""
 
     max_queue: int
     attempts_max: int
+    gradients_max_bytes: int
 
 
 class Fits:
@@ -184,7 +185,7 @@ class Fits:
                     code="in_use",
                 )
             gone = (fit_id, *(variant.id for variant in work.fits.variants(fit_id)))
-            digests = [checkpoint.digest for each in gone for checkpoint in work.checkpoints.kept(each)]
+            digests = [digest for each in gone for digest in work.blob_references.of_fit(each)]
             work.fits.delete(fit_id)
             work.after_commit(lambda: self._sweeper.discard(digests))
             for each in gone:
@@ -219,8 +220,8 @@ class Fits:
     def _drawn_up(self, request: Mapping[str, Any], parts: "_Parts") -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
-            return (self._new(request, parts, admit(parts.candidate).total_steps),)
-        sweep = admit_sweep(parts.candidate)
+            return (self._new(request, parts, admit(parts.candidate, self._terms.gradients_max_bytes).total_steps),)
+        sweep = admit_sweep(parts.candidate, self._terms.gradients_max_bytes)
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(
             self._new(request, parts, sweep.total_steps),

@@ -94,6 +94,7 @@ def _lead(
         saved, wanted = _place(fit), None
         while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
             recorder.add(fit, fit.proceed(None if rung is None else rung.step))
+            recorder.gradients(fit, staging)
             if fit.checkpoint_due and fit.failure is None:
                 recorder.checkpoint(fit, staging)
                 saved = _place(fit)

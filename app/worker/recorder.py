@@ -12,6 +12,7 @@ from pathlib import Path
 import engine
 from app.domain.messages import About, CheckpointWritten, Message, Points
 from app.domain.wire import to_line
+from app.worker.captures import write_gradient
 from app.worker.control import ORPHANED
 
 ROWS_SECONDS = 0.05
@@ -106,6 +107,13 @@ class Recorder:
                 is_best=fit.improved,
             )
         )
+
+    def gradients(self, fit: engine.Fit, staging: Path) -> None:
+        """Write the gradients that the last steps of `fit` captured to files in `staging`."""
+        for place, gradient in enumerate(fit.captured):
+            # A fit that goes back captures a step again; the first file may still be waiting for the server.
+            path = staging / f"gradient-{gradient.step}-{fit.seq}-{place}.npy"
+            self.send(write_gradient(gradient, path))
 
     def _overdue(self) -> bool:
         patience = ROWS_SECONDS if self._rows else STANDING_SECONDS

@@ -58,6 +58,7 @@ class FitLinks(ResourceShape):
     metrics: str
     events: str
     checkpoints: str
+    gradients: str
     variants: str | None = None
     parent: str | None = None
     graph: str
@@ -186,6 +187,7 @@ def _links(fit: FitRecord) -> FitLinks:
         metrics=f"{here}/metrics",
         events=f"{here}/events",
         checkpoints=f"{here}/checkpoints",
+        gradients=f"{here}/gradients",
         variants=f"{here}/variants" if fit.sweep is not None else None,
         parent=f"/v1/fits/{fit.parent_id}" if fit.parent_id is not None else None,
         graph=f"/v1/graphs/{fit.graph_id}",

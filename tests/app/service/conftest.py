@@ -24,6 +24,7 @@ from app.service.workforce import WorkerStatus
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
+GRADIENTS_MAX = 64 * 1024
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 
 
@@ -128,4 +129,6 @@ def fits(
     workforce: IdleWorkforce,
     clock: ManualClock,
 ) -> Fits:
-    return Fits(store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, FitTerms(3, 4), clock)
+    return Fits(
+        store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, FitTerms(3, 4, GRADIENTS_MAX), clock
+    )
