@@ -27,7 +27,7 @@ def test_blobs_are_counted_once_each_until_they_are_deleted(blobs: LocalBlobStor
 
 def test_no_more_is_written_than_the_quota_allows(blobs: LocalBlobStore) -> None:
     gone = blobs.put(b"12345").digest
-    with pytest.raises(StorageFull, match="5 of 10 bytes are in use, 6 more do not fit.*STORAGE_QUOTA"):
+    with pytest.raises(StorageFull, match=r"5 of 10 bytes are in use, 6 more do not fit.*STORAGE_QUOTA"):
         blobs.put(b"abcdef")
     blobs.delete(gone)
     blobs.put(b"abcdef")
@@ -40,9 +40,8 @@ def test_bytes_on_their_way_count_as_well(blobs: LocalBlobStore) -> None:
         writer.write(b"123456")
         return writer
 
-    with begun():
-        with pytest.raises(StorageFull, match="6 of 10"):
-            blobs.put(b"abcdef")
+    with begun(), pytest.raises(StorageFull, match="6 of 10"):
+        blobs.put(b"abcdef")
     blobs.put(b"abcdef")
 
 
