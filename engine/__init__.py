@@ -3,7 +3,7 @@
 from engine import ops, sweep, tape
 from engine.catalogue import initializer_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
-from engine.checkpoint import Checkpoint, read_tensors, write_tensors
+from engine.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.collective import Alone, Collective
 from engine.cores import cpu_quota, usable_cores, usable_cpus
 from engine.data import Batch, DataLoader
@@ -46,7 +46,7 @@ from engine.errors import (
     ShapeError,
     UnknownName,
 )
-from engine.fit import Fit, Point
+from engine.fit import CapturedGradient, Fit, Point
 from engine.function import Function, once_differentiable
 from engine.gradient_statistics import GradientStatistics, gradient_statistics
 from engine.graph.capture import capture, graph_function
@@ -100,7 +100,7 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
+from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
 from engine.shared_collective import Rendezvous
@@ -123,9 +123,11 @@ from engine.value import Value
 from engine.vectorize import vmap
 
 __all__ = [
+    "ADJUSTABLE",
     "Alone",
     "AttributeValueError",
     "Batch",
+    "CapturedGradient",
     "Checkpoint",
     "CheckpointError",
     "CheckpointPolicy",
@@ -148,6 +150,7 @@ __all__ = [
     "FitEstimate",
     "Function",
     "GradientError",
+    "GradientRecord",
     "GradientStatistics",
     "Graph",
     "GraphError",
@@ -187,6 +190,7 @@ __all__ = [
     "UnknownName",
     "Value",
     "capture",
+    "check_continuation",
     "check_fit",
     "check_gradients",
     "clip_grad_adaptive_",
@@ -264,6 +268,7 @@ __all__ = [
     "set_grad_enabled",
     "set_param",
     "softmax_cross_entropy_loss",
+    "state_digest",
     "sweep",
     "tape",
     "tensor",
