@@ -20,7 +20,12 @@ from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
 from app.service.events import Events
-from app.service.fits import Fits, FitTerms
+from app.service.fit_control import FitControl
+from app.service.fit_inputs import InputReader
+from app.service.fit_revision import FitRevision
+from app.service.fit_terms import FitTerms
+from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
@@ -89,6 +94,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         settings.workers,
         durable=durable,
         kill_worker_at_op=settings.kill_worker_at_op,
+        checkpoint_seconds=settings.checkpoint_seconds,
     )
     recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
@@ -97,7 +103,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes, settings.fair_share_label)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
@@ -106,9 +112,12 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
+        fit_control=FitControl(store, wakes, supervisor, terms),
+        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
+        gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
         backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),

@@ -35,28 +35,37 @@ def retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[
 def write_down(
     journal: AttemptJournal, work: UnitOfWork, policy: engine.CheckpointPolicy, progress: Progress
 ) -> list[str]:
-    """Enter all of `progress`; return the digests of blobs that may have become superfluous."""
-    if progress.pid is not None:
-        journal.started(progress.pid)
-    if progress.cancelling:
-        journal.cancelling()
-    if progress.phase is not None:
-        journal.phase(progress.phase, progress.total_steps, progress.runtime)
+    """Enter all of `progress`; return the digests of blobs that may be superfluous."""
+    _enter_standing(journal, progress)
     for entry in progress.logs:
         record_log(work, journal.fit.id, entry)
     if progress.points is not None:
         journal.points(progress.points)
+    # Before the checkpoints: whoever goes on from one of them does not make again what came before it.
+    journal.gradients(progress.gradients)
     if journal.ended:
-        return [checkpoint.digest for checkpoint in progress.checkpoints]
-    discarded: list[str] = []
+        return progress.digests
+    discarded = [gradient.digest for gradient in progress.gradients]
     if progress.checkpoints:
         for checkpoint in progress.checkpoints:
             journal.checkpoint(checkpoint)
-        discarded = _prune(journal.fit.id, work, policy)
+        discarded += _prune(journal.fit.id, work, policy)
     journal.reached(progress.reached)
     if progress.verdict is not None:
         journal.end(progress.verdict)
     return discarded
+
+
+def _enter_standing(journal: AttemptJournal, progress: Progress) -> None:
+    """Enter what the process is and does, apart from what it makes."""
+    if progress.pid is not None:
+        journal.started(progress.pid)
+    if progress.seconds is not None:
+        journal.ran(progress.seconds)
+    if progress.phase is not None:
+        journal.phase(progress.phase, progress.total_steps, progress.runtime)
+    if progress.numerics is not None:
+        journal.numerics_changed(progress.numerics)
 
 
 def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
@@ -65,7 +74,8 @@ def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> li
     Pinned ones stay, and do not count.
     """
     kept = [checkpoint for checkpoint in work.checkpoints.kept(fit_id) if not checkpoint.pinned]
-    superfluous = [checkpoint for checkpoint in kept if checkpoint not in retained(kept, policy)]
+    worth = retained(kept, policy)
+    superfluous = [checkpoint for checkpoint in kept if checkpoint not in worth]
     for checkpoint in superfluous:
         work.checkpoints.delete(checkpoint.id)
     return [checkpoint.digest for checkpoint in superfluous]
