@@ -19,7 +19,7 @@ def waits_for_room(work: UnitOfWork, fit_id: str, worked_on: str, progress: Prog
 
     One that is to stop for good does not: it goes without what it has written. Of a variant, `worked_on` is the sweep.
     """
-    pending = (*progress.captured, *progress.written)
+    pending: list[CheckpointWritten | GradientWritten] = [*progress.captured, *progress.written]
     if work.fits.get(worked_on).state is FitState.CANCELLING:
         progress.logs.extend(lost(written, error.detail) for written in pending)
         progress.captured.clear()
