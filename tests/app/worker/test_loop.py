@@ -10,7 +10,17 @@ import pytest
 
 import engine
 from app.domain.errors import StorageFailed, StorageFull
-from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Log, Message, Phase, Points
+from app.domain.messages import (
+    Assignment,
+    CheckpointWritten,
+    Failed,
+    Finished,
+    Log,
+    Message,
+    NumericsChanged,
+    Phase,
+    Points,
+)
 from app.worker.loop import follow, work
 from app.worker.recorder import Recorder
 from engine.collective import in_memory
@@ -109,16 +119,16 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
     assert not any(isinstance(message, Log) for message in rest)
 
 
-def test_a_checkpoint_of_other_numerics_is_remarked_on(
+def test_other_numerics_than_those_of_the_checkpoint_are_told_of(
     assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(assign(), recorder, Wish(), ALONE)
     first = written(server.heard())[0]
     monkeypatch.setattr(engine, "fingerprint", lambda _: {"numpy": "99"})
     work(assign(resume_from=first.path), recorder, Wish(), ALONE)
-    (entry,) = [message for message in server.heard() if isinstance(message, Log)]
-    assert entry.level == "warning"
-    assert entry.text.startswith("numerics_changed")
+    (change,) = [message for message in server.heard() if isinstance(message, NumericsChanged)]
+    assert change.before == engine.Checkpoint.load(Path(first.path)).meta["fingerprint"]
+    assert change.now == {"numpy": "99"}
 
 
 @pytest.mark.parametrize(
@@ -213,7 +223,7 @@ def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Recorder, serv
     assert seqs(messages) == [1, 2, 3, 4]
     assert [checkpoint.step for checkpoint in written(messages)] == [3, 4]
     (entry,) = [message for message in messages if isinstance(message, Log)]
-    assert entry == Log("info", f"stopped_early: {reason}")
+    assert entry == Log("info", reason, "stopped_early")
 
 
 def with_followers(
