@@ -10,11 +10,12 @@ from typing import Any
 from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord, FitState
+from app.domain.gradient import GradientRecord
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
 from app.domain.sweep import terms_of
 from app.service.attempt_progress import Died, Expired, Verdict
 from app.service.crashes import CRASHES, crash_loop
-from app.service.journal import record_state
+from app.service.journal import REOPENED, record_state
 from app.store.unit_of_work import UnitOfWork
 
 DIVERGED = (
@@ -24,6 +25,10 @@ DIVERGED = (
 NUMERICS_CHANGED = (
     "the fit goes on under other numerics than its checkpoint was computed with ({changes}); its numbers may differ in "
     "the last bits from here on"
+)
+GRADIENT_DIVERGED = (
+    "the gradient of {parameter} at step {step} came out differently when the fit went on from its last checkpoint; "
+    "what was read never changes, so the fit ends here: submit it again"
 )
 EVENTS_MAX = 10_000
 OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
@@ -86,6 +91,22 @@ class AttemptJournal:
         # While rows are made again, the fit is further than its process.
         if len(again) < len(rows) or (not rows and points.step >= self.fit.step):
             self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
+
+    def gradients(self, captured: Sequence[GradientRecord]) -> None:
+        """Store captured gradients, whose blobs must be durable by now.
+
+        Those that a resumed fit captures again must come out the same, else the fit fails. The first one stays where
+        another is no fault: under other numerics, and where the fit itself went back and comes by a step again.
+        """
+        for gradient in () if self.ended else captured:
+            stored = self._work.gradients.add(gradient)
+            if stored is not None and stored.digest != gradient.digest and self.fit.bit_exact and not self._goes_back:
+                detail = GRADIENT_DIVERGED.format(parameter=gradient.parameter, step=gradient.step)
+                self.end(Failed("numerics_diverged", detail))
+
+    @property
+    def _goes_back(self) -> bool:
+        return (self.fit.request.get("divergence") or {}).get("action") == "roll_back"
 
     def checkpoint(self, checkpoint: CheckpointRecord) -> None:
         """Store a checkpoint, whose blob must be durable by now."""
@@ -168,17 +189,22 @@ class AttemptJournal:
         self._work.attempts.end(self.fit.id, self._attempt.number, outcome)
 
     def _first_attempt_since_progress(self) -> int:
-        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump."""
+        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump.
+
+        Of a fit that was taken up again after its end, those before that do not count.
+        """
         if self.fit.sweep is not None:
             return terms_of(self.fit).progressed_in
         events = self._work.events
         last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
         first: int | None = None
         for event in events.after(self.fit.id, last[0].seq if last else 0, EVENTS_MAX):
-            if event.kind == "checkpoint":
+            body = json.loads(event.body)
+            if event.kind == "checkpoint" or body.get("code") == REOPENED:
                 first = None
             elif event.kind == "state" and first is None:
-                first = json.loads(event.body)["attempt"]
+                # In the queue a fit has no process: the next attempt is the first.
+                first = body["attempt"] + (body["state"] == FitState.QUEUED)
         return self._attempt.number if first is None else first
 
 
