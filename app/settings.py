@@ -57,6 +57,9 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",
         description="Label by whose values fits of one priority take turns.",
     )
+    gradients_max_bytes: int = Field(
+        default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
+    )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
     )
@@ -87,6 +90,15 @@ class Settings(BaseSettings):
     )
     kill_worker_at_op: int | None = Field(
         default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
+    )
+    retention_days: float | None = Field(
+        default=None, gt=0, description="Days after which a fit that has ended is deleted; by default none is."
+    )
+    retention_fits: int | None = Field(
+        default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
+    )
+    housekeeping_seconds: float = Field(
+        default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level logged."

@@ -10,12 +10,14 @@ from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
+from app.service.backup import Backups
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
 from app.service.fit_control import FitControl
 from app.service.fit_revision import FitRevision
 from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
@@ -39,7 +41,9 @@ class Services:
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
+    gradients: Gradients
     idempotency: Idempotency
+    backups: Backups
     system: System
 
 
@@ -91,6 +95,8 @@ FitRevisionDep = Annotated[FitRevision, _service("fit_revision")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+BackupsDep = Annotated[Backups, _service("backups")]
+GradientsDep = Annotated[Gradients, _service("gradients")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

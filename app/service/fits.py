@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 from app.domain.clock import Clock
@@ -15,6 +14,7 @@ from app.service.admission import admit, admit_sweep
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
 from app.service.fit_inputs import FitInputs, InputReader
+from app.service.fit_removal import remove_fit
 from app.service.fit_terms import FitTerms, deadline_of, priority_of
 from app.service.fit_view import FitView, view_of
 from app.service.forks import Fork, find_fork
@@ -123,27 +123,9 @@ class Fits:
             return Page(tuple(view_of(work, fit) for fit in fits.items), fits.next_cursor)
 
     def delete(self, fit_id: str) -> None:
-        """Forget a terminal fit with its journal, its checkpoints and its variants.
-
-        Conflict if it is not terminal, or if it is a variant of a sweep that goes on.
-        """
+        """Forget a terminal fit with its journal, its checkpoints and its variants (see `remove_fit`)."""
         with self._store.begin() as work:
-            fit = work.fits.get(fit_id)
-            if not fit.terminal:
-                raise Conflict(
-                    f"fit {fit_id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal"
-                )
-            if fit.parent_id is not None and not work.fits.get(fit.parent_id).terminal:
-                raise Conflict(
-                    f"fit {fit_id} is a variant of {fit.parent_id}, which goes on; delete it when that is terminal",
-                    code="in_use",
-                )
-            gone = (fit_id, *(variant.id for variant in work.fits.variants(fit_id)))
-            digests = [checkpoint.digest for each in gone for checkpoint in work.checkpoints.kept(each)]
-            work.fits.delete(fit_id)
-            work.after_commit(lambda: self._sweeper.discard(digests))
-            for each in gone:
-                work.after_commit(partial(self._wakes.notify, each))
+            remove_fit(work, work.fits.get(fit_id), self._sweeper, self._wakes.notify)
 
     def variants(self, fit_id: str) -> FitView:
         """Return a sweep with all its variants; Conflict if the fit is none."""
@@ -155,8 +137,9 @@ class Fits:
     def _drawn_up(self, request: Mapping[str, Any], inputs: FitInputs) -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
-            return (self._new(request, inputs, admit(inputs.candidate(request)).total_steps),)
-        sweep = admit_sweep(inputs.candidate(request))
+            estimate = admit(inputs.candidate(request), self._terms.gradients_max_bytes)
+            return (self._new(request, inputs, estimate.total_steps),)
+        sweep = admit_sweep(inputs.candidate(request), self._terms.gradients_max_bytes)
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(
             self._new(request, inputs, sweep.total_steps),

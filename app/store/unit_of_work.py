@@ -18,9 +18,12 @@ from app.store.database import Database
 from app.store.datasets import Datasets
 from app.store.events import Events
 from app.store.fits import Fits
+from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
+from app.store.retention import Retention
+from app.store.snapshot import Snapshot, take_snapshot
 
 
 class UnitOfWork:
@@ -35,7 +38,9 @@ class UnitOfWork:
         self.attempts = Attempts(connection, now)
         self.events = Events(connection, now)
         self.checkpoints = Checkpoints(connection)
+        self.gradients = Gradients(connection)
         self.idempotency = Idempotency(connection, now)
+        self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
         self._hooks: list[Callable[[], object]] = []
 
@@ -84,6 +89,13 @@ class Store:
             finally:
                 self._in_use = False
         unit_of_work.committed()
+
+    def snapshot(self, folder: Path) -> Snapshot:
+        """Copy the database into the empty `folder`, while others go on to use it (see `take_snapshot`)."""
+        with self._database.lock:
+            if self._in_use:
+                raise RuntimeError("this thread has a unit of work; copy the database before or after it")
+        return take_snapshot(self._database, folder)
 
     def close(self) -> None:
         """Close the database."""

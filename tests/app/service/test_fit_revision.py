@@ -275,10 +275,10 @@ def test_a_change_waits_for_one_that_came_first(
     admit = admission.admit
     began: list[FitRecord] = []
 
-    def slow(candidate: admission.Candidate) -> Any:
+    def slow(candidate: admission.Candidate, limit: int) -> Any:
         if not began:
             began.append(bring(store, fit_id, "running"))
-        return admit(candidate)
+        return admit(candidate, limit)
 
     monkeypatch.setattr("app.service.fit_revision.admit", slow)
     with pytest.raises(Conflict) as caught:
