@@ -7,7 +7,7 @@ from app.domain.errors import NotFound, StorageFailed
 from app.domain.gradient import GradientRecord
 from app.domain.messages import GradientWritten
 from app.service.attempt_progress import Progress
-from app.service.unkept_files import lost
+from app.service.unkept import DAMAGED, lost
 
 
 def adopt_gradients(blobs: BlobStore, fit_id: str, progress: Progress) -> None:
@@ -18,14 +18,22 @@ def adopt_gradients(blobs: BlobStore, fit_id: str, progress: Progress) -> None:
     while progress.captured:
         written = progress.captured[0]
         try:
-            progress.gradients.append(_adopted(blobs, fit_id, written))
-        except (NotFound, StorageFailed) as error:
+            gradient = _adopted(blobs, fit_id, written)
+        except StorageFailed as error:
             progress.logs.append(lost(written, error.detail))
+        else:
+            if gradient is None:
+                progress.logs.append(lost(written, DAMAGED))
+            else:
+                progress.gradients.append(gradient)
         del progress.captured[0]
 
 
-def _adopted(blobs: BlobStore, fit_id: str, written: GradientWritten) -> GradientRecord:
-    blob = blobs.adopt(Path(written.path))
+def _adopted(blobs: BlobStore, fit_id: str, written: GradientWritten) -> GradientRecord | None:
+    try:
+        blob = blobs.adopt(Path(written.path))
+    except NotFound:
+        return None
     if blob.digest != written.digest:
-        raise NotFound("its file was damaged on the way")
+        return None
     return GradientRecord(fit_id, written.step, written.parameter, written.dtype, written.shape, blob.digest, blob.size)
