@@ -114,6 +114,7 @@ async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
             yield
         finally:
             await asyncio.to_thread(container.drain)
+            await asyncio.to_thread(container.services.backups.end)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

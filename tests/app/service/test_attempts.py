@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import json
 import shutil
@@ -13,7 +14,7 @@ from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Conflict, NotFound, StorageFull
+from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, Points
@@ -469,3 +470,84 @@ def test_gradients_of_a_full_disk_are_taken_when_there_is_room(office: Office, m
             office.attempts.record(claim, progress)
     office.attempts.record(claim, progress)
     assert [*office.gradients()] == [3, 2, 1]
+
+
+def fail_to_adopt(office: Office, error: AdjointError, monkeypatch: pytest.MonkeyPatch) -> None:
+    def adopt(_path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(office.blobs, "adopt", adopt)
+
+
+def test_a_checkpoint_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(points=rows(1), written=[office.written(claim, 1)]))
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
+        recorded = office.attempts.record(claim, Progress(points=rows(2), written=[office.written(claim, 2)]))
+    assert (recorded.fit.state, recorded.fit.step) == (FitState.RUNNING, 2)
+    assert office.kept() == [1]
+    (entry,) = office.events("log")
+    assert (entry["code"], entry["level"]) == ("checkpoint_lost", "error")
+    assert "step 2 " in entry["text"]
+    assert [*(office.staging / claim.token).iterdir()] == []
+    office.attempts.record(claim, Progress(points=rows(3), written=[office.written(claim, 3)]))
+    assert office.kept() == [1, 3]
+
+
+def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_some(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    news = Progress(points=rows(1), written=[office.written(claim, 1)])
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), patch)
+        for _ in range(3):
+            with pytest.raises(StorageFull):
+                office.attempts.record(claim, news)
+    (entry,) = office.events("log")
+    assert (entry["code"], entry["level"]) == ("storage_full", "warning")
+    assert office.fit().step == 0
+    assert office.attempts.record(claim, news).fit.step == 1
+    assert office.kept() == [1]
+    assert len(office.events("log")) == 1
+
+
+def test_a_fit_that_is_to_stop_does_not_wait_for_room(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    with office.store.begin() as work:
+        work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLING, phase="cancelling"))
+    fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
+    news = Progress(points=rows(1), written=[office.written(claim, 1)], verdict=Finished("cancelled"))
+    assert office.attempts.record(claim, news).fit.state is FitState.CANCELLED
+    assert [entry["code"] for entry in office.events("log")] == ["checkpoint_lost"]
+    assert office.kept() == []
+    assert [*office.staging.iterdir()] == []
+
+
+def test_an_attempt_that_was_superseded_waits_for_nothing(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    written = office.written(claim, 1)
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    (office.staging / claim.token).mkdir()
+    Path(written.path).write_bytes(b"checkpoint 1")
+    fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
+    with pytest.raises(Conflict, match="no longer worked on"):
+        office.attempts.record(claim, Progress(written=[written]))
+
+
+def test_what_cannot_be_deleted_of_an_attempt_does_not_undo_what_was_recorded(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+
+    def remove_tree(_folder: Path) -> None:
+        raise OSError(errno.EIO, "the disk failed")
+
+    monkeypatch.setattr(office.attempts._durable, "remove_tree", remove_tree)
+    assert office.attempts.record(claim, Progress(verdict=Finished("succeeded"))).ended
+    monkeypatch.undo()
+    assert office.attempts.recover().staging_folders == 1
+    assert [*office.staging.iterdir()] == []
