@@ -181,6 +181,7 @@ class FitRevision:
             work.after_commit(partial(self._wakes.notify, after.id))
             # Its priority, or the time that it has left, may be another.
             work.after_commit(self._workforce.wake)
+            work.after_commit(partial(self._workforce.heed, after.id))
         if revision.altered:
             text = f"from step {after.step} on with another {', '.join(sorted(revision.altered))}"
             record_log(work, after.id, Log("info", text, "changed"))
