@@ -23,6 +23,7 @@ from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
+from app.service.journal import record_reopening, record_state
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
@@ -378,6 +379,26 @@ def test_crashes_are_counted_from_the_last_that_got_any_further(office: Office, 
             claim = office.go_on()
     assert losses == [1, 2, 1, 2, 3]
     assert office.fit().state == "failed"
+
+
+def test_crashes_are_counted_afresh_when_a_fit_is_taken_up_again(office: Office) -> None:
+    claim = office.begin()
+    losses = []
+    for _ in range(2):
+        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+        claim = office.go_on()
+    recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    assert (recorded.losses, recorded.fit.state) == (3, "failed")
+    with office.store.begin() as work:
+        record_reopening(work, recorded.fit)
+        queued = work.fits.update(recorded.fit.to(FitState.QUEUED, error=None, finished_at=None))
+        record_state(work, queued)
+    for _ in range(2):
+        recorded = office.attempts.record(office.go_on(), Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+    assert losses == [1, 2, 1, 2]
+    assert recorded.fit.state == "interrupted"
 
 
 def test_what_the_server_did_is_no_crash(office: Office) -> None:
