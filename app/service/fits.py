@@ -25,6 +25,7 @@ from app.service.engine_faults import invalid
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion, UploadTerms
 from app.service.journal import record_state
+from app.service.recent import Recent
 from app.service.sweep_journal import close_variants
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
@@ -33,6 +34,9 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 PRIORITIES: Mapping[str, int] = {"low": -1, "normal": 0, "high": 1}
 LABELS_MAX = 64
+RECENT_MAX = 1024
+SMALL = 32 * 1024
+"""So long is the spelling of what is kept in memory of a fit, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class FitView:
     attempts: tuple[Attempt, ...]
     eta_seconds: float | None = None
     standings: tuple[Standing, ...] = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether many of its like can be kept in memory."""
+        return len(repr(self.fit.request)) + len(repr(self.standings)) <= SMALL
 
     @property
     def record_every_steps(self) -> int:
@@ -83,6 +92,8 @@ class Fits:
         self._workforce = workforce
         self._terms = terms
         self._clock = clock
+        self._recent: Recent[FitView] = Recent(RECENT_MAX, lambda view: view.small)
+        store.on_change(self._recent.forget)
 
     def submit(self, request: Mapping[str, Any], keep: Keep[FitView]) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
@@ -109,8 +120,7 @@ class Fits:
 
     def get(self, fit_id: str) -> FitView:
         """Return the fit; NotFound if there is none."""
-        with self._store.begin() as work:
-            return _view(work, work.fits.get(fit_id))
+        return self._up_to_now(self._recent.read(fit_id, self._read))
 
     async def wait(
         self, fit_id: str, *, seconds: float, any_change: bool = False, news: Callable[[FitView], bool] | None = None
@@ -123,7 +133,8 @@ class Fits:
         first = None
         with self._wakes.watch(fit_id) as watch:
             while True:
-                view = await asyncio.to_thread(self.get, fit_id)
+                known = self._recent.get(fit_id)
+                view = await asyncio.to_thread(self.get, fit_id) if known is None else self._up_to_now(known)
                 first = first or view
                 told = view.fit.terminal or (any_change and view.fit.version != first.fit.version)
                 left = end - clock()
@@ -197,6 +208,16 @@ class Fits:
         if view.fit.sweep is None:
             raise Conflict(f"fit {fit_id} has no variants: it was submitted without a sweep", code="no_sweep")
         return view
+
+    def _read(self, fit_id: str) -> FitView:
+        with self._store.begin() as work:
+            return _view(work, work.fits.get(fit_id))
+
+    def _up_to_now(self, view: FitView) -> FitView:
+        """Return the view with the time that is left from now on: all else changes with the fit only."""
+        return (
+            view if view.eta_seconds is None else replace(view, eta_seconds=_eta_seconds(view.fit, self._clock.now()))
+        )
 
     def _cancel(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         if fit.terminal:
