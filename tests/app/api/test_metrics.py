@@ -264,7 +264,9 @@ def test_what_is_not_finite_is_told_as_such_wherever_it_stands(http: httpx.Clien
     checkpoint = http.get(f"{here}/checkpoints/latest").json()
     assert checkpoint["metrics"]["loss"] is None
     assert checkpoint["nonfinite"]["loss"] in names
-    told = [
-        json.loads(line[6:]) for line in http.get(f"{here}/events").text.splitlines() if line.startswith('data: {"seq"')
-    ]
+    events = http.get(f"{here}/events").text
+    announced = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"id"')]
+    assert announced[-1]["nonfinite"] == checkpoint["nonfinite"]
+    assert announced[-1]["metrics"] == checkpoint["metrics"]
+    told = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"seq"')]
     assert told == rows
