@@ -106,7 +106,9 @@ class Fit(ResourceShape):
     eta_seconds: float | None
     latest: dict[str, float | None]
     nonfinite: dict[str, str] = Field(description="Values of latest that are not finite: nan, inf or -inf.")
-    best: dict[str, Any] | None
+    best: dict[str, Any] | None = Field(
+        description="The best step so far, by which metric, with what value: null if it is not finite, see nonfinite."
+    )
     attempt: int
     attempts_max: int
     attempts: list[FitAttempt]
@@ -153,7 +155,7 @@ class Fit(ResourceShape):
             eta_seconds=view.eta_seconds,
             latest=latest,
             nonfinite=nonfinite,
-            best=None if fit.best is None else finite_part(fit.best)[0],
+            best=_best(fit),
             attempt=fit.attempt,
             attempts_max=fit.attempts_max,
             attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
@@ -218,6 +220,13 @@ class MetricRows(ResourceShape):
     has_more: bool
     next_cursor: str | None
     next_after: int
+
+
+def _best(fit: FitRecord) -> dict[str, Any] | None:
+    if fit.best is None:
+        return None
+    finite, nonfinite = finite_part(fit.best)
+    return finite | ({"nonfinite": nonfinite} if nonfinite else {})
 
 
 def _links(fit: FitRecord) -> FitLinks:
