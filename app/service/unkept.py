@@ -24,7 +24,8 @@ def waits_for_room(work: UnitOfWork, fit_id: str, worked_on: str, progress: Prog
     One that is to stop for good does not: it goes without what it has written. Of a variant, `worked_on` is the sweep.
     """
     if work.fits.get(worked_on).state is FitState.CANCELLING:
-        progress.logs.extend(lost(written, error.detail) for written in (*progress.captured, *progress.written))
+        progress.logs.extend(lost(written, error.detail) for written in progress.captured)
+        progress.logs.extend(lost(written, error.detail) for written in progress.written)
         progress.captured.clear()
         progress.written.clear()
         return False
