@@ -15,6 +15,7 @@ from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
@@ -24,6 +25,7 @@ from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
+from app.service.replays import Replays
 from app.service.system import System
 from app.service.wakes import Wakes
 from app.settings import Settings
@@ -76,14 +78,18 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
     terms = FitTerms(settings.max_queue, settings.attempts_max)
     idempotency = Idempotency(store)
     idempotency.forget_old()
+    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock)
+    bundles = Bundles(store, blobs)
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
-        fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
+        fits=fits,
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch),
+        bundles=bundles,
+        replays=Replays(store, bundles.of_fit, fits.submit),
         idempotency=idempotency,
         system=System(store, wakes, supervisor, space),
     )

@@ -15,7 +15,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
-from app.api import checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
+from app.api import bundles, checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
@@ -24,7 +24,7 @@ from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
 from app.log import log_as_json
 from app.server import bound_socket, serve, url_of
-from app.service.system import server_version
+from app.service.version import server_version
 from app.settings import Settings
 
 TITLE = "Adjoint"
@@ -36,6 +36,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     metrics.routes,
     events.routes,
     checkpoints.routes,
+    bundles.routes,
     ops.routes,
     system.routes,
 )

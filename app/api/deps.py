@@ -10,6 +10,7 @@ from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
+from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
@@ -17,6 +18,7 @@ from app.service.fits import Fits
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
+from app.service.replays import Replays
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -35,6 +37,8 @@ class Services:
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
+    bundles: Bundles
+    replays: Replays
     idempotency: Idempotency
     system: System
 
@@ -85,6 +89,8 @@ FitsDep = Annotated[Fits, _service("fits")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+BundlesDep = Annotated[Bundles, _service("bundles")]
+ReplaysDep = Annotated[Replays, _service("replays")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

@@ -16,6 +16,7 @@ from app.domain.messages import (
     Reached,
     Started,
 )
+from app.domain.replay import Comparison
 
 CRASHES = frozenset({"killed", "out_of_memory", "blas_abort", "error", "not_started"})
 """Reasons that count as a crash of the fit; that the server went down, or had it stopped, does not."""
@@ -37,6 +38,7 @@ class Progress:
     """News of an attempt, applied in the order of the fields.
 
     `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now.
+    `comparison` says how a replay that succeeds compares with what it reproduces.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
     """
 
@@ -49,6 +51,7 @@ class Progress:
     points: Points | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
+    comparison: Comparison | None = None
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, Progress]" = field(default_factory=dict)

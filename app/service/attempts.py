@@ -4,7 +4,6 @@ What a supervisor of processes needs to know and to write down, each in one unit
 passes the fence of its attempt's token first: a process that was given up can change nothing any more.
 """
 
-import hashlib
 import logging
 import secrets
 import shutil
@@ -23,7 +22,7 @@ from app.domain.dataset import DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
-from app.domain.messages import Assignment, CheckpointWritten, Log, SweepShare, VariantShare
+from app.domain.messages import Assignment, CheckpointWritten, Finished, Log, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
 from app.domain.sweep import VariantTerms, terms_of
 from app.service.admission import recipe_of, replicas_of
@@ -31,8 +30,10 @@ from app.service.attempt_journal import AttemptJournal, record_log
 from app.service.attempt_news import retained, write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
+from app.service.checkpoint_files import intact_file
 from app.service.journal import record_state
 from app.service.memory import memory_budget
+from app.service.replay_verdict import compared
 from app.service.sweep_journal import SweepJournal, close_variants
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -163,6 +164,8 @@ class Attempts:
             self._adopt(claim, claim.fit.id, progress)
             for fit_id, news in progress.variants.items():
                 self._adopt(claim, fit_id, news)
+            if claim.fit.replay is not None and progress.verdict is not None:
+                self._compare(claim, progress)
             with self._store.begin() as work:
                 attempt = work.attempts.guard(claim.fit.id, claim.token)
                 journal = AttemptJournal(work, attempt)
@@ -189,6 +192,13 @@ class Attempts:
         if progress.verdict is not None:
             progress = replace(progress, verdict=variants.end(progress.verdict))
         return discarded + write_down(journal, work, claim.policy, progress)
+
+    def _compare(self, claim: Claim, progress: Progress) -> None:
+        """Add to the last news of a replay that succeeds how it compares, so that one commit takes both."""
+        if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
+            with self._store.begin() as work:
+                fit = work.fits.get(claim.fit.id)
+            progress.comparison = compared(self._store, self._blobs, fit, progress)
 
     def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
         """Make blobs of the checkpoint files that are worth keeping, and drop the others."""
@@ -242,7 +252,7 @@ class Attempts:
     def _sound(self, fit_id: str, checkpoints: Iterable[CheckpointRecord]) -> str | None:
         """Return the file of the first checkpoint that is what it was when it was written; the others are deleted."""
         for checkpoint in checkpoints:
-            path = self._intact(checkpoint)
+            path = intact_file(self._blobs, checkpoint)
             if path is not None:
                 return str(path)
             _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
@@ -253,14 +263,6 @@ class Attempts:
                 work.after_commit(partial(self._notify, fit_id))
             self._sweeper.discard([checkpoint.digest])
         return None
-
-    def _intact(self, checkpoint: CheckpointRecord) -> Path | None:
-        try:
-            path = self._blobs.local_path(checkpoint.digest)
-        except NotFound:
-            return None
-        with path.open("rb") as file:
-            return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
 
 
 def _shared_out(

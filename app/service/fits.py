@@ -16,6 +16,7 @@ from app.domain.errors import AdjointError, Conflict, Draining, Finding, NotFoun
 from app.domain.fit import CLAIMABLE, FitRecord, FitState, ids_in
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
+from app.domain.replay import Replay
 from app.domain.sweep import WAITING, Standing, VariantTerms
 from app.service.admission import Candidate, admit, admit_sweep
 from app.service.blob_sweeper import BlobSweeper
@@ -83,8 +84,10 @@ class Fits:
         self._terms = terms
         self._clock = clock
 
-    def submit(self, request: Mapping[str, Any], keep: Keep[FitView]) -> FitView:
+    def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
+
+        A `replay` says which fit it runs again.
 
         Invalid with everything that is wrong, TooLarge beyond the memory, QueueFull, StorageFull, Draining while
         stopping.
@@ -95,6 +98,7 @@ class Fits:
         with self._sweeper.holding() as stored:
             parts = self._resolve(request, stored)
             fit, *variants = self._drawn_up(request, parts)
+            fit = replace(fit, replay=None if replay is None else asdict(replay))
             with self._store.begin() as work:
                 parts.store(work)
                 self._check_queue(work)

@@ -1,15 +1,14 @@
 """Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
 import orjson
 
+from app.service.stored_rows import CHUNK, scan_rows
 from app.store.unit_of_work import Store
 
-CHUNK = 5000
 SCAN_MAX = 200_000
 ROWS_A_BUCKET = 2
 SPLITS = 2
@@ -62,7 +61,7 @@ class Metrics:
         stored = self._last(fit_id)
         kept: list[str] = []
         last = after
-        for seq, body in self._scan(fit_id, after, limit if rows.passes_all else CHUNK):
+        for seq, body in scan_rows(self._store, fit_id, after, limit if rows.passes_all else CHUNK):
             passed = rows.apply(body)
             last = seq
             if passed is not None:
@@ -79,11 +78,11 @@ class Metrics:
         last = self._last(fit_id)
         total = max(0, last - after)
         if total <= points:
-            bodies = dict(self._scan(fit_id, after, CHUNK))
+            bodies = dict(scan_rows(self._store, fit_id, after))
         else:
             share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
             extremes = _Extremes(after, total, max(1, points // share), rows)
-            for seq, body in self._scan(fit_id, after, CHUNK):
+            for seq, body in scan_rows(self._store, fit_id, after):
                 extremes.see(seq, body)
             with self._store.begin() as work:
                 bodies = work.events.metric_bodies(fit_id, extremes.seqs())
@@ -94,16 +93,6 @@ class Metrics:
         with self._store.begin() as work:
             work.fits.get(fit_id)
             return work.events.last_metric_seq(fit_id)
-
-    def _scan(self, fit_id: str, after: int, chunk: int) -> Iterator[tuple[int, str]]:
-        # A unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
-        while True:
-            with self._store.begin() as work:
-                rows = work.events.metric_rows(fit_id, after, chunk)
-            if not rows:
-                return
-            yield from rows
-            after = rows[-1][0]
 
 
 class _Extremes:

@@ -17,6 +17,7 @@ _BEST = _KEPT_OF_FIT.where(checkpoints.c.is_best).order_by(*_NEWEST_FIRST).limit
 _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
+_WITH_DIGEST = _KEPT.where(checkpoints.c.digest == bindparam("content")).order_by(checkpoints.c.id).limit(1)
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
 
 
@@ -61,6 +62,11 @@ class Checkpoints:
     def best(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's best checkpoint unless it is deleted."""
         row = self._connection.execute(_BEST, {"fit": fit_id}).first()
+        return None if row is None else CheckpointRecord(*row)
+
+    def with_digest(self, digest: str) -> CheckpointRecord | None:
+        """Return the oldest checkpoint with this content that is not deleted."""
+        row = self._connection.execute(_WITH_DIGEST, {"content": digest}).first()
         return None if row is None else CheckpointRecord(*row)
 
     def delete(self, checkpoint_id: str) -> None:

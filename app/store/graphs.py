@@ -10,6 +10,7 @@ from app.store.rows import values_of
 from app.store.tables import checkpoints, fits, graphs
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"))
+_WITH_DIGEST = select(graphs).where(graphs.c.digest == bindparam("content")).order_by(graphs.c.id).limit(1)
 _IN_USE = select(
     exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL))
     | exists().where(checkpoints.c.graph_id == bindparam("graph_id"), checkpoints.c.deleted == false())
@@ -32,6 +33,11 @@ class Graphs:
         if row is None:
             raise NotFound(f"there is no graph {graph_id!r}")
         return GraphRecord(*row)
+
+    def with_digest(self, digest: str) -> GraphRecord | None:
+        """Return the oldest of the graphs that are equal to the one of this digest, if there is one."""
+        row = self._connection.execute(_WITH_DIGEST, {"content": digest}).first()
+        return None if row is None else GraphRecord(*row)
 
     def list(self, page: PageRequest) -> Page[GraphRecord]:
         """Return a page of graphs."""

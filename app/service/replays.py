@@ -1,0 +1,223 @@
+"""Replays: fits that run another one again, from its bundle."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import engine
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import AdjointError, Conflict, Finding, NotFound
+from app.domain.fit import ids_in
+from app.domain.replay import COMPARED, Replay, numerics_apart
+from app.domain.runtime import NUMPY
+from app.service.definitions import read_definition
+from app.service.engine_faults import invalid
+from app.service.fits import FitView
+from app.service.idempotency import Keep
+from app.store.unit_of_work import Store, UnitOfWork
+
+NOT_REPLAYED = frozenset({"labels", "resources", "start_paused", "from_checkpoint"})
+"""Fields of a request that say who may run it when; where a fork begins, the bundle's origin tells."""
+
+CHANGED = "at step {step} the fit was taken up again after its end, or with other hyperparameters"
+
+
+class Submit(Protocol):
+    """How a fit is queued (see `Fits.submit`)."""
+
+    def __call__(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
+        """Check and queue `request`, which is a replay."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayTerms:
+    """What is new about a replay: its labels and its priority."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    priority: str | None = None
+
+
+class Replays:
+    """The use case of replays."""
+
+    def __init__(self, store: Store, bundle_of: Callable[[str], Mapping[str, Any]], submit: Submit) -> None:
+        """Find in `store` what a bundle refers to; `bundle_of` makes that of a fit, and `submit` queues fits."""
+        self._store = store
+        self._bundle_of = bundle_of
+        self._submit = submit
+
+    def of_fit(self, fit_id: str, terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
+        """Queue a fit that runs one of this server again.
+
+        Invalid if there is no such fit; Conflict if it has not succeeded, is a sweep, or was changed on the way; Gone
+        if what it was made of was deleted.
+        """
+        try:
+            bundle = self._bundle_of(fit_id)
+        except NotFound as error:
+            raise invalid([Finding("/fit", "not_found", error.detail)]) from error
+        if bundle["reopened_at"] is not None:
+            detail = f"{CHANGED.format(step=bundle['reopened_at'])}, so that no single request reproduces it"
+            raise Conflict(detail, code="changed_on_the_way")
+        with _faults_at(lambda _pointer: "/fit"):
+            return self._replay(bundle, terms, keep)
+
+    def of_bundle(self, bundle: Mapping[str, Any], terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
+        """Queue a fit that runs the one of a bundle again, which may come from another server.
+
+        Invalid if the bundle contradicts itself, or something that it refers to is not here.
+        """
+        with _faults_at(lambda pointer: f"/bundle{pointer}"):
+            _check(bundle)
+            return self._replay(bundle, terms, keep)
+
+    def _replay(self, bundle: Mapping[str, Any], terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
+        with self._store.begin() as work:
+            parts = _parts(work, bundle)
+        request = {**_recipe(bundle), **parts, "labels": dict(terms.labels), "resources": _resources(bundle, terms)}
+        with _faults_at(lambda pointer: f"/request{pointer}"):
+            return self._submit(request, keep, _terms(bundle, request["resources"]))
+
+
+def _check(bundle: Mapping[str, Any]) -> None:
+    """Invalid unless the parts of a bundle fit one another."""
+    request, faults = bundle["request"], []
+    if bundle["reopened_at"] is not None:
+        detail = f"{CHANGED.format(step=bundle['reopened_at'])}; such fits cannot be replayed"
+        faults.append(Finding("/reopened_at", "changed_on_the_way", detail))
+    if request.get("sweep") is not None:
+        faults.append(Finding("/request/sweep", "is_sweep", "a sweep is replayed variant by variant; leave this out"))
+    if (request.get("seed") or 0) != bundle["seed"]:
+        faults.append(Finding("/seed", "conflict", "this is another seed than that of the request"))
+    held_out = (request.get("validation") or {}).get("dataset")
+    for name, named in (("datasets", request["dataset"]), ("validation_datasets", held_out)):
+        if isinstance(named, Mapping) or len(ids_in(named)) != len(bundle[name]):
+            faults.append(Finding(f"/{name}", "conflict", "these are not as many datasets as the request names by id"))
+    if not faults and read_definition(bundle["graph"]["definition"], "/graph/definition").digest != _digest(bundle):
+        faults.append(Finding("/graph/digest", "digest_mismatch", "the definition beside it has another digest"))
+    if faults:
+        raise invalid(faults)
+
+
+def _parts(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request that name what is stored here; Invalid if some of it is not."""
+    faults: list[Finding] = []
+    datasets = _datasets(work, bundle, "datasets", faults)
+    validation = _datasets(work, bundle, "validation_datasets", faults)
+    begun_from = _begun_from(work, bundle, faults)
+    if faults:
+        raise invalid(faults)
+    parts: dict[str, Any] = {"graph": _graph(work, bundle), "dataset": datasets}
+    if validation:
+        parts["validation"] = {**bundle["request"]["validation"], "dataset": validation}
+    if begun_from is not None:
+        parts["from_checkpoint"] = {"checkpoint": begun_from.id, "restore": bundle["origin"]["restore"]}
+    return parts
+
+
+def _graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """Return the id of an equal graph that is stored here, else the definition."""
+    found = work.graphs.with_digest(_digest(bundle))
+    definition: Mapping[str, Any] = bundle["graph"]["definition"]
+    return definition if found is None else found.id
+
+
+def _digest(bundle: Mapping[str, Any]) -> str:
+    digest: str = bundle["graph"]["digest"]
+    return digest
+
+
+def _datasets(work: UnitOfWork, bundle: Mapping[str, Any], name: str, faults: list[Finding]) -> str | list[str] | None:
+    """Return the ids of the datasets that hold the same columns, as a request names them."""
+    found = []
+    for place, described in enumerate(bundle[name]):
+        dataset = next((each for each in _candidates(work, described) if _same(each, described)), None)
+        if dataset is None:
+            detail = f"no dataset here holds the columns of the one with the digest {described['digest']}; upload it"
+            faults.append(Finding(f"/{name}/{place}/digest", "not_found", detail))
+        else:
+            found.append(dataset.id)
+    return found[0] if len(found) == 1 else found or None
+
+
+def _candidates(work: UnitOfWork, described: Mapping[str, Any]) -> Iterator[DatasetRecord]:
+    """Yield the datasets that share a column with the one that is described, itself first if it is here."""
+    first: Sequence[Mapping[str, Any]] = described["columns"][:1]
+    shared = [dataset_id for column in first for dataset_id in work.datasets.with_column(column["digest"])]
+    for dataset_id in sorted(shared, key=lambda dataset_id: dataset_id != described["id"]):
+        yield work.datasets.get(dataset_id)
+
+
+def _same(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
+    """Whether a dataset holds the columns that are described, under the same names."""
+    columns = {column.name: (column.dtype, [*column.shape], column.blob) for column in dataset.columns}
+    wanted = {column["name"]: (column["dtype"], column["shape"], column["digest"]) for column in described["columns"]}
+    return dataset.rows == described["rows"] and columns == wanted
+
+
+def _begun_from(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Finding]) -> CheckpointRecord | None:
+    """Return a checkpoint with the content that a fork begins with, None if the fit is none."""
+    if bundle["origin"] is None:
+        return None
+    digest = bundle["origin"]["digest"]
+    found = work.checkpoints.with_digest(digest)
+    if found is None:
+        detail = f"no checkpoint here has the digest {digest}, with which the fit begins"
+        faults.append(Finding("/origin/digest", "not_found", detail))
+    return found
+
+
+def _recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the request that decide about the numbers; no clock is among them any more."""
+    recipe = {name: value for name, value in bundle["request"].items() if name not in NOT_REPLAYED}
+    budget, result = recipe.get("budget") or {}, bundle["result"]
+    if budget.get("seconds") is not None:
+        steps = result["steps"] if result["steps"] < result["total_steps"] else budget.get("steps")
+        recipe["budget"] = {"steps": steps}
+    return recipe
+
+
+def _resources(bundle: Mapping[str, Any], terms: ReplayTerms) -> dict[str, Any]:
+    """Return what the replay runs with: the executor and threads of the fit, as far as they are here."""
+    replicas = (bundle["request"].get("resources") or {}).get("replicas")
+    resources: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
+    if terms.priority is not None:
+        resources["priority"] = terms.priority
+    runtime, known = bundle["runtime"], engine.executors()
+    if runtime is not None:
+        resources["executor"] = runtime["executor"] if runtime["executor"] in known else known[-1]
+        resources["threads"] = runtime["threads"]
+    return resources
+
+
+def _terms(bundle: Mapping[str, Any], resources: Mapping[str, Any]) -> Replay:
+    before = {} if bundle["runtime"] is None else bundle["runtime"]["fingerprint"]
+    expected = {name: bundle["result"][name] for name in COMPARED}
+    return Replay(
+        of=bundle["fit"]["id"],
+        expected={**expected, "fingerprint": before},
+        numerics=numerics_apart(before, _numerics(resources)),
+    )
+
+
+def _numerics(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fingerprint that a process with these resources will have here."""
+    executor = resources.get("executor") or engine.executors()[-1]
+    here = engine.fingerprint(executor)
+    # This process has other threads; where the library does not tell how many, neither will the other one.
+    if executor == NUMPY and here["blas_threads"].isdigit() and "threads" in resources:
+        here["blas_threads"] = str(resources["threads"])
+    return here
+
+
+@contextmanager
+def _faults_at(place: Callable[[str], str]) -> Iterator[None]:
+    """Let the findings of errors that the block raises point to where `place` says that their pointers lie."""
+    try:
+        yield
+    except AdjointError as error:
+        error.findings = tuple(Finding(place(each.pointer), each.code, each.detail) for each in error.findings)
+        raise
