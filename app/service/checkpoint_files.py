@@ -12,7 +12,8 @@ def intact_file(blobs: BlobStore, checkpoint: CheckpointRecord) -> Path | None:
     """Return the checkpoint's file, None if it is gone or damaged. Reads it as a whole."""
     try:
         path = blobs.local_path(checkpoint.digest)
-    except NotFound:
+        with path.open("rb") as file:
+            return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
+    except (NotFound, OSError):
+        # What the disk cannot read any more is as good as gone.
         return None
-    with path.open("rb") as file:
-        return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
