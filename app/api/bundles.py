@@ -23,7 +23,7 @@ routes = router("fits")
 @routes.get("/v1/fits/{fit_id}/bundle", response_model=Bundle)
 def get_bundle(fit_id: FitId, bundles: BundlesDep) -> Response:
     """Return all that decides about the result of a fit that has succeeded, and that result."""
-    return JsonAnswer(_canonical(bundles.of_fit(fit_id)))
+    return JsonAnswer(to_json(bundles.of_fit(fit_id), inf_nan_mode="null"))
 
 
 @routes.post("/v1/fits:replay", status_code=202, response_model=Fit)
@@ -45,14 +45,3 @@ def _checked(document: Any) -> dict[str, Any]:
     bundle = validated(Bundle, document, "/bundle")
     request = validated(FitRequest, bundle.request, "/bundle/request")
     return {**bundle.model_dump(), "request": request.document()}
-
-
-def _canonical(document: Any) -> bytes:
-    """Spell JSON so that equal documents are equal bytes; what is not a finite number becomes null."""
-    return to_json(_in_order(document), inf_nan_mode="null")
-
-
-def _in_order(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _in_order(value[name]) for name in sorted(value)}
-    return [_in_order(item) for item in value] if isinstance(value, list) else value

@@ -1,5 +1,6 @@
 """Replays: fits that run another one again, from its bundle."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -119,10 +120,14 @@ def _parts(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return the id of an equal graph that is stored here, else the definition."""
-    found = work.graphs.with_digest(_digest(bundle))
+    """Return the id of the same graph if it is stored here, else its definition.
+
+    Equal graphs may name their parameters in another order, by which rows are spelled and norms are summed up.
+    """
     definition: Mapping[str, Any] = bundle["graph"]["definition"]
-    return definition if found is None else found.id
+    spelled = json.dumps(definition)
+    found = work.graphs.with_digest(_digest(bundle), first=bundle["graph"]["id"])
+    return next((graph.id for graph in found if json.dumps(graph.definition) == spelled), definition)
 
 
 def _digest(bundle: Mapping[str, Any]) -> str:

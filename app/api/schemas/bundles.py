@@ -136,7 +136,10 @@ class BundleResult(BundleState):
 
 
 class Bundle(RequestShape):
-    """All that decides about the result of a fit, and that result; JSON with sorted keys."""
+    """All that decides about the result of a fit, and that result.
+
+    The order of names within graph and request counts: metric rows, and sums over parameters, go by it.
+    """
 
     object: Literal["bundle"]
     format: Literal["adjoint-bundle/1"]
