@@ -14,6 +14,7 @@ from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
+from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
@@ -27,7 +28,9 @@ from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
+from app.service.retention import Retention, RetentionTerms
 from app.service.system import System
+from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
 from app.store.lock import data_directory_lock
@@ -45,6 +48,7 @@ class Container:
     services: Services
     supervisor: Supervisor
     wakes: Wakes
+    retention: Retention
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits write a checkpoint and stop; to do so again changes nothing."""
@@ -88,6 +92,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         settings.workers,
         durable=durable,
         kill_worker_at_op=settings.kill_worker_at_op,
+        checkpoint_seconds=settings.checkpoint_seconds,
     )
     recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
@@ -97,8 +102,9 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
     terms = FitTerms(settings.max_queue, settings.attempts_max)
-    idempotency = Idempotency(store)
-    idempotency.forget_old()
+    retention = Retention(
+        store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
+    )
     fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock)
     bundles = Bundles(store, blobs)
     services = Services(
@@ -108,13 +114,14 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         fits=fits,
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(store, blobs, sweeper, scratch),
+        checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
-        idempotency=idempotency,
+        idempotency=Idempotency(store),
+        backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, wakes)
+    return Container(settings, services, supervisor, wakes, retention)
 
 
 def _emptied(folder: Path) -> Path:

@@ -61,6 +61,12 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(
         default=5.0, ge=0, le=600, description="Time that running fits have to stop at shutdown."
     )
+    lease_seconds: float = Field(
+        default=30.0, ge=3, le=3600, description="Silence after which a fit's process is taken for stalled and killed."
+    )
+    checkpoint_seconds: float = Field(
+        default=30.0, gt=0, le=86_400, description="Longest time from one checkpoint to the next, if they are cheap."
+    )
     attempts_max: int = Field(default=4, ge=1, le=1000, description="Processes a fit may lose before it fails.")
     storage_min_free_bytes: int = Field(
         default=64 * MIB, ge=0, description="Free disk space below which writes are refused."
@@ -76,6 +82,15 @@ class Settings(BaseSettings):
     )
     kill_worker_at_op: int | None = Field(
         default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
+    )
+    retention_days: float | None = Field(
+        default=None, gt=0, description="Days after which a fit that has ended is deleted; by default none is."
+    )
+    retention_fits: int | None = Field(
+        default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
+    )
+    housekeeping_seconds: float = Field(
+        default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level logged."

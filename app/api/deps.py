@@ -10,6 +10,7 @@ from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
+from app.service.backup import Backups
 from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
@@ -40,6 +41,7 @@ class Services:
     bundles: Bundles
     replays: Replays
     idempotency: Idempotency
+    backups: Backups
     system: System
 
 
@@ -89,6 +91,7 @@ FitsDep = Annotated[Fits, _service("fits")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 SystemDep = Annotated[System, _service("system")]

@@ -23,6 +23,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.definitions import new_graph, read_definition
 from app.service.disk_space import DiskSpace
 from app.service.engine_faults import invalid
+from app.service.fit_removal import remove_fit
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion, UploadTerms
 from app.service.journal import record_state
@@ -172,27 +173,9 @@ class Fits:
             return _view(work, fit)
 
     def delete(self, fit_id: str) -> None:
-        """Forget a terminal fit with its journal, its checkpoints and its variants.
-
-        Conflict if it is not terminal, or if it is a variant of a sweep that goes on.
-        """
+        """Forget a terminal fit with its journal, its checkpoints and its variants (see `remove_fit`)."""
         with self._store.begin() as work:
-            fit = work.fits.get(fit_id)
-            if not fit.terminal:
-                raise Conflict(
-                    f"fit {fit_id} is {fit.state}; cancel it and wait until it is terminal", code="not_terminal"
-                )
-            if fit.parent_id is not None and not work.fits.get(fit.parent_id).terminal:
-                raise Conflict(
-                    f"fit {fit_id} is a variant of {fit.parent_id}, which goes on; delete it when that is terminal",
-                    code="in_use",
-                )
-            gone = (fit_id, *(variant.id for variant in work.fits.variants(fit_id)))
-            digests = [checkpoint.digest for each in gone for checkpoint in work.checkpoints.kept(each)]
-            work.fits.delete(fit_id)
-            work.after_commit(lambda: self._sweeper.discard(digests))
-            for each in gone:
-                work.after_commit(partial(self._wakes.notify, each))
+            remove_fit(work, work.fits.get(fit_id), self._sweeper, self._wakes.notify)
 
     def variants(self, fit_id: str) -> FitView:
         """Return a sweep with all its variants; Conflict if the fit is none."""
