@@ -21,7 +21,11 @@ from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
 from app.service.events import Events
-from app.service.fits import Fits, FitTerms
+from app.service.fit_control import FitControl
+from app.service.fit_inputs import InputReader
+from app.service.fit_revision import FitRevision
+from app.service.fit_terms import FitTerms
+from app.service.fits import Fits
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
@@ -101,7 +105,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, fair_share_label=settings.fair_share_label)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
@@ -112,6 +116,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=fits,
+        fit_control=FitControl(store, wakes, supervisor, terms),
+        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),

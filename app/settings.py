@@ -52,6 +52,11 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    fair_share_label: str = Field(
+        default="team",
+        pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",
+        description="Label by whose values fits of one priority take turns.",
+    )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
     )

@@ -13,7 +13,7 @@ from app.api.schemas.bundles import Bundle, ReplayRequest
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit
 from app.api.validation import validated
-from app.service.fits import FitView
+from app.service.fit_view import FitView
 from app.service.idempotency import Keep
 from app.service.replays import ReplayTerms
 
@@ -37,7 +37,7 @@ def replay_fit(request: ReplayRequest, replays: ReplaysDep, once: OnceDep) -> Re
             return replays.of_fit(request.fit, terms, keep)
         return replays.of_bundle(_checked(request.bundle), terms, keep)
 
-    return once.answer(replay, Fit.of, status=202, folder="/v1/fits")
+    return once.answer(replay, Fit.of, status=202, within="/v1/fits")
 
 
 def _checked(document: Any) -> dict[str, Any]:

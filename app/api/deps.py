@@ -15,6 +15,8 @@ from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
+from app.service.fit_control import FitControl
+from app.service.fit_revision import FitRevision
 from app.service.fits import Fits
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
@@ -35,6 +37,8 @@ class Services:
     graphs: Graphs
     datasets: Datasets
     fits: Fits
+    fit_control: FitControl
+    fit_revision: FitRevision
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
@@ -88,6 +92,8 @@ def _id(prefix: str) -> Any:
 GraphsDep = Annotated[Graphs, _service("graphs")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
+FitControlDep = Annotated[FitControl, _service("fit_control")]
+FitRevisionDep = Annotated[FitRevision, _service("fit_revision")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]

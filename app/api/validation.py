@@ -22,6 +22,8 @@ CODES: Mapping[str, str] = MappingProxyType(
         "string_pattern_mismatch": "malformed",
         "too_long": "too_many",
         "conflict": "conflict",
+        "missing_field": "missing_field",
+        "malformed": "malformed",
     }
 )
 """Codes of ours for pydantic's; an error of a `*_type` is a mismatch of types, any other is out of range."""

@@ -15,7 +15,7 @@ from app.domain.replay import Comparison, Replay, numerics_apart
 from app.domain.sweep import terms_of
 from app.service.attempt_progress import Died, Expired, Verdict
 from app.service.crashes import CRASHES, crash_loop
-from app.service.journal import record_state
+from app.service.journal import REOPENED, record_state
 from app.store.unit_of_work import UnitOfWork
 
 DIVERGED = (
@@ -185,17 +185,22 @@ class AttemptJournal:
         self._work.attempts.end(self.fit.id, self._attempt.number, outcome)
 
     def _first_attempt_since_progress(self) -> int:
-        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump."""
+        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump.
+
+        Of a fit that was taken up again after its end, those before that do not count.
+        """
         if self.fit.sweep is not None:
             return terms_of(self.fit).progressed_in
         events = self._work.events
         last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
         first: int | None = None
         for event in events.after(self.fit.id, last[0].seq if last else 0, EVENTS_MAX):
-            if event.kind == "checkpoint":
+            body = json.loads(event.body)
+            if event.kind == "checkpoint" or body.get("code") == REOPENED:
                 first = None
             elif event.kind == "state" and first is None:
-                first = json.loads(event.body)["attempt"]
+                # In the queue a fit has no process: the next attempt is the first.
+                first = body["attempt"] + (body["state"] == FitState.QUEUED)
         return self._attempt.number if first is None else first
 
 

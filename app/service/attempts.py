@@ -210,7 +210,7 @@ class Attempts:
                     self._adopt(claim, fit_id, news)
                 except StorageFull as error:
                     self._hold_up(claim, fit_id, news, error)
-            if claim.fit.replay is not None and progress.verdict is not None:
+            if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
                 self._compare(claim, progress)
             with self._store.begin() as work:
                 attempt = work.attempts.guard(claim.fit.id, claim.token)
@@ -240,7 +240,7 @@ class Attempts:
         return discarded + write_down(journal, work, claim.policy, progress)
 
     def _compare(self, claim: Claim, progress: Progress) -> None:
-        """Add to the last news of a replay that succeeds how it compares, so that one commit takes both."""
+        """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
         if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
             with self._store.begin() as work:
                 fit = work.fits.get(claim.fit.id)

@@ -1,6 +1,7 @@
 """Bundles: all that decides about the result of a fit, and that result, in one document."""
 
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Bundles:
             validation = [_still_there(work.datasets.get, each) for each in fit.validation_ids]
             attempts = work.attempts.for_fit(fit_id)
             last = last_checkpoint(work.checkpoints.kept(fit_id), fit.step)
-            begun_from = None if fit.origin is None else work.checkpoints.with_digest(fit.origin["digest"])
+            begun_from = () if fit.origin is None else work.checkpoints.with_digest(fit.origin["digest"])
         if last is None:
             raise Gone(f"the last checkpoint of fit {fit_id} was deleted, and with it what it came to")
         return {
@@ -83,7 +84,7 @@ class Bundles:
             **outcome_of(fit.step, rows, state_of(self._blobs, last)),
         }
 
-    def _origin(self, fit: FitRecord, begun_from: CheckpointRecord | None) -> dict[str, Any] | None:
+    def _origin(self, fit: FitRecord, begun_from: Sequence[CheckpointRecord]) -> dict[str, Any] | None:
         """Return where a fork begins, and what is in that checkpoint as long as it is kept."""
         if fit.origin is None:
             return None
@@ -94,7 +95,7 @@ class Bundles:
             "step": origin.step,
             "digest": origin.digest,
             "restore": origin.restore,
-            "state": None if begun_from is None else state_of(self._blobs, begun_from),
+            "state": state_of(self._blobs, begun_from[0]) if begun_from else None,
         }
 
 

@@ -1,26 +1,21 @@
 """Replays: fits that run another one again, from its bundle."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import AdjointError, Conflict, Finding, NotFound
 from app.domain.fit import ids_in
 from app.domain.replay import COMPARED, Replay, numerics_apart
 from app.domain.runtime import NUMPY
+from app.service.bundle_inputs import request_of
 from app.service.definitions import read_definition
 from app.service.engine_faults import invalid
-from app.service.fits import FitView
+from app.service.fit_view import FitView
 from app.service.idempotency import Keep
-from app.store.unit_of_work import Store, UnitOfWork
-
-NOT_REPLAYED = frozenset({"labels", "resources", "start_paused", "from_checkpoint"})
-"""Fields of a request that say who may run it when; where a fork begins, the bundle's origin tells."""
+from app.store.unit_of_work import Store
 
 CHANGED = "at step {step} the fit was taken up again after its end, or with other hyperparameters"
 
@@ -77,10 +72,11 @@ class Replays:
 
     def _replay(self, bundle: Mapping[str, Any], terms: ReplayTerms, keep: Keep[FitView]) -> FitView:
         with self._store.begin() as work:
-            parts = _parts(work, bundle)
-        request = {**_recipe(bundle), **parts, "labels": dict(terms.labels), "resources": _resources(bundle, terms)}
+            request = request_of(work, bundle)
+        resources = _resources(bundle, terms)
+        request |= {"labels": dict(terms.labels), "resources": resources}
         with _faults_at(lambda pointer: f"/request{pointer}"):
-            return self._submit(request, keep, _terms(bundle, request["resources"]))
+            return self._submit(request, keep, _terms(bundle, resources))
 
 
 def _check(bundle: Mapping[str, Any]) -> None:
@@ -94,95 +90,16 @@ def _check(bundle: Mapping[str, Any]) -> None:
     if (request.get("seed") or 0) != bundle["seed"]:
         faults.append(Finding("/seed", "conflict", "this is another seed than that of the request"))
     held_out = (request.get("validation") or {}).get("dataset")
-    for name, named in (("datasets", request["dataset"]), ("validation_datasets", held_out)):
+    for name, named in (("datasets", request.get("dataset")), ("validation_datasets", held_out)):
         if isinstance(named, Mapping) or len(ids_in(named)) != len(bundle[name]):
             faults.append(Finding(f"/{name}", "conflict", "these are not as many datasets as the request names by id"))
-    if not faults and read_definition(bundle["graph"]["definition"], "/graph/definition").digest != _digest(bundle):
+    if (
+        not faults
+        and read_definition(bundle["graph"]["definition"], "/graph/definition").digest != bundle["graph"]["digest"]
+    ):
         faults.append(Finding("/graph/digest", "digest_mismatch", "the definition beside it has another digest"))
     if faults:
         raise invalid(faults)
-
-
-def _parts(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request that name what is stored here; Invalid if some of it is not."""
-    faults: list[Finding] = []
-    datasets = _datasets(work, bundle, "datasets", faults)
-    validation = _datasets(work, bundle, "validation_datasets", faults)
-    begun_from = _begun_from(work, bundle, faults)
-    if faults:
-        raise invalid(faults)
-    parts: dict[str, Any] = {"graph": _graph(work, bundle), "dataset": datasets}
-    if validation:
-        parts["validation"] = {**bundle["request"]["validation"], "dataset": validation}
-    if begun_from is not None:
-        parts["from_checkpoint"] = {"checkpoint": begun_from.id, "restore": bundle["origin"]["restore"]}
-    return parts
-
-
-def _graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return the id of the same graph if it is stored here, else its definition.
-
-    Equal graphs may name their parameters in another order, by which rows are spelled and norms are summed up.
-    """
-    definition: Mapping[str, Any] = bundle["graph"]["definition"]
-    spelled = json.dumps(definition)
-    found = work.graphs.with_digest(_digest(bundle), first=bundle["graph"]["id"])
-    return next((graph.id for graph in found if json.dumps(graph.definition) == spelled), definition)
-
-
-def _digest(bundle: Mapping[str, Any]) -> str:
-    digest: str = bundle["graph"]["digest"]
-    return digest
-
-
-def _datasets(work: UnitOfWork, bundle: Mapping[str, Any], name: str, faults: list[Finding]) -> str | list[str] | None:
-    """Return the ids of the datasets that hold the same columns, as a request names them."""
-    found = []
-    for place, described in enumerate(bundle[name]):
-        dataset = next((each for each in _candidates(work, described) if _same(each, described)), None)
-        if dataset is None:
-            detail = f"no dataset here holds the columns of the one with the digest {described['digest']}; upload it"
-            faults.append(Finding(f"/{name}/{place}/digest", "not_found", detail))
-        else:
-            found.append(dataset.id)
-    return found[0] if len(found) == 1 else found or None
-
-
-def _candidates(work: UnitOfWork, described: Mapping[str, Any]) -> Iterator[DatasetRecord]:
-    """Yield the datasets that share a column with the one that is described, itself first if it is here."""
-    first: Sequence[Mapping[str, Any]] = described["columns"][:1]
-    shared = [dataset_id for column in first for dataset_id in work.datasets.with_column(column["digest"])]
-    for dataset_id in sorted(shared, key=lambda dataset_id: dataset_id != described["id"]):
-        yield work.datasets.get(dataset_id)
-
-
-def _same(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
-    """Whether a dataset holds the columns that are described, under the same names."""
-    columns = {column.name: (column.dtype, [*column.shape], column.blob) for column in dataset.columns}
-    wanted = {column["name"]: (column["dtype"], column["shape"], column["digest"]) for column in described["columns"]}
-    return dataset.rows == described["rows"] and columns == wanted
-
-
-def _begun_from(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Finding]) -> CheckpointRecord | None:
-    """Return a checkpoint with the content that a fork begins with, None if the fit is none."""
-    if bundle["origin"] is None:
-        return None
-    digest = bundle["origin"]["digest"]
-    found = work.checkpoints.with_digest(digest)
-    if found is None:
-        detail = f"no checkpoint here has the digest {digest}, with which the fit begins"
-        faults.append(Finding("/origin/digest", "not_found", detail))
-    return found
-
-
-def _recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the request that decide about the numbers; no clock is among them any more."""
-    recipe = {name: value for name, value in bundle["request"].items() if name not in NOT_REPLAYED}
-    budget, result = recipe.get("budget") or {}, bundle["result"]
-    if budget.get("seconds") is not None:
-        steps = result["steps"] if result["steps"] < result["total_steps"] else budget.get("steps")
-        recipe["budget"] = {"steps": steps}
-    return recipe
 
 
 def _resources(bundle: Mapping[str, Any], terms: ReplayTerms) -> dict[str, Any]:

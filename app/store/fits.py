@@ -56,8 +56,10 @@ class Fits:
         state: FitState | None = None,
         label: tuple[str, str] | None = None,
         parent: str | None = None,
+        origin: str | None = None,
     ) -> Page[FitRecord]:
-        """Return a page of fits, of those in `state` and with the `label` (key, value) where these are given.
+        """Return a page of fits: those in `state`, with the `label` (key, value), forked from the fit `origin`, where
+        these are given.
 
         Of the variants of sweeps only those of `parent` are listed, and then nothing else.
         """
@@ -67,6 +69,8 @@ class Fits:
         if label is not None:
             entry = func.json_each(fits.c.labels).table_valued("key", "value")
             statement = statement.where(exists().where(entry.c.key == label[0], entry.c.value == label[1]))
+        if origin is not None:
+            statement = statement.where(func.json_extract(fits.c.origin, "$.fit") == origin)
         return fetch_page(self._connection, statement, fits.c.id, page, lambda row: FitRecord(*row))
 
     def unfinished(self) -> tuple[FitRecord, ...]:
