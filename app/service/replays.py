@@ -93,13 +93,11 @@ def _check(bundle: Mapping[str, Any]) -> None:
     for name, named in (("datasets", request.get("dataset")), ("validation_datasets", held_out)):
         if isinstance(named, Mapping) or len(ids_in(named)) != len(bundle[name]):
             faults.append(Finding(f"/{name}", "conflict", "these are not as many datasets as the request names by id"))
-    if (
-        not faults
-        and read_definition(bundle["graph"]["definition"], "/graph/definition").digest != bundle["graph"]["digest"]
-    ):
-        faults.append(Finding("/graph/digest", "digest_mismatch", "the definition beside it has another digest"))
     if faults:
         raise invalid(faults)
+    graph = bundle["graph"]
+    if read_definition(graph["definition"], "/graph/definition").digest != graph["digest"]:
+        raise invalid([Finding("/graph/digest", "digest_mismatch", "the definition beside it has another digest")])
 
 
 def _resources(bundle: Mapping[str, Any], terms: ReplayTerms) -> dict[str, Any]:

@@ -207,6 +207,40 @@ def test_held_out_datasets_and_several_of_them_are_replayed(http: httpx.Client, 
     assert replayed(http, bundle=bundle)["replay"]["verdict"] == EQUAL
 
 
+@pytest.mark.parametrize("restore", ["all", "parameters"])
+def test_a_fork_is_replayed_from_the_checkpoint_it_began_with(http: httpx.Client, restore: str) -> None:
+    base = submitted(http, clip={"norm": 5.0})
+    begun_from = http.get(f"/v1/fits/{base['id']}/checkpoints", params={"order": "asc"}).json()["data"][0]
+    choice = {"checkpoint": begun_from["id"], "restore": restore}
+    changes = {"from_checkpoint": choice, "optimizer": {"kind": "sgd", "lr": 0.02}, "epochs": 4, "clip": None}
+    forked = created(http.post("/v1/fits", json=changes))["id"]
+    assert ended(http, forked)["state"] == "succeeded"
+    origin = bundle_of(http, forked)["origin"]
+    assert (origin["digest"], origin["restore"], origin["fit"]) == (begun_from["digest"], restore, base["id"])
+    assert set(origin["state"]) == {"parameters", "buffers", "optimizer"}
+    replay = replayed(http, bundle=bundle_of(http, forked))
+    assert replay["replay"]["verdict"] == EQUAL
+    assert replay["origin"]["checkpoint"] == begun_from["id"]
+    bundle = bundle_of(http, forked)
+    for fit_id in (base["id"], replay["id"], forked):
+        http.delete(f"/v1/fits/{fit_id}")
+    gone = http.post("/v1/fits:replay", json={"bundle": bundle})
+    assert refused(gone) == [("/bundle/origin/digest", "not_found")]
+
+
+def test_a_fit_that_was_changed_on_the_way_has_a_bundle_and_no_replay(http: httpx.Client) -> None:
+    fit = submitted(http)
+    assert http.post(f"/v1/fits/{fit['id']}:extend", json={"epochs": 1}).status_code == 202
+    assert ended(http, fit["id"])["state"] == "succeeded"
+    bundle = bundle_of(http, fit["id"])
+    assert (bundle["reopened_at"], bundle["result"]["steps"]) == (12, 16)
+    answer = http.post("/v1/fits:replay", json={"fit": fit["id"]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "changed_on_the_way")
+    assert refused(http.post("/v1/fits:replay", json={"bundle": bundle})) == [
+        ("/bundle/reopened_at", "changed_on_the_way")
+    ]
+
+
 def changed_row_digest(bundle: Document) -> None:
     bundle["result"]["metrics"]["digest"] = "0" * 64
 
@@ -386,6 +420,7 @@ HOSTILE: dict[str, tuple[Callable[[Document], None], tuple[str, str]]] = {
         ),
         ("/bundle/origin/digest", "not_found"),
     ),
+    "no data in the request": (lambda bundle: bundle["request"].pop("dataset") and None, ("/bundle", "missing_field")),
     "threads that are none": (at("/runtime/threads", 0), ("/bundle/runtime/threads", "out_of_range")),
     "a huge fingerprint": (
         at("/runtime/fingerprint", {str(i): "" for i in range(1000)}),
