@@ -26,6 +26,7 @@ from app.service.fit_inputs import InputReader
 from app.service.fit_revision import FitRevision
 from app.service.fit_terms import FitTerms
 from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
@@ -105,7 +106,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, fair_share_label=settings.fair_share_label)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes, settings.fair_share_label)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
@@ -123,6 +124,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
+        gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
         backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),

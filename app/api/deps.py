@@ -18,6 +18,7 @@ from app.service.events import Events
 from app.service.fit_control import FitControl
 from app.service.fit_revision import FitRevision
 from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
@@ -44,6 +45,7 @@ class Services:
     checkpoints: Checkpoints
     bundles: Bundles
     replays: Replays
+    gradients: Gradients
     idempotency: Idempotency
     backups: Backups
     system: System
@@ -100,6 +102,7 @@ CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
 BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
+GradientsDep = Annotated[Gradients, _service("gradients")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

@@ -32,6 +32,7 @@ from app.service.attempt_journal import AttemptJournal
 from app.service.attempt_news import retained, write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
+from app.service.captures import adopt_gradients
 from app.service.journal import record_state
 from app.service.memory import memory_budget
 from app.service.replay_verdict import compared
@@ -247,7 +248,8 @@ class Attempts:
             progress.comparison = compared(self._store, self._blobs, fit, progress)
 
     def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
-        """Make blobs of the checkpoint files that are worth keeping, and drop the others."""
+        """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""
+        adopt_gradients(self._blobs, fit_id, progress)
         if not progress.written:
             return
         worth = retained(progress.written, claim.policy)

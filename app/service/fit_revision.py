@@ -13,7 +13,7 @@ from app.domain.sweep import check_whole
 from app.service.admission import admit, recipe_of
 from app.service.attempt_journal import record_log
 from app.service.engine_faults import engine_faults, invalid
-from app.service.fit_inputs import InputReader
+from app.service.fit_inputs import FitInputs, InputReader
 from app.service.fit_terms import LABELS_MAX, FitTerms, deadline_of, priority_of
 from app.service.fit_view import FitView, record_every_steps, view_of
 from app.service.idempotency import Keep
@@ -107,10 +107,10 @@ class FitRevision:
         unit, request = extension.unit, _with_rows_as_before(fit, fit.request)
         inputs = self._inputs.read(request, set())
         try:
-            steps = 1 if unit == "steps" else admit(inputs.candidate(request)).steps_per_epoch
+            steps = 1 if unit == "steps" else self._estimate(inputs, request).steps_per_epoch
             request = {name: value for name, value in request.items() if name not in LENGTHS}
             request[unit] = -(-fit.step // steps) + extension.count
-            total_steps = admit(inputs.candidate(request)).total_steps
+            total_steps = self._estimate(inputs, request).total_steps
         except Invalid as error:
             # The client named a number only, and not the field that does not go with it.
             raise invalid(replace(fault, pointer=f"/{unit}") for fault in error.findings) from error
@@ -118,6 +118,9 @@ class FitRevision:
         if budget.get("steps") is not None:
             request["budget"] = {**budget, "steps": max(budget["steps"], total_steps)}
         return request, total_steps
+
+    def _estimate(self, inputs: FitInputs, request: Mapping[str, Any]) -> engine.FitEstimate:
+        return admit(inputs.candidate(request), self._terms.gradients_max_bytes)
 
     def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any]) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
@@ -153,8 +156,7 @@ class FitRevision:
     def _admitted(self, revision: _Revision) -> _Revision:
         """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
         before, after = revision.before, revision.after
-        inputs = self._inputs.read(after.request, set())
-        estimate = admit(inputs.candidate(after.request))
+        estimate = self._estimate(self._inputs.read(after.request, set()), after.request)
         after = replace(after, total_steps=estimate.total_steps)
         if not revision.begun:
             return replace(revision, after=after)

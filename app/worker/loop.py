@@ -109,6 +109,7 @@ def _lead(
         wanted = None
         while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
             recorder.add(fit, fit.proceed(None if rung is None else rung.step))
+            recorder.gradients(fit, staging)
             keeper.after(fit)
         _put_aside(fit, keeper, recorder, wanted)
         if rung is not None and not fit.done and wanted is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import DatabaseBusy, StorageFull
+from app.domain.errors import DatabaseBusy, StorageFailed, StorageFull
 from app.domain.messages import Failed, Finished, Started
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
@@ -114,7 +114,10 @@ def test_while_rows_are_made_again_the_fit_does_not_go_back(workshop: Workshop, 
     assert workshop.fit().step == 3
 
 
-@pytest.mark.parametrize("error", [StorageFull("the disk is full"), DatabaseBusy("a backup runs")])
+NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), DatabaseBusy("a backup runs")]
+
+
+@pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
 def test_a_fit_waits_while_nothing_can_be_written_down(
     workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -132,6 +135,28 @@ def test_a_fit_waits_while_nothing_can_be_written_down(
     workshop.until_state("succeeded")
     assert workshop.last_row() == 3
     assert workshop.outcomes() == ["succeeded"]
+
+
+@pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
+@pytest.mark.parametrize("method", ["claim", "assignment"])
+def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
+    workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
+) -> None:
+    monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
+    real, failures = getattr(Attempts, method), iter([error] * 5)
+
+    def later(*arguments: Any, **options: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(Attempts, method, later)
+    workshop.submit(attempts_max=2)
+    workshop.supervisor(runner)
+    handle = runner.await_start(1)
+    runner.say(handle, Started(1), Finished("succeeded"))
+    workshop.until_state("succeeded")
+    assert [*filter(None, workshop.outcomes())][:-1] == ([] if method == "claim" else ["storage"] * 5)
 
 
 def test_a_fit_that_cannot_be_written_down_at_all_fails_alone(workshop: Workshop, runner: MemoryRunner) -> None:

@@ -11,6 +11,7 @@ import pytest
 import engine
 from app.domain.errors import StorageFailed, StorageFull
 from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Log, Message, Phase, Points
+from app.durable import Durable
 from app.worker.loop import follow, work
 from app.worker.recorder import Recorder
 from engine.collective import in_memory
@@ -119,6 +120,28 @@ def test_a_checkpoint_of_other_numerics_is_remarked_on(
     (entry,) = [message for message in server.heard() if isinstance(message, Log)]
     assert entry.level == "warning"
     assert entry.text.startswith("numerics_changed")
+
+
+@pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
+def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_fit(
+    assign: Assign, recorder: Recorder, server: Any, operation: str
+) -> None:
+    class Failing(Durable):
+        """Fails at this operation on the second checkpoint, however many tensors there are."""
+
+        def about_to(self, kind: str, *paths: Path) -> None:
+            if kind == operation and paths[0].name.startswith("step-6"):
+                raise OSError(errno.EIO, "the disk failed", "/secret/path")
+
+    recorder.durable = Failing()
+    verdict = work(assign(), recorder, Wish(), ALONE)
+    assert isinstance(verdict, Failed)
+    assert verdict.code == "storage_failed"
+    assert "EIO" in verdict.detail
+    assert "/secret" not in verdict.detail
+    (kept,) = written(server.heard())
+    assert kept.step == 3
+    assert engine.Checkpoint.load(Path(kept.path)).cursor["seq"] == 3
 
 
 @pytest.mark.parametrize(
