@@ -39,7 +39,7 @@ from app.service.replay_verdict import compared
 from app.service.resumption import Beginning, Resumption
 from app.service.sweep_journal import SweepJournal, close_variants
 from app.service.time_limits import fail_overdue
-from app.service.unkept_checkpoints import lost, waits_for_room
+from app.service.unkept import DAMAGED, lost, waits_for_room
 from app.store.unit_of_work import Store, UnitOfWork
 
 CHECKPOINT_SECONDS = 30.0
@@ -287,10 +287,10 @@ class Attempts:
         except NotFound:
             pass
         except StorageFailed as error:
-            progress.logs.append(lost(written.step, error.detail))
+            progress.logs.append(lost(written, error.detail))
             return None
         if blob is None or blob.digest != written.digest:
-            progress.logs.append(lost(written.step, "its file was damaged on the way"))
+            progress.logs.append(lost(written, DAMAGED))
             return None
         return CheckpointRecord(
             id=new_id("ckpt"),

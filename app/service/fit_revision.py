@@ -24,6 +24,11 @@ from app.service.workforce import Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
 Check = Callable[[FitView], None]
+"""What is called at the sight of a fit, and raises if it is not to change."""
+
+Read = Callable[[dict[str, Any]], dict[str, Any]]
+"""What reads a request as a client would have sent it, and raises Invalid if it is none."""
+
 LENGTHS = ("epochs", "steps")
 NOT_TRAINING = frozenset({"labels", "resources"})
 """Fields of a change that do not decide about numbers."""
@@ -83,8 +88,8 @@ class FitRevision:
                 keep(work, view)
                 return view
 
-    def update(self, fit_id: str, changes: Mapping[str, Any], check: Check) -> FitView:
-        """Merge changes into the fit's request and its labels, unless `check` raises at the sight of the fit.
+    def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
+        """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
 
         Labels, priority and limits of time may always change. The recipe may change in full before the first process,
         and in what a checkpoint can go on with while the fit is paused with a checkpoint of its last step. Conflict,
@@ -94,7 +99,7 @@ class FitRevision:
             with self._store.begin() as work:
                 fit = work.fits.get(fit_id)
                 check(view_of(work, fit))
-                revision = self._revised(work, fit, changes)
+                revision = self._revised(work, fit, changes, read)
                 if not revision.altered:
                     return self._stored(work, revision)
             revision = self._admitted(revision)
@@ -122,9 +127,9 @@ class FitRevision:
     def _estimate(self, inputs: FitInputs, request: Mapping[str, Any]) -> engine.FitEstimate:
         return admit(inputs.candidate(request), self._terms.gradients_max_bytes)
 
-    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any]) -> _Revision:
+    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
-        request = merged(fit.request, {name: change for name, change in changes.items() if name != "labels"})
+        request = read(merged(fit.request, {name: change for name, change in changes.items() if name != "labels"}))
         altered = frozenset(
             name
             for name in changes.keys() - NOT_TRAINING

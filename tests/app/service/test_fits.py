@@ -164,7 +164,7 @@ def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(
         change = asyncio.create_task(fits.wait(fit_id, seconds=10, any_change=True))
         end = asyncio.create_task(fits.wait(fit_id, seconds=10))
         await asyncio.sleep(0.05)
-        await asyncio.to_thread(revision.update, fit_id, {"labels": {"a": "b"}}, anything)
+        await asyncio.to_thread(revision.update, fit_id, {"labels": {"a": "b"}}, anything, dict)
         assert (await change).fit.labels == {"a": "b"}
         assert not end.done()
         await asyncio.to_thread(control.cancel, fit_id)
