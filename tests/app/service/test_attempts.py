@@ -515,14 +515,27 @@ def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_som
     assert len(office.events("log")) == 1
 
 
+def test_a_gradient_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
+        office.attempts.record(claim, Progress(points=rows(1), captured=[office.captured(claim, 1)]))
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost"]
+    office.attempts.record(claim, Progress(captured=[office.captured(claim, 2)]))
+    assert [*office.gradients()] == [2]
+
+
 def test_a_fit_that_is_to_stop_does_not_wait_for_room(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = office.begin()
     with office.store.begin() as work:
         work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLING, phase="cancelling"))
     fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
-    news = Progress(points=rows(1), written=[office.written(claim, 1)], verdict=Finished("cancelled"))
+    files = {"captured": [office.captured(claim, 1)], "written": [office.written(claim, 1)]}
+    news = Progress(points=rows(1), **files, verdict=Finished("cancelled"))
     assert office.attempts.record(claim, news).fit.state is FitState.CANCELLED
-    assert [entry["code"] for entry in office.events("log")] == ["checkpoint_lost"]
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost", "checkpoint_lost"]
     assert office.kept() == []
     assert [*office.staging.iterdir()] == []
 
