@@ -1,0 +1,96 @@
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chaos import invariants
+from tests.chaos.driver import Driver, Told
+from tests.chaos.workload import curves
+from tests.conftest import ROOT
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much is done of each: `small` beside the other tests, `full` by `make chaos`."""
+
+    full: bool
+    steps: int
+    kills_per_curve: int
+    operations_stride: int
+    races: int
+    uploads_cut: int
+    schedules: int
+
+
+COUNTS: Mapping[str, Counts] = {
+    "small": Counts(
+        full=False, steps=700, kills_per_curve=6, operations_stride=29, races=40, uploads_cut=9, schedules=1_000
+    ),
+    "full": Counts(
+        full=True, steps=3_000, kills_per_curve=30, operations_stride=1, races=500, uploads_cut=200, schedules=100_000
+    ),
+}
+SEED_VARIABLE = "CHAOS_SEED"
+DEFAULT_SEED = 20_261
+
+MakeDriver = Callable[..., Driver]
+
+
+def pytest_report_header() -> str:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return f"chaos: {_size()}, {SEED_VARIABLE}={_seed()}, commit {commit.stdout.strip() or 'unknown'}"
+
+
+def _size() -> str:
+    return os.environ.get("CHAOS", "small")
+
+
+def _seed() -> int:
+    return int(os.environ.get(SEED_VARIABLE, DEFAULT_SEED))
+
+
+@pytest.fixture(scope="session")
+def counts() -> Counts:
+    return COUNTS[_size()]
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Return what random choices come from: the seed and the test's name, so that a test can be repeated alone."""
+    print(f"{SEED_VARIABLE}={_seed()}")  # noqa: T201 (a test that fails shows it)
+    return random.Random(f"{_seed()} {request.node.name}")
+
+
+@pytest.fixture
+def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
+    with ExitStack() as drivers:
+
+        def make(name: str = "driver", **settings: Any) -> Driver:
+            folder = tmp_path / name
+            folder.mkdir()
+            driver = Driver(folder, **settings)
+            drivers.callback(driver.close)
+            return driver
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, counts: Counts) -> Mapping[str, Told]:
+    """Return what the curves come to when nothing disturbs them, which satisfies every invariant itself."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    driver = Driver(folder)
+    try:
+        driver.start()
+        for name, request in curves(counts.steps).items():
+            driver.submit(name, request)
+        driver.until_terminal()
+        return invariants.all_hold(driver, folder)
+    finally:
+        driver.close()
