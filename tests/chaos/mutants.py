@@ -106,7 +106,7 @@ RESTORED: Mapping[str, Restored] = MappingProxyType(
 ENTERED: Mapping[str, Enter] = MappingProxyType({"append_only": append_only, "overwrite": overwrite})
 NAMES = (FAITHFUL, *dict.fromkeys([*SAVED, *RESTORED, *ENTERED]))
 FIRST = 1000
-DIES_AT = 70
+DIES_AT = 76
 TOLD_SECONDS = 0.3
 """How long a process waits before it dies, so that the server has heard of all its rows."""
 
