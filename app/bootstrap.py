@@ -43,6 +43,11 @@ class Container:
     supervisor: Supervisor
     wakes: Wakes
 
+    def drain(self) -> None:
+        """Have everybody who waits answered, and fits write a checkpoint and stop; to do so again changes nothing."""
+        self.wakes.close()
+        self.supervisor.drain()
+
 
 @contextmanager
 def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[Container]:
@@ -57,7 +62,7 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
             yield container
         finally:
             # Whoever started the supervisor has drained it by now; one that never was has still to be closed.
-            container.supervisor.drain()
+            container.drain()
 
 
 def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> Container:

@@ -16,6 +16,7 @@ from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
 from app.api import checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
+from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
@@ -54,6 +55,7 @@ def create_app(container: Container) -> FastAPI:
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)
+    app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
     app.add_middleware(Guard, settings=container.settings)
     app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
     _collect(registry, container)
@@ -74,7 +76,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     log_as_json(settings.log_level)
     with open_container(settings) as container, bound_socket(settings.host, settings.port) as listener:
         app = create_app(container)
-        began = serve(app, listener, lambda: on_ready(url_of(listener)), container.wakes.close)
+        began = serve(app, listener, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
 
 
@@ -106,8 +108,7 @@ async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        container.wakes.close()
-        await asyncio.to_thread(container.supervisor.drain)
+        await asyncio.to_thread(container.drain)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 class CheckpointRecord:
     """A safetensors file with everything a fit needs to go on, or that a client uploaded (`fit_id` is None).
 
-    `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone.
+    `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone. One that is `pinned`
+    is kept whatever newer ones come.
     """
 
     id: str
@@ -23,3 +24,4 @@ class CheckpointRecord:
     created_at: datetime
     is_best: bool
     deleted: bool
+    pinned: bool = False

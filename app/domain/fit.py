@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from app.domain.errors import Conflict
 
@@ -28,6 +28,8 @@ class FitState(StrEnum):
 TERMINAL = frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED})
 # What a free worker may take. An interrupted fit lost its process and goes on from its last checkpoint.
 CLAIMABLE = (FitState.QUEUED, FitState.INTERRUPTED)
+# What a process is there for.
+AT_WORK = frozenset(FitState) - TERMINAL - {*CLAIMABLE, FitState.PAUSED}
 
 TRANSITIONS: Mapping[FitState, frozenset[FitState]] = MappingProxyType(
     {
@@ -57,10 +59,10 @@ TRANSITIONS: Mapping[FitState, frozenset[FitState]] = MappingProxyType(
         FitState.PAUSING: frozenset(
             {FitState.PAUSED, FitState.CANCELLING, FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED}
         ),
-        FitState.PAUSED: frozenset({FitState.QUEUED, FitState.CANCELLED}),
+        FitState.PAUSED: frozenset({FitState.QUEUED, FitState.CANCELLED, FitState.FAILED}),
         FitState.CANCELLING: frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED}),
         FitState.INTERRUPTED: frozenset({FitState.STARTING, FitState.PAUSED, FitState.CANCELLED, FitState.FAILED}),
-        # A finished fit can be extended: it queues again and goes on from its last checkpoint.
+        # A finished fit can be taken up again: it queues and goes on from its last checkpoint.
         FitState.CANCELLED: frozenset({FitState.QUEUED}),
         FitState.SUCCEEDED: frozenset({FitState.QUEUED}),
         FitState.FAILED: frozenset({FitState.QUEUED}),
@@ -77,6 +79,11 @@ class FitRecord:
     success, before its last step; `runtime` is what its last process ran with (see `app.domain.runtime`).
     A fit with a `sweep` has variants, which are fits with its id as `parent_id` (see `app.domain.sweep`): it is
     claimed, and they are worked on along with it.
+
+    `bit_exact` is False once it has gone on under other numerics; `seconds` is how long it has run, over all attempts;
+    `deadline_at` when it fails unless it has ended; `share` the label value that it shares the workers by; `origin` the
+    checkpoint that it was forked from (see `Origin`); `reopened_at` the step at which it was last taken up again after
+    its end, or with other hyperparameters; `replay` what it is to reproduce, if that is what it is for.
     """
 
     id: str
@@ -104,6 +111,13 @@ class FitRecord:
     parent_id: str | None = None
     variant: dict[str, Any] | None = None
     sweep: dict[str, Any] | None = None
+    bit_exact: bool = True
+    seconds: float = 0.0
+    deadline_at: datetime | None = None
+    share: str = ""
+    origin: dict[str, Any] | None = None
+    reopened_at: int | None = None
+    replay: dict[str, Any] | None = None
 
     @property
     def dataset_ids(self) -> tuple[str, ...]:
@@ -137,6 +151,27 @@ class FitRecord:
                 code="illegal_transition",
             )
         return replace(self, state=state, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a forked fit begins: the `origin` of its record.
+
+    Attributes:
+        checkpoint: the checkpoint that it was forked from.
+        fit: the fit that this belongs to, None for one that was uploaded.
+        step: the step at which the fork begins to count.
+        digest: SHA-256 of the checkpoint's file.
+        restore: whether everything goes on ("all") or only the values of parameters and buffers are taken over.
+        copy: the fork's own checkpoint with that content.
+    """
+
+    checkpoint: str
+    fit: str | None
+    step: int
+    digest: str
+    restore: Literal["all", "parameters"]
+    copy: str
 
 
 def ids_in(named: str | Sequence[str] | None) -> tuple[str, ...]:

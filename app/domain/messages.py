@@ -18,7 +18,9 @@ Outcome = Literal["succeeded", "cancelled", "drained"]
 class Assignment:
     """To the worker, once: what to fit. Columns map a name to the local paths of its `.npy` files, which are joined.
 
-    `resume_from` is the local path of the checkpoint to go on from; `staging` a folder that only this attempt writes;
+    `resume_from` is the local path of the checkpoint to go on from; it is a fork's first one if `fork` says how to
+    begin with it; one of a step up to `reopened_at` was made before the fit was taken up again. `staging` is a folder
+    that only this attempt writes;
     `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
     `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
     """
@@ -35,6 +37,8 @@ class Assignment:
     runtime: dict[str, Any]
     replicas: int = 1
     sweep: dict[str, Any] | None = None
+    fork: Literal["all", "parameters"] | None = None
+    reopened_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +136,37 @@ class CheckpointWritten:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """From the worker: a line for the fit's journal."""
+    """From the worker: a line for the fit's journal, with a `code` where a program may want to act on it."""
 
     level: str
     text: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """From the worker: it is alive and has nothing to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumericsChanged:
+    """From the worker: the checkpoint that it goes on from was computed with another fingerprint."""
+
+    before: dict[str, Any]
+    now: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientWritten:
+    """From the worker: a captured gradient as a finished .npy file in its staging folder."""
+
+    path: str
+    step: int
+    parameter: str
+    dtype: str
+    shape: list[int]
+    digest: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +202,20 @@ class About:
 
 
 Message = (
-    Assignment | Control | Started | Phase | Points | CheckpointWritten | Log | Finished | Failed | Reached | About
+    Assignment
+    | Control
+    | Started
+    | Phase
+    | Points
+    | CheckpointWritten
+    | GradientWritten
+    | NumericsChanged
+    | Heartbeat
+    | Log
+    | Finished
+    | Failed
+    | Reached
+    | About
 )
 
 _TAGS: Mapping[str, type[Message]] = MappingProxyType(
@@ -182,6 +226,9 @@ _TAGS: Mapping[str, type[Message]] = MappingProxyType(
         "phase": Phase,
         "points": Points,
         "checkpoint": CheckpointWritten,
+        "gradient": GradientWritten,
+        "numerics_changed": NumericsChanged,
+        "heartbeat": Heartbeat,
         "log": Log,
         "finished": Finished,
         "failed": Failed,

@@ -164,7 +164,7 @@ class AttemptJournal:
 
 def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
     """Append to the fit's journal what a person may want to know."""
-    work.events.append(fit_id, "log", _spell({"level": entry.level, "text": entry.text}))
+    work.events.append(fit_id, "log", _spell({"level": entry.level, "code": entry.code, "text": entry.text}))
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Attempts:
         """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits."""
         token = secrets.token_hex(16)
         with self._store.begin() as work:
-            fit = work.fits.claim(skip=skip)
+            fit = work.queue.claim(skip=skip)
             if fit is None:
                 return None
             work.attempts.start(fit.id, fit.attempt, token)

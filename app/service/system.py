@@ -10,15 +10,13 @@ import numpy as np
 
 import engine
 from app.domain.errors import AdjointError, StorageFull
-from app.domain.fit import CLAIMABLE, TERMINAL, FitState
+from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus, Workforce
 from app.store.unit_of_work import Store
 
 DISTRIBUTION = "adjoint"
-WAITING = frozenset(CLAIMABLE)
-WORKED_ON = frozenset(FitState) - TERMINAL - WAITING - {FitState.PAUSED}
 
 
 class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
@@ -72,8 +70,8 @@ class System:
             cpu_quota=engine.cpu_quota(),
             cores=engine.usable_cores(),
             data_dir_free_bytes=self._space.free_bytes,
-            queued=sum(counts[state] for state in WAITING),
-            running=sum(counts[state] for state in WORKED_ON),
+            queued=sum(counts[state] for state in CLAIMABLE),
+            running=sum(counts[state] for state in AT_WORK),
             workers=self._workforce.workers(),
         )
 

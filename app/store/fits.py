@@ -1,4 +1,4 @@
-"""Fits in the database: the record of each, and the queue that they form."""
+"""Fits in the database."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
-from app.domain.fit import CLAIMABLE, TERMINAL, FitRecord, FitState
+from app.domain.fit import TERMINAL, FitRecord, FitState
 from app.domain.sweep import Standing
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
@@ -21,13 +21,6 @@ _UPDATE = (
 )
 _UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
 _IN_TURN = fits.c.parent_id.is_(None)
-# One state at a time: only so does the index of the queue hand out the first without sorting the rest.
-_FIRST_IN_STATE = (
-    select(fits)
-    .where(_IN_TURN, fits.c.state == bindparam("state"))
-    .order_by(fits.c.priority.desc(), fits.c.id)
-    .limit(1)
-)
 _COUNT = select(fits.c.state, func.count()).where(_IN_TURN).group_by(fits.c.state)
 _VARIANTS = select(fits).where(fits.c.parent_id == bindparam("parent")).order_by(fits.c.id)
 _STANDINGS = _VARIANTS.with_only_columns(
@@ -111,20 +104,6 @@ class Fits:
                 code="stale_version",
             )
         return stored
-
-    def claim(self, *, skip: Collection[str] = ()) -> FitRecord | None:
-        """Take the fit whose turn it is and return it as `starting`, its attempts counted up; None if none waits.
-
-        First by priority, then by age. `skip` names fits to pass over, such as those that wait before a retry.
-        """
-        statement = _FIRST_IN_STATE.where(fits.c.id.not_in(skip)) if skip else _FIRST_IN_STATE
-        found = (self._connection.execute(statement, {"state": state}).first() for state in CLAIMABLE)
-        waiting = [FitRecord(*row) for row in found if row is not None]
-        if not waiting:
-            return None
-        fit = min(waiting, key=lambda fit: (-fit.priority, fit.id))
-        started_at = fit.started_at or self._now
-        return self.update(fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at))
 
     def delete(self, fit_id: str) -> None:
         """Forget the fit and its variants, with their attempts, events and checkpoints; NotFound if there is none."""

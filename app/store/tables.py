@@ -5,6 +5,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Enum,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -14,6 +15,9 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
+    text,
+    true,
 )
 
 from app.domain.fit import FitState
@@ -96,13 +100,29 @@ fits = Table(
     Column("version", Integer, nullable=False),
     Column("stop_reason", Text),
     Column("runtime", JsonText),
-    Column("parent_id", Text, index=True),
+    Column("parent_id", Text),
     Column("variant", JsonText),
     Column("sweep", JsonText),
+    Column("bit_exact", Boolean(create_constraint=False), nullable=False, server_default=true()),
+    Column("seconds", Float, nullable=False, server_default=text("0")),
+    Column("deadline_at", Timestamp, index=True),
+    Column("share", Text, nullable=False, server_default=text("''")),
+    Column("origin", JsonText),
+    Column("reopened_at", BigInteger),
+    Column("replay", JsonText),
     Index(None, "state", "id"),
 )
-# The queue: the fits of one state in the order of their turns. The variants of a sweep have no turns of their own.
-Index("ix_fits_turn", fits.c.state, fits.c.priority.desc(), fits.c.id, sqlite_where=fits.c.parent_id.is_(None))
+# The queue: the fits of one state by priority, those of each share by age. The variants of a sweep have no turns of
+# their own.
+Index(
+    "ix_fits_turn",
+    fits.c.state,
+    fits.c.priority.desc(),
+    fits.c.share,
+    fits.c.id,
+    sqlite_where=fits.c.parent_id.is_(None),
+)
+Index("ix_fits_parent_id", fits.c.parent_id, sqlite_where=fits.c.parent_id.is_not(None))
 
 attempts = Table(
     "attempts",
@@ -147,6 +167,28 @@ checkpoints = Table(
     Column("created_at", Timestamp, nullable=False),
     Column("is_best", Boolean(create_constraint=False), nullable=False),
     Column("deleted", Boolean(create_constraint=False), nullable=False),
+    Column("pinned", Boolean(create_constraint=False), nullable=False, server_default=false()),
+)
+
+# Whose fits were claimed last: the highest turn was the latest one.
+shares = Table(
+    "shares",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("turn", BigInteger, nullable=False),
+)
+
+gradients = Table(
+    "gradients",
+    metadata,
+    Column("fit_id", Text, ForeignKey("fits.id", ondelete="CASCADE"), nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("parameter", Text, nullable=False),
+    Column("dtype", Text, nullable=False),
+    Column("shape", JsonText, nullable=False),
+    Column("digest", Text, nullable=False, index=True),
+    Column("size_bytes", BigInteger, nullable=False),
+    PrimaryKeyConstraint("fit_id", "step", "parameter"),
 )
 
 idempotency_keys = Table(

@@ -22,6 +22,7 @@ from app.store.events import Events
 from app.store.fits import Fits
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
+from app.store.queue import Queue
 
 
 class UnitOfWork:
@@ -32,6 +33,7 @@ class UnitOfWork:
         self.graphs = Graphs(connection)
         self.datasets = Datasets(connection)
         self.fits = Fits(connection, now)
+        self.queue = Queue(connection, now)
         self.attempts = Attempts(connection, now)
         self.events = Events(connection, now)
         self.checkpoints = Checkpoints(connection)

@@ -16,7 +16,7 @@ def test_a_fit_goes_through_its_states_and_ends_in_one(workshop: Workshop, runne
     assert workshop.states() == ["queued", "starting", "running", "succeeded"]
     assert workshop.outcomes() == ["succeeded"]
     assert workshop.events("end") == [{"state": "succeeded"}]
-    assert {"level": "info", "text": "hello"} in workshop.events("log")
+    assert {"level": "info", "code": None, "text": "hello"} in workshop.events("log")
     assert workshop.rows() == [row(1), row(2), row(3)]
     assert (fit.step, fit.epoch, fit.latest, fit.best) == (3, 1, {"loss": 0.5}, {"value": 0.5})
     assert fit.finished_at is not None
@@ -154,7 +154,7 @@ def test_what_an_earlier_server_was_doing_is_taken_back(
 ) -> None:
     workshop.submit()
     with workshop.store.begin() as work:
-        fit = work.fits.claim()
+        fit = work.queue.claim()
         assert fit is not None
         work.attempts.start("fit_1", 1, "token")
         if state != "starting":

@@ -21,7 +21,9 @@ def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner:
     assert (again.fit_id, again.attempt) == ("fit_1", 2)
     assert workshop.states() == ["queued", "starting", "running", "interrupted", "starting"]
     assert workshop.outcomes() == ["error", None]
-    assert workshop.events("log") == [{"level": "warning", "text": "attempt 1: the process crashed (SIGSEGV)"}]
+    assert workshop.events("log") == [
+        {"level": "warning", "code": None, "text": "attempt 1: the process crashed (SIGSEGV)"}
+    ]
 
 
 def test_a_process_that_ends_without_a_verdict_has_died(workshop: Workshop, runner: MemoryRunner) -> None:

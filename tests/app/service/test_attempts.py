@@ -196,7 +196,7 @@ def test_news_is_written_down_as_a_whole(office: Office) -> None:
     assert office.kept() == [3]
     (announced,) = office.events("checkpoint")
     assert (announced["step"], announced["is_best"], announced["metrics"]) == (3, True, {"loss": 0.5})
-    assert office.events("log") == [{"level": "info", "text": "hello"}]
+    assert office.events("log") == [{"level": "info", "code": None, "text": "hello"}]
     assert office.notified == ["fit_1"]
     assert not (office.staging / claim.token).exists()
 

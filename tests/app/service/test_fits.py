@@ -45,7 +45,7 @@ def anything(_view: FitView) -> None:
 def begun(store: Store, fit_id: str) -> None:
     """Do what a supervisor does until a process is at work."""
     with store.begin() as work:
-        fit = work.fits.claim()
+        fit = work.queue.claim()
         assert fit is not None
         assert fit.id == fit_id
         work.attempts.start(fit.id, fit.attempt, "token")

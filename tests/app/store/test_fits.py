@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, NotFound
-from app.domain.fit import CLAIMABLE, TERMINAL, FitRecord, FitState
+from app.domain.fit import TERMINAL, FitRecord, FitState
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
@@ -71,68 +70,6 @@ def test_an_update_of_what_was_changed_meanwhile_is_refused(store: Store, a_fit:
         assert uow.fits.get("fit_1").step == 1
 
 
-def test_the_oldest_of_the_highest_priority_is_claimed_first(store: Store, a_fit: AFit) -> None:
-    with store.begin() as uow:
-        for fit_id, state, priority in [
-            ("fit_1", "queued", 0),
-            ("fit_2", "interrupted", 0),
-            ("fit_3", "queued", 1),
-            ("fit_4", "interrupted", 1),
-            ("fit_5", "queued", 1),
-            ("fit_6", "queued", -1),
-        ]:
-            uow.fits.add(a_fit(fit_id, state=FitState(state), priority=priority))
-        for number, state in enumerate(set(FitState) - set(CLAIMABLE)):
-            uow.fits.add(a_fit(f"fit_{number}x", state=state, priority=9))
-        claimed = []
-        while fit := uow.fits.claim():
-            claimed.append(fit.id)
-    assert claimed == ["fit_3", "fit_4", "fit_5", "fit_1", "fit_2", "fit_6"]
-
-
-def test_a_claim_starts_the_fit_and_counts_the_attempt(store: Store, a_fit: AFit, clock: ManualClock) -> None:
-    with store.begin() as uow:
-        uow.fits.add(a_fit())
-        claimed = uow.fits.claim()
-        assert claimed is not None
-        assert (claimed.state, claimed.attempt, claimed.version) == (FitState.STARTING, 1, 2)
-        assert claimed.started_at == uow.now
-        assert uow.fits.get("fit_1") == claimed
-        uow.fits.update(claimed.to(FitState.INTERRUPTED))
-    clock.advance(60)
-    with store.begin() as uow:
-        again = uow.fits.claim()
-        assert again is not None
-        assert (again.attempt, again.started_at) == (2, claimed.started_at)
-
-
-def test_a_claim_passes_over_the_fits_it_is_told_to(store: Store, a_fit: AFit) -> None:
-    with store.begin() as uow:
-        uow.fits.add(a_fit("fit_1"))
-        uow.fits.add(a_fit("fit_2", state=FitState.INTERRUPTED))
-        uow.fits.add(a_fit("fit_3"))
-        claimed = uow.fits.claim(skip={"fit_1", "fit_2"})
-        assert claimed is not None
-        assert claimed.id == "fit_3"
-        assert uow.fits.claim(skip=["fit_1", "fit_2"]) is None
-
-
-def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> None:
-    statements: list[str] = []
-    driver = store._database.connection.connection.driver_connection
-    assert driver is not None
-    with store.begin() as uow:
-        uow.fits.add(a_fit())
-        driver.set_trace_callback(statements.append)
-        uow.fits.claim()
-        driver.set_trace_callback(None)
-    selects = [statement for statement in statements if statement.startswith("SELECT")]
-    assert len(selects) == len(CLAIMABLE)
-    for statement in selects:
-        ((*_, plan),) = driver.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-        assert plan == "SEARCH fits USING INDEX ix_fits_turn (state=?)"
-
-
 def test_a_list_can_be_narrowed_by_state_and_by_label(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         uow.fits.add(a_fit("fit_1", labels={"team": "a", "we.ird \"key'": "v"}))
@@ -195,7 +132,7 @@ def test_variants_are_neither_claimed_nor_counted_nor_listed_beside_other_fits(s
             uow.fits.add(a_fit(f"fit_{number}", parent_id="fit_1", priority=9, variant={"index": number}))
         uow.fits.add(a_fit("fit_4"))
         assert uow.fits.count([FitState.QUEUED]) == uow.fits.count_by_state()[FitState.QUEUED] == 2
-        claimed = [uow.fits.claim(), uow.fits.claim(), uow.fits.claim()]
+        claimed = [uow.queue.claim(), uow.queue.claim(), uow.queue.claim()]
         assert [fit and fit.id for fit in claimed] == ["fit_1", "fit_4", None]
         page = PageRequest(order="asc")
         assert [fit.id for fit in uow.fits.list(page).items] == ["fit_1", "fit_4"]

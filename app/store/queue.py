@@ -1,0 +1,71 @@
+"""The queue in the database: whose turn it is."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, CursorResult, Select, bindparam, delete, func, insert, select, true
+
+from app.domain.fit import AT_WORK, CLAIMABLE, FitRecord, FitState
+from app.store.fits import Fits
+from app.store.tables import fits, shares
+
+_IN_TURN = fits.c.parent_id.is_(None)
+_WAITING = (_IN_TURN, fits.c.state == bindparam("state"))
+_OF_PRIORITY = (*_WAITING, fits.c.priority == bindparam("of_priority"))
+# One state at a time: only so does the index of the queue give each of these without sorting the rest.
+_PRIORITY = select(fits.c.priority).where(*_WAITING).order_by(fits.c.priority.desc()).limit(1)
+_SHARES = select(fits.c.share).distinct().where(*_OF_PRIORITY)
+_FIRST = select(fits).where(*_OF_PRIORITY, fits.c.share == bindparam("of_share")).order_by(fits.c.id).limit(1)
+_AT_WORK = select(fits.c.share, func.count()).where(_IN_TURN, fits.c.state.in_(AT_WORK)).group_by(fits.c.share)
+_TURNS = select(shares.c.name, shares.c.turn)
+
+
+class Queue:
+    """The fits that wait for a worker, within one unit of work. `now` is the time it began."""
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self._connection = connection
+        self._now = now
+
+    def claim(self, *, skip: Collection[str] = ()) -> FitRecord | None:
+        """Take the fit whose turn it is and return it as `starting`, its attempts counted up; None if none waits.
+
+        First by priority; then by share: the one with the fewest fits at work, of these the one whose last turn is
+        longest ago; then by age. `skip` names fits to pass over, such as those that wait before a retry.
+        """
+        considered = fits.c.id.not_in(skip) if skip else true()
+        priorities = [self._ask(_PRIORITY, considered, state).scalar() for state in CLAIMABLE]
+        waiting = [priority for priority in priorities if priority is not None]
+        if not waiting:
+            return None
+        highest = max(waiting)
+        share = self._next_share(highest, considered)
+        found = [
+            self._ask(_FIRST, considered, state, of_priority=highest, of_share=share).first() for state in CLAIMABLE
+        ]
+        fit = min((FitRecord(*row) for row in found if row is not None), key=lambda fit: fit.id)
+        started_at = fit.started_at or self._now
+        begun = fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at)
+        return Fits(self._connection, self._now).update(begun)
+
+    def _next_share(self, priority: int, considered: ColumnElement[bool]) -> str:
+        """Return the share whose turn it is, and note that it has had it."""
+        waiting = {
+            share
+            for state in CLAIMABLE
+            for share in self._ask(_SHARES, considered, state, of_priority=priority).scalars()
+        }
+        at_work: dict[str, int] = dict(map(tuple, self._connection.execute(_AT_WORK)))
+        turns = dict(map(tuple, self._connection.execute(_TURNS)))
+        chosen: str = min(waiting, key=lambda share: (at_work.get(share, 0), turns.get(share, 0), share))
+        # A share with nothing to do is forgotten, so that the table does not grow with all that ever were.
+        gone = [name for name in turns if name == chosen or (name not in waiting and name not in at_work)]
+        self._connection.execute(delete(shares).where(shares.c.name.in_(gone)))
+        self._connection.execute(insert(shares), {"name": chosen, "turn": max(turns.values(), default=0) + 1})
+        return chosen
+
+    def _ask(
+        self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], state: FitState, **values: object
+    ) -> CursorResult[*tuple[Any, ...]]:
+        return self._connection.execute(statement.where(considered), {"state": state, **values})

@@ -1,0 +1,105 @@
+import re
+from collections.abc import Callable
+
+from app.domain.clock import ManualClock
+from app.domain.fit import AT_WORK, CLAIMABLE, FitRecord, FitState
+from app.store.unit_of_work import Store
+
+AFit = Callable[..., FitRecord]
+
+
+def test_the_oldest_of_the_highest_priority_is_claimed_first(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for fit_id, state, priority in [
+            ("fit_1", "queued", 0),
+            ("fit_2", "interrupted", 0),
+            ("fit_3", "queued", 1),
+            ("fit_4", "interrupted", 1),
+            ("fit_5", "queued", 1),
+            ("fit_6", "queued", -1),
+        ]:
+            uow.fits.add(a_fit(fit_id, state=FitState(state), priority=priority))
+        for number, state in enumerate(set(FitState) - set(CLAIMABLE)):
+            uow.fits.add(a_fit(f"fit_{number}x", state=state, priority=9))
+        claimed = []
+        while fit := uow.queue.claim():
+            claimed.append(fit.id)
+    assert claimed == ["fit_3", "fit_4", "fit_5", "fit_1", "fit_2", "fit_6"]
+
+
+def test_a_claim_starts_the_fit_and_counts_the_attempt(store: Store, a_fit: AFit, clock: ManualClock) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        claimed = uow.queue.claim()
+        assert claimed is not None
+        assert (claimed.state, claimed.attempt, claimed.version) == (FitState.STARTING, 1, 2)
+        assert claimed.started_at == uow.now
+        assert uow.fits.get("fit_1") == claimed
+        uow.fits.update(claimed.to(FitState.INTERRUPTED))
+    clock.advance(60)
+    with store.begin() as uow:
+        again = uow.queue.claim()
+        assert again is not None
+        assert (again.attempt, again.started_at) == (2, claimed.started_at)
+
+
+def test_a_claim_passes_over_the_fits_it_is_told_to(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1"))
+        uow.fits.add(a_fit("fit_2", state=FitState.INTERRUPTED))
+        uow.fits.add(a_fit("fit_3"))
+        claimed = uow.queue.claim(skip={"fit_1", "fit_2"})
+        assert claimed is not None
+        assert claimed.id == "fit_3"
+        assert uow.queue.claim(skip=["fit_1", "fit_2"]) is None
+
+
+def test_shares_take_turns_and_each_goes_by_age(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(4):
+            uow.fits.add(a_fit(f"fit_{number}", share="many"))
+        for fit_id, share in [("fit_8", "few"), ("fit_9", "")]:
+            uow.fits.add(a_fit(fit_id, share=share))
+        claimed = []
+        while fit := uow.queue.claim():
+            claimed.append(fit.id)
+            uow.fits.update(fit.to(FitState.FAILED))
+    assert claimed == ["fit_9", "fit_8", "fit_0", "fit_1", "fit_2", "fit_3"]
+
+
+def test_a_share_with_fewer_fits_at_work_comes_first(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for state in AT_WORK:
+            uow.fits.add(a_fit(f"fit_{state}", state=state, share="a"))
+        for number in range(6):
+            uow.fits.add(a_fit(f"fit_{number}", share="ab"[number % 2]))
+        claimed = [fit.id for fit in iter(uow.queue.claim, None) if fit]
+    assert claimed == ["fit_1", "fit_3", "fit_5", "fit_0", "fit_2", "fit_4"]
+
+
+def test_shares_with_nothing_to_do_are_forgotten(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(20):
+            uow.fits.add(a_fit(f"fit_{number}", share=str(number)))
+            fit = uow.queue.claim()
+            assert fit is not None
+            uow.fits.update(fit.to(FitState.FAILED))
+        kept = uow.queue._connection.exec_driver_sql("SELECT count(*) FROM shares").scalar_one()
+    assert kept == 1
+
+
+def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> None:
+    statements: list[str] = []
+    driver = store._database.connection.connection.driver_connection
+    assert driver is not None
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        driver.set_trace_callback(statements.append)
+        uow.queue.claim()
+        driver.set_trace_callback(None)
+    selects = [statement for statement in statements if statement.startswith("SELECT") and "FROM fits" in statement]
+    assert len(selects) == 3 * len(CLAIMABLE) + 1
+    for statement in selects:
+        plan = [row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        assert re.match(r"SEARCH fits USING .*\(state=\?", plan[0]), (statement, plan)
+        assert plan[1:] in ([], ["USE TEMP B-TREE FOR GROUP BY"]), "of what is at work only"
