@@ -4,6 +4,7 @@ All of it is judged by what a client was told and has noted, or by what lies on 
 """
 
 import hashlib
+import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -45,12 +46,12 @@ def moves_are_legal(events: Sequence[Event]) -> None:
     _demand([event.seq for event in events] == [*range(1, len(events) + 1)], "events have gaps")
     states = _states(events)
     _demand(states[:1] in ([FitState.QUEUED], [FitState.PAUSED]), f"a fit begins as {states[:1]}")
-    for before, after in zip(states, states[1:], strict=False):
+    for before, after in itertools.pairwise(states):
         _demand(after in TRANSITIONS[before], f"a fit went from {before} to {after}")
 
 
 def there_is_one_end(events: Sequence[Event]) -> None:
-    """A fit ends in one terminal state, and nothing follows it; one that was taken up again has one end all the same."""
+    """A fit ends in one terminal state, which nothing follows; one that was taken up again has one end all the same."""
     last = _states(events)[-1]
     _demand(last in TERMINAL, f"the last state is {last}")
     ends = [event.body["state"] for event in events if event.kind == "end"]
@@ -61,7 +62,7 @@ def rows_are_gap_free(rows: Sequence[Row]) -> None:
     """Rows are numbered from 1 on without a gap, and training steps go up."""
     _demand([row["seq"] for row in rows] == [*range(1, len(rows) + 1)], "rows have gaps, or are out of order")
     steps = [row["step"] for row in rows if row["split"] == "train"]
-    _demand(all(a < b for a, b in zip(steps, steps[1:], strict=False)), "training steps do not go up")
+    _demand(all(a < b for a, b in itertools.pairwise(steps)), "training steps do not go up")
 
 
 def rows_never_change(read: Sequence[Row], present: Sequence[Row]) -> None:
@@ -102,7 +103,7 @@ def attempts_go_forward(told: Told) -> None:
     _demand(numbers == [*range(1, len(numbers) + 1)], f"attempts are numbered {numbers}")
     _demand(told.fit["attempt"] == len(numbers), "the fit counts other attempts than it lists")
     _demand(all(attempt["ended_at"] for attempt in attempts), "an attempt of a fit that has ended goes on")
-    for before, after in zip(attempts, attempts[1:], strict=False):
+    for before, after in itertools.pairwise(attempts):
         _demand(before["ended_at"] is not None, f"attempt {after['number']} began before the one before had ended")
     told_of = [event.body["attempt"] for event in told.events if event.kind == "state"]
     _demand(told_of == sorted(told_of), f"states were told of the attempts {told_of}")
@@ -140,10 +141,10 @@ def the_database_is_whole(data_dir: Path) -> None:
     _demand(found == [("ok",)] and not foreign, f"the database is damaged: {found[:3]} {foreign[:3]}")
 
 
-def all_hold(driver: Driver, folder: Path, undisturbed: Mapping[str, Told] | None = None) -> dict[str, Told]:
+def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[str, Told]:
     """Check everything once all fits have ended, then stop the server and look at what it leaves.
 
-    `undisturbed` has what each key should have come to. Returns what was told, by key.
+    With `to_the_end` each fit is to come to what it comes to undisturbed. Returns what was told, by key.
     """
     journal = driver.journal
     no_acknowledged_fit_is_lost(journal, lambda fit_id: driver.answered("GET", f"/v1/fits/{fit_id}").is_success)
@@ -151,15 +152,15 @@ def all_hold(driver: Driver, folder: Path, undisturbed: Mapping[str, Told] | Non
         driver.post(key)
     one_key_made_one_fit(journal, [fit["id"] for fit in driver.asked("/v1/fits", limit=1000)["data"]])
     told = {key: driver.told(fit_id) for key, fit_id in dict(journal.acknowledged()).items()}
-    for key, each in told.items():
+    for each in told.values():
         moves_are_legal(each.events)
         there_is_one_end(each.events)
         rows_are_gap_free(each.rows)
         rows_never_change(driver.read.get(each.fit["id"], []), each.rows)
         attempts_go_forward(each)
         every_listed_checkpoint_loads(each, folder)
-        if undisturbed is not None and key in undisturbed:
-            same_bits(each, undisturbed[key])
+    for key, undisturbed in (driver.undisturbed() if to_the_end else {}).items():
+        same_bits(told[key], undisturbed)
     driver.stop()
     the_disk_is_clean(driver.data_dir)
     return told

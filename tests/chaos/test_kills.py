@@ -1,13 +1,13 @@
 """Curves come to the same bits through any number of kills, of workers, of the server, and of both."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.chaos import invariants, processes
 from tests.chaos.conftest import Counts, MakeDriver
-from tests.chaos.driver import Driver, Told
-from tests.chaos.workload import CHECKPOINT_EVERY, curves
+from tests.chaos.driver import Driver
+from tests.chaos.workload import CHECKPOINT_EVERY, STEPS, curves, fit_request
 
 RUNNING_AGAIN_SECONDS = 30.0
 LOST = {"killed", "lost"}
@@ -71,31 +71,28 @@ class Storm:
 
 
 def test_curves_come_to_the_same_bits_whatever_is_killed(
-    make_driver: MakeDriver, counts: Counts, chance: random.Random, undisturbed: Mapping[str, Told], tmp_path: Path
+    make_driver: MakeDriver, counts: Counts, chance: random.Random, tmp_path: Path
 ) -> None:
     driver = make_driver()
     driver.start()
     storm = Storm(driver, counts, chance)
     storm.run()
     kills = storm.kills()
-    invariants.all_hold(driver, tmp_path, {key: undisturbed[key.partition("-")[0]] for key in driver.wanted})
+    invariants.all_hold(driver, tmp_path)
     assert min(kills.values()) >= counts.kills_per_curve, kills
     assert driver.starts > 2, "the server was hardly killed"
 
 
-def test_a_kill_costs_no_more_than_the_steps_since_the_last_checkpoint(
-    make_driver: MakeDriver, counts: Counts, undisturbed: Mapping[str, Told]
-) -> None:
+def test_a_kill_costs_no_more_than_the_steps_since_the_last_checkpoint(make_driver: MakeDriver, tmp_path: Path) -> None:
     driver = make_driver()
     driver.start()
-    fit_id = driver.submit("one", curves(counts.steps)["numpy_schedule"])
+    fit_id = driver.submit("one", fit_request(STEPS))
     driver.until_rows(fit_id, 3 * CHECKPOINT_EVERY)
     kill_workers(driver, random.Random(0))
     reached = driver.read_on(fit_id)
     driver.until_terminal()
-    told = driver.told(fit_id)
+    told = invariants.all_hold(driver, tmp_path)["one"]
     saved = [event.body["step"] for event in told.events if event.kind == "checkpoint"]
     before = [step for step in saved if step <= reached]
     assert before, "nothing was saved before the kill"
     assert reached - max(before) <= CHECKPOINT_EVERY
-    invariants.same_bits(told, undisturbed["numpy_schedule"])

@@ -10,6 +10,8 @@ from tests.app.demanding_fits import CLASSIFIER
 
 ROWS = 200
 CHECKPOINT_EVERY = 40
+STEPS = 400
+"""Enough to be caught in the middle."""
 
 
 def columns(rows: int = ROWS, seed: int = 1) -> dict[str, Any]:
