@@ -8,8 +8,8 @@ from shutil import rmtree
 
 from app.api.deps import Services
 from app.blobs.local import LocalBlobStore
-from app.blobs.store import BlobStore
 from app.domain.clock import Clock, SystemClock
+from app.durable import Durable
 from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
@@ -24,6 +24,7 @@ from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
+from app.service.recovery import recover
 from app.service.system import System
 from app.service.wakes import Wakes
 from app.settings import Settings
@@ -56,8 +57,12 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
     DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened.
     """
     clock = clock or SystemClock()
-    with data_directory_lock(settings.data_dir), Store.open(settings.data_dir, clock) as store:
-        container = _wired(settings, store, LocalBlobStore(settings.data_dir), clock)
+    durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
+    with (
+        data_directory_lock(settings.data_dir, durable),
+        Store.open(settings.data_dir, clock, durable) as store,
+    ):
+        container = _wired(settings, store, durable, clock)
         try:
             yield container
         finally:
@@ -65,18 +70,29 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
             container.drain()
 
 
-def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> Container:
+def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> Container:
     wakes = Wakes()
+    blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
     sweeper = BlobSweeper(store, blobs)
-    sweeper.discard_orphans()
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, settings.workers)
+    attempts = Attempts(
+        store,
+        blobs,
+        sweeper,
+        staging,
+        wakes.notify,
+        clock,
+        settings.workers,
+        durable=durable,
+        kill_worker_at_op=settings.kill_worker_at_op,
+    )
+    recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
     )
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
     terms = FitTerms(settings.max_queue, settings.attempts_max)
     idempotency = Idempotency(store)
@@ -90,7 +106,7 @@ def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> 
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch),
         idempotency=idempotency,
-        system=System(store, wakes, supervisor, space),
+        system=System(store, wakes, supervisor, space, recovery),
     )
     return Container(settings, services, supervisor, wakes)
 

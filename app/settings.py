@@ -65,6 +65,18 @@ class Settings(BaseSettings):
     storage_min_free_bytes: int = Field(
         default=64 * MIB, ge=0, description="Free disk space below which writes are refused."
     )
+    storage_quota_bytes: int | None = Field(
+        default=None, ge=1, description="Most bytes that datasets and checkpoints may take; by default the disk's."
+    )
+    kill_at_op: int | None = Field(
+        default=None, ge=1, description="For tests: the server is killed before this operation on its disk."
+    )
+    fail_at_op: int | None = Field(
+        default=None, ge=1, description="For tests: this operation on the server's disk fails."
+    )
+    kill_worker_at_op: int | None = Field(
+        default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level logged."
     )

@@ -46,7 +46,7 @@ from engine.errors import (
     ShapeError,
     UnknownName,
 )
-from engine.fit import Fit, Point
+from engine.fit import CapturedGradient, Fit, Point
 from engine.function import Function, once_differentiable
 from engine.gradient_statistics import GradientStatistics, gradient_statistics
 from engine.graph.capture import capture, graph_function
@@ -100,7 +100,7 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import CheckpointPolicy, Recipe, Record, read_recipe
+from engine.recipe import CheckpointPolicy, GradientRecord, Recipe, Record, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
 from engine.shared_collective import Rendezvous
@@ -126,6 +126,7 @@ __all__ = [
     "Alone",
     "AttributeValueError",
     "Batch",
+    "CapturedGradient",
     "Checkpoint",
     "CheckpointError",
     "CheckpointPolicy",
@@ -148,6 +149,7 @@ __all__ = [
     "FitEstimate",
     "Function",
     "GradientError",
+    "GradientRecord",
     "GradientStatistics",
     "Graph",
     "GraphError",

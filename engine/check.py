@@ -22,6 +22,7 @@ from engine.metrics.forms import BY_CLASS
 from engine.model import at_precision
 from engine.optim.groups import matches
 from engine.recipe import Recipe
+from engine.recipe.capturing import CAPTURES
 from engine.training import batch_reduction
 
 _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}
@@ -135,7 +136,7 @@ def _check_windows(definition: Definition, recipe: Recipe, columns: Mapping[str,
 
 
 def _check_patterns(definition: Definition, recipe: Recipe, reader: Reader) -> None:
-    """Check that groups and freezing rules speak of parameters that exist."""
+    """Check that groups, freezing rules and captured gradients speak of parameters that exist."""
     shapes = {name: spec.shape for name, spec in definition.parameters.items()}
     for group in recipe.optimizer.idle(shapes):
         detail = f"the group takes no parameter (an earlier one may); parameters are {', '.join(shapes)}"[:500]
@@ -144,6 +145,11 @@ def _check_patterns(definition: Definition, recipe: Recipe, reader: Reader) -> N
         if not any(matches(name, rule.patterns) for name in shapes):
             detail = f"no parameter fits the pattern; parameters are {', '.join(shapes)}"[:500]
             reader.fault(f"/freeze/{place}/match", "unknown_name", detail)
+    captured = recipe.record.gradients
+    for place, pattern in enumerate(captured.parameters if captured is not None else ()):
+        if not any(matches(name, (pattern,)) for name in shapes):
+            detail = f"no parameter fits the pattern {pattern[:64]!r}; parameters are {', '.join(shapes)}"[:500]
+            reader.fault(f"/record/gradients/parameters/{place}", "unknown_name", detail)
 
 
 def _sizes(recipe: Recipe, rows: int, reader: Reader) -> tuple[int, int]:
@@ -177,11 +183,12 @@ def _batches(recipe: Recipe, train: int) -> Batches:
 
 
 def _check_run(recipe: Recipe, held_out: int, batches: Batches, reader: Reader) -> None:
-    """Check that schedule and early stopping serve the run, and the metrics they go by are known."""
+    """Check that schedule, captures and early stopping serve the run, and the metrics they go by are known."""
     try:
         recipe.check_schedule(held_out, batches.per_epoch)
     except DocumentError as error:
         reader.error("", error)
+    _check_captures(recipe, recipe.total_steps(batches.per_epoch), reader)
     stopping = recipe.early_stopping
     if stopping is None or stopping.monitor is None:
         return
@@ -192,6 +199,14 @@ def _check_run(recipe: Recipe, held_out: int, batches: Batches, reader: Reader) 
         hint = nearest(stopping.monitor, known)
         detail = f"no metric {stopping.monitor[:64]!r} is known after an epoch{hint}; there are {', '.join(known)}"
         reader.fault("/early_stopping/monitor", "unknown_name", detail)
+
+
+def _check_captures(recipe: Recipe, total_steps: int, reader: Reader) -> None:
+    """Check that gradients are not captured too often."""
+    record = recipe.record.gradients
+    if record is not None and (count := record.count(total_steps)) > CAPTURES:
+        detail = f"gradients would be captured at {count} of {total_steps} steps, and {CAPTURES} are the most"
+        reader.fault("/record/gradients", "out_of_range", f"{detail}: take a greater every_steps, or fewer steps")
 
 
 def _check_parts(definition: Definition, recipe: Recipe, batches: Batches, replicas: int, reader: Reader) -> None:

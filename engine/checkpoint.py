@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,6 +31,14 @@ FORMAT = "adjoint-checkpoint/1"
 BUFFER, OPTIMIZER, STATE = "buffer:", "optimizer:", "state:"
 AVERAGE, SCALES = "average/", "scales/"
 """What names in the state start with: averages of parameters and buffers, and how inputs are normalised."""
+
+
+class Writable(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of `data`."""
+        ...
 
 
 @dataclass
@@ -62,15 +70,19 @@ class Checkpoint:
 
     def save(self, path: Path) -> None:
         """Write to `path` and wait until the bytes are on the disk; the caller renames it into place."""
+        with path.open("wb") as file:
+            self.write(file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, file: Writable) -> None:
+        """Write to an open file, which the caller syncs; each tensor with one call."""
         tensors = dict(self.parameters)
         tensors.update({BUFFER + name: array for name, array in self.buffers.items()})
         tensors.update({OPTIMIZER + name: array for name, array in self.optimizer.items()})
         tensors.update({STATE + name: array for name, array in self.state.items()})
         header = {"format": FORMAT, "cursor": self.cursor, "meta": self.meta}
-        with path.open("wb") as file:
-            write_tensors(file, tensors, {"adjoint": json.dumps(header, sort_keys=True)})
-            file.flush()
-            os.fsync(file.fileno())
+        write_tensors(file, tensors, {"adjoint": json.dumps(header, sort_keys=True)})
 
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
@@ -97,7 +109,7 @@ class Checkpoint:
         return checkpoint
 
 
-def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+def write_tensors(file: Writable, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write arrays as safetensors, in the order given, row-major and little-endian."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0

@@ -12,8 +12,15 @@ from engine.model import Form
 from engine.native import most_shards
 from engine.plan import Plan
 from engine.recipe import Recipe
-from engine.training import batch_reduction, plan_evaluation, plan_part, plan_training, trained_parameters
-from engine.training.plans import plan_update
+from engine.training import (
+    batch_reduction,
+    plan_evaluation,
+    plan_gradients,
+    plan_part,
+    plan_training,
+    plan_update,
+    trained_parameters,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,8 @@ class Footprint:
     executor: str = "numpy"
 
     def measure(self, rows: int, rest: int, held_out: int) -> dict[str, int]:
-        """Return the bytes of arrays, of the plan of a step on whole batches, of the other plans, and of a checkpoint.
+        """Return the bytes of arrays, of the plan of a step on whole batches, of the other plans, and of a checkpoint;
+        where gradients are captured, those of one step too.
 
         Args:
             rows: of a batch.
@@ -50,12 +58,16 @@ class Footprint:
         plan = self._step(model, rows)
         held = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in model.specs.values())
         sums = sum(root.nbytes for root in plan.roots if root.kind == "state" and root.name not in model.specs)
-        return {
+        measured = {
             "state_bytes": held + sums,
             "plan_bytes": _apart(plan),
             "other_plans_bytes": sum(map(_apart, self._others(model, plan, rows, rest, held_out))),
             "checkpoint_bytes": 2 * held,
         }
+        if captured := self._captured(model):
+            specs = [self.definition.parameters[name] for name in captured]
+            measured["captured_bytes"] = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in specs)
+        return measured
 
     def _form(self, rows: int) -> Form:
         """Lay out the arrays of the model in training."""
@@ -90,9 +102,18 @@ class Footprint:
             yield plan
         if rest and self._part(rest) != self._part(rows):
             yield self._step(model, rest)
+        captured, shards = self._captured(model), most_shards(self.executor)
+        for count in sorted({rows, rest} - {0}) if captured else ():
+            if not self._parted(count):
+                yield plan_gradients(model, self.bind(count), recipe, model.flats, captured, most_shards=shards)
         size = min(recipe.micro_batch_size or rows, rows)
         for count in sorted({min(size, held_out), held_out % size} - {0}):
             yield plan_evaluation(model, self.bind(count), recipe.metrics)
+
+    def _captured(self, model: Form) -> tuple[str, ...]:
+        """Return the parameters whose gradients are captured."""
+        record = self.recipe.record.gradients
+        return () if record is None else record.names(name for flat in model.flats for name in flat.shapes)
 
     def _part(self, rows: int) -> int:
         """Return the rows that are computed at once of a batch."""

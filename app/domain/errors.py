@@ -211,6 +211,14 @@ class StorageFull(AdjointError):
     title = "Storage is full"
 
 
+class StorageFailed(AdjointError):
+    """The disk failed while something was written. It is not kept; what was acknowledged before still is."""
+
+    code = "storage_failed"
+    status = 503
+    title = "The storage failed"
+
+
 class DataDirectoryInUse(AdjointError):
     """Another server holds the data directory; met at start, never in an answer."""
 

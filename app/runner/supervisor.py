@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import psutil  # type: ignore[import-untyped]
 
 from app.domain.clock import Clock
-from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFull
+from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFailed, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Control, Failed
 from app.runner.inbox import NOW, Inbox
@@ -30,6 +30,12 @@ CANCEL_GRACE_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 UNRECORDED = Failed("internal_error", "the server could not write down what the fit reported; its log says why")
+
+NOT_NOW = (RetryLater, StorageFull, StorageFailed)
+"""Errors after which the same can be tried again, since nothing of it was done."""
+
+STORAGE = "storage"
+"""Why an attempt ended before it began, if the disk is to blame and not the fit."""
 
 _logger = logging.getLogger(__name__)
 
@@ -76,15 +82,15 @@ class Supervisor:
         self._rests_until: dict[str, float] = {}
         self._cancelled: deque[tuple[str, str | None]] = deque()
         self._look = True
+        self._look_at: float | None = None
         self._draining = False
         self._drain_ends: float | None = None
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
         self._workers: tuple[tuple[Handle, int, FitState], ...] = ()
 
     def start(self) -> None:
-        """Take back what an earlier server left, then begin to work."""
+        """Begin to work."""
         self._runner.open()
-        self._attempts.recover()
         self._thread.start()
 
     @property
@@ -182,11 +188,17 @@ class Supervisor:
         rested = [fit_id for fit_id, until in self._rests_until.items() if until <= now]
         for fit_id in rested:
             del self._rests_until[fit_id]
-        if not (self._look or rested) or self._draining:
+        due = self._look_at is not None and self._look_at <= now
+        if not (self._look or rested or due) or self._draining:
             return
-        self._look = False
+        self._look, self._look_at = False, None
         while len(self._running) < self._settings.workers:
-            claim = self._attempts.claim(skip=self._rests_until.keys())
+            try:
+                claim = self._attempts.claim(skip=self._rests_until.keys())
+            except NOT_NOW as error:
+                _logger.warning("no fit can be begun: %s", error.detail)
+                self._look_at = now + RETRY_SECONDS
+                return
             if claim is None:
                 return
             self._begin(claim)
@@ -200,6 +212,9 @@ class Supervisor:
         except NotFound as error:
             running.gone = True
             running.inbox.end(Failed("input_missing", error.detail))
+        except NOT_NOW as error:
+            running.gone = True
+            running.inbox.end(Died(STORAGE, f"no process could be started: {error.detail}"))
         except (AdjointError, OSError) as error:
             _logger.exception("fit %s cannot be started", claim.fit.id)
             running.gone = True
@@ -218,7 +233,7 @@ class Supervisor:
     def _record(self, running: _Running, news: Progress) -> None:
         try:
             recorded = self._attempts.record(running.claim, news)
-        except (RetryLater, StorageFull) as error:
+        except NOT_NOW as error:
             # Its process comes to a halt when the pipe is full, and goes on when this does.
             _logger.warning("fit %s waits: %s", running.claim.fit.id, error.detail)
             running.retry_at = self._clock.monotonic() + RETRY_SECONDS
@@ -231,9 +246,16 @@ class Supervisor:
         running.pid = running.pid or news.pid
         if recorded.ended:
             self._give_up(running)
-            if recorded.fit.state is FitState.INTERRUPTED and recorded.losses:
-                rest = self._backoff_seconds[min(recorded.losses, len(self._backoff_seconds)) - 1]
-                self._rests_until[recorded.fit.id] = self._clock.monotonic() + rest
+            if recorded.fit.state is FitState.INTERRUPTED:
+                rest = self._rest_seconds(recorded.losses, news)
+                if rest is not None:
+                    self._rests_until[recorded.fit.id] = self._clock.monotonic() + rest
+
+    def _rest_seconds(self, losses: int, news: Progress) -> float | None:
+        """Return how long a fit waits after an attempt that was lost, None if it need not."""
+        if losses:
+            return self._backoff_seconds[min(losses, len(self._backoff_seconds)) - 1]
+        return RETRY_SECONDS if isinstance(news.verdict, Died) and news.verdict.reason == STORAGE else None
 
     def _fail(self, running: _Running, news: Progress, error: Exception) -> None:
         """Take care of an attempt whose news cannot be written down, now or later."""
@@ -257,6 +279,8 @@ class Supervisor:
         if self._look and not self._draining and len(self._running) < self._settings.workers:
             return 0.0
         moments = [*self._rests_until.values()] if not self._draining else []
+        if self._look_at is not None and not self._draining:
+            moments.append(self._look_at)
         moments += [due for running in self._running.values() if (due := running.due_at()) is not None]
         if self._draining and self._drain_ends is not None:
             moments.append(self._drain_ends + CLOSE_SECONDS)

@@ -38,6 +38,7 @@ class Progress:
 
     `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
+    `waits_for_room` once it was told that there is none for a checkpoint.
     """
 
     pid: int | None = None
@@ -52,6 +53,7 @@ class Progress:
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, Progress]" = field(default_factory=dict)
+    waits_for_room: bool = False
 
     def add(self, message: Message) -> None:
         """Take a message that the process sent after the others."""

@@ -7,7 +7,6 @@ passes the fence of its attempt's token first: a process that was given up can c
 import hashlib
 import logging
 import secrets
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +19,14 @@ from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
-from app.domain.errors import NotFound
+from app.domain.errors import NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.messages import Assignment, CheckpointWritten, Log, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
+from app.domain.storage_faults import storage_faults
 from app.domain.sweep import VariantTerms, terms_of
+from app.durable import Durable
 from app.service.admission import recipe_of, replicas_of
 from app.service.attempt_journal import AttemptJournal, record_log
 from app.service.attempt_news import retained, write_down
@@ -34,6 +35,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
 from app.service.memory import memory_budget
 from app.service.sweep_journal import SweepJournal, close_variants
+from app.service.unkept_checkpoints import lost, waits_for_room
 from app.store.unit_of_work import Store, UnitOfWork
 
 LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
@@ -68,6 +70,14 @@ class Recorded:
     losses: int
 
 
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What an earlier server was working on when it ended: how many attempts, and the folders they wrote to."""
+
+    attempts: int
+    staging_folders: int
+
+
 class Attempts:
     """The use cases of attempts."""
 
@@ -80,11 +90,13 @@ class Attempts:
         notify: Callable[[str], None],
         clock: Clock,
         workers: int = 1,
+        durable: Durable | None = None,
+        kill_worker_at_op: int | None = None,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
 
         Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`. Up to
-        `workers` are made at a time.
+        `workers` are made at a time. The first one of each fit is killed before its operation `kill_worker_at_op`.
         """
         self._store = store
         self._blobs = blobs
@@ -93,14 +105,18 @@ class Attempts:
         self._notify = notify
         self._clock = clock
         self._workers = workers
+        self._durable = durable or Durable()
+        self._kill_worker_at_op = kill_worker_at_op
 
-    def recover(self) -> None:
+    def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
-        shutil.rmtree(self._staging, ignore_errors=True)
-        self._staging.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folders = sorted(self._staging.iterdir()) if self._staging.is_dir() else []
+        for folder in folders:
+            self._clear(folder)
         sweeps: list[FitRecord] = []
         with self._store.begin() as work:
-            for attempt in work.attempts.unended():
+            lost = work.attempts.unended()
+            for attempt in lost:
                 journal = AttemptJournal(work, attempt)
                 journal.end(LOST)
                 fit = journal.save()
@@ -109,6 +125,7 @@ class Attempts:
                     sweeps.append(fit)
             for sweep in sweeps:
                 close_variants(work, sweep, self._notify)
+        return TakenBack(len(lost), len(folders))
 
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
         """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits."""
@@ -137,7 +154,9 @@ class Attempts:
         runtime = self._runtime(fit)
         resume_from = {each: self._sound(each, kept) for each, kept in checkpoints.items()}
         staging = self._staging / claim.token
-        staging.mkdir(mode=0o700)
+        with storage_faults("the folder of this attempt"):
+            # Need not last: what is in it counts once it is moved out, and is cleared away if it never is.
+            staging.mkdir(mode=0o700, parents=True)
         return Assignment(
             fit_id=fit.id,
             attempt=fit.attempt,
@@ -151,18 +170,21 @@ class Attempts:
             runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
             sweep=None if fit.sweep is None else _shared_out(fit, variants, resume_from, runtime).to_json(),
+            kill_at_op=self._kill_worker_at_op if fit.attempt == 1 else None,
         )
 
     def record(self, claim: Claim, progress: Progress) -> Recorded:
         """Write news down, as a whole or, if this raises, not at all; it can then be called again with the same.
 
         Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
-        StorageFull or DatabaseBusy if the time is not right.
+        StorageFull, StorageFailed or DatabaseBusy if the time is not right.
         """
         with self._sweeper.holding():
-            self._adopt(claim, claim.fit.id, progress)
-            for fit_id, news in progress.variants.items():
-                self._adopt(claim, fit_id, news)
+            for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
+                try:
+                    self._adopt(claim, fit_id, news)
+                except StorageFull as error:
+                    self._hold_up(claim, fit_id, news, error)
             with self._store.begin() as work:
                 attempt = work.attempts.guard(claim.fit.id, claim.token)
                 journal = AttemptJournal(work, attempt)
@@ -177,7 +199,7 @@ class Attempts:
                 work.after_commit(partial(self._notify, fit.id))
         self._sweeper.discard(discarded)
         if journal.ended:
-            shutil.rmtree(self._staging / claim.token, ignore_errors=True)
+            self._clear(self._staging / claim.token)
         return Recorded(fit, journal.ended, losses)
 
     def _write_down_sweep(
@@ -198,20 +220,41 @@ class Attempts:
         while progress.written:
             written = progress.written[0]
             record = self._adopted(claim, fit_id, written, progress) if written in worth else None
-            Path(written.path).unlink(missing_ok=True)
+            self._clear(Path(written.path))
             if record is not None:
                 progress.checkpoints.append(record)
             del progress.written[0]
 
+    def _hold_up(self, claim: Claim, fit_id: str, progress: Progress, error: StorageFull) -> None:
+        """Raise `error` again if the fit is to wait for room, of which its journal tells."""
+        with self._store.begin() as work:
+            work.attempts.guard(claim.fit.id, claim.token)
+            waits = waits_for_room(work, fit_id, claim.fit.id, progress, error)
+            work.after_commit(partial(self._notify, fit_id))
+        progress.waits_for_room = waits
+        if waits:
+            raise error
+
+    def _clear(self, path: Path) -> None:
+        """Delete a file or folder of an attempt; if that fails, the next start does it."""
+        try:
+            self._durable.remove_tree(path) if path.is_dir() else self._durable.unlink(path)
+        except OSError:
+            _logger.exception("a file of an attempt stays until the next start")
+
     def _adopted(
         self, claim: Claim, fit_id: str, written: CheckpointWritten, progress: Progress
     ) -> CheckpointRecord | None:
+        blob = None
         try:
             blob = self._blobs.adopt(Path(written.path))
         except NotFound:
-            blob = None
+            pass
+        except StorageFailed as error:
+            progress.logs.append(lost(written.step, error.detail))
+            return None
         if blob is None or blob.digest != written.digest:
-            progress.logs.append(Log("error", f"the checkpoint of step {written.step} was damaged and is not kept"))
+            progress.logs.append(lost(written.step, "its file was damaged on the way"))
             return None
         return CheckpointRecord(
             id=new_id("ckpt"),
@@ -248,8 +291,8 @@ class Attempts:
             _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
             with self._store.begin() as work:
                 work.checkpoints.delete(checkpoint.id)
-                text = f"checkpoint_corrupt: {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
-                record_log(work, fit_id, Log("error", text))
+                text = f"checkpoint {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
+                record_log(work, fit_id, Log("error", text, "checkpoint_corrupt"))
                 work.after_commit(partial(self._notify, fit_id))
             self._sweeper.discard([checkpoint.digest])
         return None
@@ -257,10 +300,11 @@ class Attempts:
     def _intact(self, checkpoint: CheckpointRecord) -> Path | None:
         try:
             path = self._blobs.local_path(checkpoint.digest)
-        except NotFound:
+            with path.open("rb") as file:
+                return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
+        except (NotFound, OSError):
+            # What the disk cannot read any more is as good as gone.
             return None
-        with path.open("rb") as file:
-            return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
 
 
 def _shared_out(

@@ -17,6 +17,7 @@ _BEST = _KEPT_OF_FIT.where(checkpoints.c.is_best).order_by(*_NEWEST_FIRST).limit
 _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
+_FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
 
 
@@ -52,6 +53,10 @@ class Checkpoints:
         """Return all of the fit's checkpoints that are not deleted, the furthest first."""
         found = self._connection.execute(_KEPT_OF_FIT.order_by(*_NEWEST_FIRST), {"fit": fit_id})
         return tuple(CheckpointRecord(*row) for row in found)
+
+    def files(self) -> tuple[tuple[str, str, int], ...]:
+        """Return id, digest and size of every checkpoint that is not deleted."""
+        return tuple((row.id, row.digest, row.size_bytes) for row in self._connection.execute(_FILES))
 
     def latest(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's furthest checkpoint that is not deleted."""

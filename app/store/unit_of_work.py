@@ -1,6 +1,5 @@
 """The unit of work: what is done in it happens as a whole or not at all. The only place that commits."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,10 +8,9 @@ from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
 
 from app.domain.clock import Clock, SystemClock
-from app.domain.errors import DatabaseBusy, StorageFull
+from app.durable import Durable
 from app.store.attempts import Attempts
 from app.store.blob_references import BlobReferences
 from app.store.checkpoints import Checkpoints
@@ -60,12 +58,12 @@ class Store:
         self._in_use = False
 
     @classmethod
-    def open(cls, data_dir: Path, clock: Clock | None = None) -> Self:
+    def open(cls, data_dir: Path, clock: Clock | None = None, durable: Durable | None = None) -> Self:
         """Open the database in `data_dir`, made or brought up to date if need be; DatabaseUnusable if it cannot be.
 
         Hold `app.store.lock.data_directory_lock` before: two servers must not open one file.
         """
-        return cls(Database.open(data_dir), clock or SystemClock())
+        return cls(Database.open(data_dir, durable), clock or SystemClock())
 
     @contextmanager
     def begin(self) -> Iterator[UnitOfWork]:
@@ -80,8 +78,8 @@ class Store:
                 raise RuntimeError("this thread has a unit of work already; pass it on, two cannot commit apart")
             self._in_use = True
             try:
-                with _transaction(self._database.connection):
-                    unit_of_work = UnitOfWork(self._database.connection, self._clock.now())
+                with self._database.transaction() as connection:
+                    unit_of_work = UnitOfWork(connection, self._clock.now())
                     yield unit_of_work
             finally:
                 self._in_use = False
@@ -98,18 +96,3 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-@contextmanager
-def _transaction(connection: Connection) -> Iterator[None]:
-    try:
-        with connection.begin():
-            yield
-    except (OperationalError, sqlite3.OperationalError) as error:
-        cause = error.orig if isinstance(error, OperationalError) else error
-        code = cause.sqlite_errorcode if isinstance(cause, sqlite3.OperationalError) else None
-        if code == sqlite3.SQLITE_FULL:
-            raise StorageFull("the database cannot grow: the disk is full; free some space, then try again") from error
-        if code == sqlite3.SQLITE_BUSY:
-            raise DatabaseBusy("another program keeps the database locked; nothing was changed, try again") from error
-        raise

@@ -1,6 +1,5 @@
 """Fitting, step by step, until it is done or should stop."""
 
-import errno
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 import engine
-from app.domain.errors import BadMessage
+from app.domain.errors import BadMessage, StorageFailed, StorageFull
 from app.domain.messages import Assignment, Failed, Finished, Log, Outcome, Phase, Reached, decode, encode
 from app.domain.runtime import Runtime
+from app.domain.storage_faults import storage_faults
 from app.worker.control import Control, VariantControl, agreed
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
 
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
 
 
@@ -116,7 +115,8 @@ def _there(fit: engine.Fit, rung: Rung | None) -> bool:
 def _halfway(fit: engine.Fit, rung: Rung, staging: Path) -> Halfway:
     """Put the fit aside. The server takes the checkpoints that it is told of; this one stays."""
     path = staging / f"rung-{fit.step}.safetensors"
-    fit.snapshot().save(path)
+    with storage_faults("the checkpoint"):
+        fit.snapshot().save(path)
     return Halfway(Reached(fit.step, engine.sweep.standing(rung.monitor, fit.best, fit.latest)), str(path))
 
 
@@ -141,8 +141,8 @@ def verdict_of(error: Exception, assignment: Assignment) -> Failed:
     _logger.error("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt, exc_info=error)
     if isinstance(error, MemoryError):
         return Failed("out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size")
-    if isinstance(error, OSError) and error.errno in NO_SPACE:
-        return Failed("storage_full", "the disk has no room for a checkpoint; free some space, then run it again")
+    if isinstance(error, StorageFull | StorageFailed):
+        return Failed(error.code, error.detail)
     return Failed("internal_error", type(error).__name__)
 
 

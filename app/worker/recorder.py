@@ -11,7 +11,9 @@ from pathlib import Path
 
 import engine
 from app.domain.messages import About, CheckpointWritten, Message, Points
+from app.domain.storage_faults import storage_faults
 from app.domain.wire import to_line
+from app.durable import Durable
 from app.worker.control import ORPHANED
 
 ROWS_SECONDS = 0.05
@@ -28,12 +30,18 @@ class Recorder:
     """
 
     def __init__(
-        self, channel: socket.socket, fit_id: str | None = None, lock: "threading.RLock | None" = None
+        self,
+        channel: socket.socket,
+        fit_id: str | None = None,
+        lock: "threading.RLock | None" = None,
+        durable: Durable | None = None,
     ) -> None:
         """Send over `channel`, about the assignment or its variant `fit_id`; `lock` is of all that use the channel."""
         self._channel = channel
         self._fit_id = fit_id
         self._lock = lock or threading.RLock()
+        self.durable = durable or Durable()
+        """Through which checkpoints are written."""
         self._parts: dict[str, Recorder] = {}
         self._rows: list[str] = []
         self._standing: Points | None = None
@@ -42,7 +50,7 @@ class Recorder:
     @contextmanager
     def about(self, fit_id: str) -> Iterator["Recorder"]:
         """Yield one that tells of a variant of the sweep, over the same channel, for the length of the block."""
-        part = Recorder(self._channel, fit_id, self._lock)
+        part = Recorder(self._channel, fit_id, self._lock, self.durable)
         with self._lock:
             self._parts[fit_id] = part
         try:
@@ -85,12 +93,20 @@ class Recorder:
                 self._lock.release()
 
     def checkpoint(self, fit: engine.Fit, staging: Path) -> None:
-        """Write the state of `fit` to a file in `staging` that is complete and on the disk when it is announced."""
+        """Write the state of `fit` to a file in `staging` that is complete and on the disk when it is announced.
+
+        StorageFull or StorageFailed if it cannot be: it is not announced then.
+        """
         # A fit that goes back comes by a step again, but by no row.
         path = staging / f"step-{fit.step}-{fit.seq}.safetensors"
         partial = path.with_suffix(".partial")
-        fit.snapshot().save(partial)
-        partial.rename(path)
+        with storage_faults("the checkpoint"):
+            with self.durable.create(partial) as file:
+                fit.snapshot().write(file)
+                file.sync()
+            # The folder is not synced: a file counts once the server has taken it from here and synced where it is
+            # then. What a crash leaves here is cleared away.
+            self.durable.rename(partial, path)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()

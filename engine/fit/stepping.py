@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.collective import Collective
 from engine.data import Source
+from engine.fit.capturing import cut_out
 from engine.fit.losses import LossTally
 from engine.fit.running import StepRunner
 from engine.metrics import Tally
@@ -37,7 +38,7 @@ from engine.training.names import (
     rate_input,
 )
 from engine.training.plan_cache import cached_plan
-from engine.training.plans import plan_part, plan_training, plan_update
+from engine.training.plans import plan_gradients, plan_part, plan_training, plan_update
 from engine.training.reduction import Reduction
 from engine.value import Array
 
@@ -104,11 +105,14 @@ class Passed:
 
 @dataclass
 class Outcome:
-    """What came of a step: the loss of each part, statistics of metrics, norms, and whether it was taken."""
+    """What came of a step: the loss of each part, statistics of metrics, norms, whether it was taken, and those
+    gradients that were asked for.
+    """
 
     losses: LossTally
     norms: dict[str, float] = field(default_factory=dict)
     finite: bool = True
+    gradients: dict[str, Array] = field(default_factory=dict)
 
     @property
     def loss(self) -> float:
@@ -163,22 +167,56 @@ class Stepper:
             self._recipe.closure or self._collective.size > 1 or (micro is not None and micro < self._recipe.batch_size)
         )
 
-    def step(self, rows: Rows, order: Order) -> Outcome:
-        """Take one step; the statistics of metrics are in `tally` afterwards."""
+    def step(self, rows: Rows, order: Order, captured: Sequence[str] = ()) -> Outcome:
+        """Take one step; the statistics of metrics are in `tally` afterwards.
+
+        Args:
+            rows: where the batch comes from.
+            order: what to do.
+            captured: the parameters whose gradients are wanted; the step is the same to the bit without.
+        """
         self.tally.clear()
         if self._recipe.closure:
-            return self._minimize(rows, order)
+            return self._minimize(rows, order, captured)
         micro = self._recipe.micro_batch_size
         if self._collective.size > 1 or (micro is not None and len(order.rows) > micro):
-            return self._in_parts(rows, order)
-        return self._whole(rows, order)
+            return self._in_parts(rows, order, captured)
+        return self._whole(rows, order, captured)
 
-    def _whole(self, rows: Rows, order: Order) -> Outcome:
+    def _whole(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
         executor = self._whole_executor(order, len(order.rows))
         self._feed(executor, order)
         rows.gather(order.rows, executor.inputs)
+        gradients = self._gradients(executor, order, captured)
         executor.run()
-        return self._outcome(executor, len(order.rows))
+        outcome = self._outcome(executor, len(order.rows))
+        outcome.gradients = gradients
+        return outcome
+
+    def _gradients(self, fed: NumpyExecutor, order: Order, names: Sequence[str]) -> dict[str, Array]:
+        """Return gradients at the batch that a whole step is fed with, before it is taken.
+
+        They are computed by themselves: a step whose plan put them out might be fused, and so be rounded, in another
+        way.
+        """
+        flats, count = self._moving(order), len(order.rows)
+        names = [name for flat in flats for name in flat.shapes if name in names]
+        if not names:
+            return {}
+        executor = self._executor(
+            ("gradients", count, flats),
+            plan_gradients,
+            self._model,
+            self._dims(count),
+            self._recipe,
+            flats,
+            names,
+            most_shards=self._most_shards,
+        )
+        for name, array in executor.inputs.items():
+            array[...] = fed.inputs[name]
+        executor.run()
+        return {name: executor.outputs[GRADIENT + name].copy() for name in names}
 
     def _outcome(self, executor: NumpyExecutor, count: int) -> Outcome:
         """Return what came of the last run of a whole step."""
@@ -219,9 +257,10 @@ class Stepper:
         self.tally.clear()
         return Passed(losses[:-1], weights[:-1]), self._outcome(executor, count)
 
-    def _in_parts(self, rows: Rows, order: Order) -> Outcome:
+    def _in_parts(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
         losses = self._add_up(rows, order)
         flats, averaging = self._moving(order), order.averaging is not None
+        gradients = self._cut_out(flats, captured, losses.weight / len(order.rows))
         executor = self._executor(
             ("update", flats, averaging),
             plan_update,
@@ -236,9 +275,17 @@ class Stepper:
             if name in executor.inputs:
                 executor.inputs[name][...] = value
         executor.run()
-        return Outcome(losses, _norms(executor), _finite(executor))
+        return Outcome(losses, _norms(executor), _finite(executor), gradients)
 
-    def _minimize(self, rows: Rows, order: Order) -> Outcome:
+    def _cut_out(self, flats: Sequence[Flat], names: Sequence[str], weight: float) -> dict[str, Array]:
+        """Copy gradients out of the sums over all parts of a batch."""
+        found: dict[str, Array] = {}
+        divisor = weight if self._reduction == "weighted" else 1.0
+        for flat in flats if names else ():
+            found.update(cut_out(flat, self._sums[GRADIENT + flat.name], names, divisor, self.loss_scale or 1.0))
+        return found
+
+    def _minimize(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
         """Let an optimizer that evaluates the loss itself move the one vector of parameters."""
         (flat,) = self._model.flats
         optimizer = self._model.optimizer(flat)
@@ -252,7 +299,8 @@ class Stepper:
             if self._reduction == "weighted":
                 np.divide(gradient, losses.weight / len(order.rows), out=gradient)
             if not first:
-                first.append(Outcome(losses, self._lengths(flat, gradient)))
+                norms, kept = self._lengths(flat, gradient), cut_out(flat, gradient, captured)
+                first.append(Outcome(losses, norms, gradients=kept))
             return losses.value, gradient
 
         state = {slot: self._model.arrays[f"{slot}:{flat.name}"] for slot in self._model.slots[flat.name]}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from engine.ranges import Range
+from engine.recipe.capturing import GradientRecord
 
 Often = Annotated[int | None, Range(1, 10**9)]
 TRAINING_ROWS = 10_000
@@ -28,12 +29,13 @@ class Record:
 
     By default a fit makes about `TRAINING_ROWS` of them at most: a row of every step if it has no more steps than that.
     With `epochs` the end of an epoch makes a row of its own: the loss over the epoch with its uncertainty, and the
-    metrics over its rows; validation rows then hold uncertainties too.
+    metrics over its rows; validation rows then hold uncertainties too. `gradients` are captured beside the rows.
     """
 
     every_steps: Often = None
     gradient_norms: bool = True
     epochs: bool = False
+    gradients: GradientRecord | None = None
 
     def every(self, total_steps: int) -> int:
         """Return the steps from one row to the next in a fit of `total_steps`; the last step makes a row in any case.

@@ -20,7 +20,7 @@ AVERAGING = ":averaging"
 LOSS, LOSS_WEIGHT, FINITE = "loss", "loss_weight", "finite"
 SQUARED_NORM = "squared_norm:"
 GRADIENT = "gradient:"
-"""The sum of the gradients of a batch's parts; the name of the vector follows."""
+"""The sum of the gradients of a batch's parts; the name of the vector follows. Captured: that of the parameter."""
 
 
 def rate_input(group: int) -> str:

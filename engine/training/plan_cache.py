@@ -39,7 +39,7 @@ LEFT_OUT: dict[type, frozenset[str]] = {
         )
     ),
     Optimizer: frozenset(("lr",)),  # an input of the plan
-    Record: frozenset(("every_steps", "epochs")),
+    Record: frozenset(("every_steps", "epochs", "gradients")),  # captured by a plan of their own
 }  # fmt: skip
 """Fields that no plan depends on."""
 

@@ -18,7 +18,7 @@ from engine.training.budget import within_budget
 from engine.training.gradient import differentiate_loss, entering, packed, traced
 from engine.training.names import BATCH_LOSS, GRADIENT, KEY, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.reduction import Reduction, weight_of_targets
-from engine.training.update import Update
+from engine.training.update import Update, unscaled
 from engine.value import Value
 
 
@@ -69,6 +69,32 @@ def plan_training(
     inputs = {**graph.inputs, KEY: graph.key, **made.inputs, **update.inputs}
     outputs = {**made.outputs, **update.outputs}
     return make_plan(inputs, leaves, outputs, update.updates, rows=tuple(graph.inputs), most_shards=most_shards)
+
+
+def plan_gradients(
+    model: Form,
+    dims: Mapping[str, int],
+    recipe: Recipe,
+    flats: Sequence[Flat],
+    names: Sequence[str],
+    *,
+    most_shards: int = 1,
+) -> Plan:
+    """Plan the gradients of the loss by some parameters in the vectors `flats`, as the step by `plan_training` has
+    them before clipping and without the scale of the loss; every array of the model stays as it is.
+
+    Outputs are the gradients, by `GRADIENT` and the name of the parameter.
+    """
+    if recipe.memory_budget is not None:
+        return within_budget(
+            recipe, lambda chosen: plan_gradients(model, dims, chosen, flats, names, most_shards=most_shards)
+        )
+    made = differentiate_loss(model, dims, recipe, flats)
+    graph, leaves, gradients = made.graph, made.leaves, made.given()
+    with graph.trace():
+        outputs = {GRADIENT + name: unscaled(gradients[name], leaves) for name in names}
+    inputs = {**graph.inputs, KEY: graph.key, **made.inputs}
+    return make_plan(inputs, leaves, outputs, {}, rows=tuple(graph.inputs), most_shards=most_shards)
 
 
 def plan_part(

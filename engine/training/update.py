@@ -23,6 +23,11 @@ from engine.value import Value
 LARGEST_SCALE = 3e38
 
 
+def unscaled(gradient: Value, leaves: Mapping[str, Value]) -> Value:
+    """Return a gradient of the loss itself, given that of the loss as it is scaled, if it is."""
+    return typed(gradient * (1.0 / leaves[LOSS_SCALE]), gradient) if LOSS_SCALE in leaves else gradient
+
+
 @dataclass
 class Update:
     """The update of a step while it is traced.
@@ -86,8 +91,7 @@ class Update:
     ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
         if LOSS_SCALE not in self.leaves:
             return gradients, vectors
-        factor = 1.0 / self.leaves[LOSS_SCALE]
-        vectors = {name: typed(vector * factor, vector) for name, vector in vectors.items()}
+        vectors = {name: unscaled(vector, self.leaves) for name, vector in vectors.items()}
         return self._cut(flats, gradients, vectors), vectors
 
     @staticmethod

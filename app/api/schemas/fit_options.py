@@ -289,6 +289,24 @@ class CheckpointChoice(RequestShape):
     keep_best: bool | None = Field(default=None, description="Whether the best one is kept too; default true.")
 
 
+class GradientsChoice(RequestShape):
+    """Which gradients of the loss are captured: as they are before clipping, noise and scaling."""
+
+    steps: list[int] | None = Field(
+        default=None,
+        description=(
+            "After so many steps, each at least 0: 0 is the gradient at the first parameters. A fit captures them at "
+            "10000 steps at most, those of every_steps included."
+        ),
+    )
+    every_steps: int | None = Field(
+        default=None, description="And at step 0 and after every so many steps, at least 1; give this, steps, or both."
+    )
+    parameters: list[str] | None = Field(
+        default=None, description='Patterns of names of trained parameters, such as "conv*"; default ["*"].'
+    )
+
+
 class RecordChoice(RequestShape):
     """Which steps become metric rows, and what is in them."""
 
@@ -301,6 +319,7 @@ class RecordChoice(RequestShape):
         default=None,
         description="Whether each epoch makes a row too, with metrics over its rows and uncertainties; default false.",
     )
+    gradients: GradientsChoice | None = None
 
 
 class ResourcesChoice(RequestShape):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.blobs.local import LocalBlobStore
-from app.domain.errors import NotFound, StorageFull
+from app.domain.errors import NotFound, StorageFailed, StorageFull
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -111,7 +111,7 @@ def test_other_files_in_the_tree_are_not_taken_for_blobs(blobs: LocalBlobStore, 
     assert [*blobs.digests()] == [digest]
 
 
-@pytest.mark.parametrize(("code", "expected"), [(errno.EIO, OSError), (errno.ENOSPC, StorageFull)])
+@pytest.mark.parametrize(("code", "expected"), [(errno.EIO, StorageFailed), (errno.ENOSPC, StorageFull)])
 def test_a_failure_at_any_durable_operation_leaves_all_or_nothing(
     code: int, expected: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ STATUSES = {
     "QueueFull": (429, "queue_full"),
     "Draining": (503, "draining"),
     "StorageFull": (507, "storage_full"),
+    "StorageFailed": (503, "storage_failed"),
     "RangeNotSatisfiable": (416, "range_not_satisfiable"),
     "Unauthorized": (401, "unauthorized"),
     "Forbidden": (403, "forbidden"),

@@ -82,6 +82,7 @@ class Workshop:
         chosen = self.settings.model_copy(update=settings)
         sweeper = BlobSweeper(self.store, self.blobs)
         attempts = Attempts(self.store, self.blobs, sweeper, self.staging, self.notify, CLOCK)
+        attempts.recover()
         supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff)
         self.supervisors.append(supervisor)
         supervisor.start()

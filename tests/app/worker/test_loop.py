@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import engine
+from app.domain.errors import StorageFailed, StorageFull
 from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Log, Message, Phase, Points
 from app.worker.loop import follow, work
 from app.worker.recorder import Recorder
@@ -127,7 +128,8 @@ def test_a_checkpoint_of_other_numerics_is_remarked_on(
         (engine.ShapeError("node 'h': no"), Failed("shape_mismatch", "node 'h': no")),
         (ZeroDivisionError("/secret/path"), Failed("internal_error", "ZeroDivisionError")),
         (OSError(errno.EIO, "/secret/path"), Failed("internal_error", "OSError")),
-        (OSError(errno.ENOSPC, "/secret/path"), Failed("storage_full", "free some space")),
+        (StorageFull("no room; free some space"), Failed("storage_full", "free some space")),
+        (StorageFailed("the disk failed"), Failed("storage_failed", "the disk failed")),
     ],
     ids=lambda value: type(value).__name__,
 )
