@@ -14,10 +14,10 @@ from tests.chaos.driver import Driver
 from tests.chaos.workload import endless_request, fit_request
 
 ROUTES = ("", "/metrics", "/checkpoints", "/metrics?format=csv", "/metrics?format=ndjson")
-# Each checkpoint takes copies of this matrix, which is mapped anew each time.
+# Each checkpoint takes copies of this matrix, which is too large for a place that was freed before to be used again.
 HEAVY: dict[str, Any] = {
     "inputs": {"x": ["batch", 6]},
-    "parameters": {"w": {"shape": [6, 300_000], "init": {"kind": "zeros"}}},
+    "parameters": {"w": {"shape": [6, 1_500_000], "init": {"kind": "zeros"}}},
     "program": "loss = mean((x @ w - 1.0) ** 2)",
 }
 
@@ -36,7 +36,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 
 
 def test_a_process_that_finds_no_memory_takes_nobody_with_it(driver: Driver) -> None:
-    saved = {"every_steps": 4, "every_epochs": None}
+    saved = {"every_steps": 20, "every_epochs": None}
     heavy = driver.submit("heavy", endless_request(graph=HEAVY, batch_size=2, feeds={"x": "x"}, checkpoint=saved))
     beside = driver.submit("beside", fit_request(300))
     driver.until_rows(heavy, 1)
