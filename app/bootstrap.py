@@ -14,18 +14,24 @@ from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
+from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
 from app.service.events import Events
-from app.service.fits import Fits, FitTerms
+from app.service.fit_control import FitControl
+from app.service.fit_inputs import InputReader
+from app.service.fit_revision import FitRevision
+from app.service.fit_terms import FitTerms
+from app.service.fits import Fits
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
 from app.service.recovery import recover
-from app.service.system import System
+from app.service.retention import Retention, RetentionTerms
+from app.service.system import System, server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
 from app.store.lock import data_directory_lock
@@ -43,6 +49,7 @@ class Container:
     services: Services
     supervisor: Supervisor
     wakes: Wakes
+    retention: Retention
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits write a checkpoint and stop; to do so again changes nothing."""
@@ -86,6 +93,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         settings.workers,
         durable=durable,
         kill_worker_at_op=settings.kill_worker_at_op,
+        checkpoint_seconds=settings.checkpoint_seconds,
     )
     recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
@@ -94,21 +102,25 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max)
-    idempotency = Idempotency(store)
-    idempotency.forget_old()
+    terms = FitTerms(settings.max_queue, settings.attempts_max, fair_share_label=settings.fair_share_label)
+    retention = Retention(
+        store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
+    )
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
+        fit_control=FitControl(store, wakes, supervisor, terms),
+        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(store, blobs, sweeper, scratch),
-        idempotency=idempotency,
+        checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
+        idempotency=Idempotency(store),
+        backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, wakes)
+    return Container(settings, services, supervisor, wakes, retention)
 
 
 def _emptied(folder: Path) -> Path:

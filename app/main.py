@@ -15,7 +15,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
-from app.api import checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
+from app.api import backup, checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
@@ -23,6 +23,7 @@ from app.api.head import HeadAsGet
 from app.api.openapi import check_operation_ids, openapi, operation_id
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
+from app.housekeeping import housekeeping
 from app.log import log_as_json
 from app.server import bound_socket, serve, url_of
 from app.service.system import server_version
@@ -37,6 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     metrics.routes,
     events.routes,
     checkpoints.routes,
+    backup.routes,
     ops.routes,
     system.routes,
 )
@@ -105,14 +107,16 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(container.drain)
+    chores = (container.retention.enforce, container.services.idempotency.forget_old)
+    async with housekeeping(chores, container.settings.housekeeping_seconds):
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(container.drain)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    registry.register(FitMetrics(container.services.system))
+    registry.register(FitMetrics(container.services.system, container.retention))

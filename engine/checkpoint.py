@@ -7,6 +7,7 @@ optimizer state under `optimizer:`, what else a fit keeps under `state:`; the re
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -109,6 +110,29 @@ class Checkpoint:
         return checkpoint
 
 
+def state_digest(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return the SHA-256, in hexadecimal digits, of "parameters", "buffers" and "optimizer" state each.
+
+    It is over the arrays in the order of their names: a line of JSON with name, dtype and shape, then the elements,
+    row-major and little-endian. Equal digests, equal bits; whatever else the checkpoint holds does not count.
+    """
+    tables = {"parameters": checkpoint.parameters, "buffers": checkpoint.buffers, "optimizer": checkpoint.optimizer}
+    return {what: _digest(arrays) for what, arrays in tables.items()}
+
+
+def _digest(arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        line = json.dumps([name, array.dtype.name, list(array.shape)], separators=(",", ":"))
+        digest.update(line.encode() + b"\n")
+        digest.update(_little_endian(array))
+    return digest.hexdigest()
+
+
+def _little_endian(array: Array) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
 def write_tensors(file: Writable, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write arrays as safetensors, in the order given, row-major and little-endian."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
@@ -120,7 +144,7 @@ def write_tensors(file: Writable, tensors: Mapping[str, Array], metadata: Mappin
     text += b" " * (-len(text) % 8)
     file.write(len(text).to_bytes(8, "little") + text)
     for array in tensors.values():
-        file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        file.write(_little_endian(array))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:

@@ -179,6 +179,14 @@ class IdempotencyInFlight(RetryLater):
     title = "The same request is being answered"
 
 
+class BackupInProgress(RetryLater):
+    """Another backup is being downloaded."""
+
+    code = "backup_in_progress"
+    status = 409
+    title = "A backup is being made"
+
+
 class QueueFull(RetryLater):
     """The queue holds as many fits as this server accepts."""
 

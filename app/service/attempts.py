@@ -4,12 +4,12 @@ What a supervisor of processes needs to know and to write down, each in one unit
 passes the fence of its attempt's token first: a process that was given up can change nothing any more.
 """
 
-import hashlib
 import logging
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -19,25 +19,28 @@ from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
-from app.domain.errors import NotFound, StorageFailed, StorageFull
-from app.domain.fit import FitRecord
+from app.domain.errors import Conflict, NotFound, StorageFailed, StorageFull
+from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
-from app.domain.messages import Assignment, CheckpointWritten, Log, SweepShare, VariantShare
+from app.domain.messages import Assignment, CheckpointWritten, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
 from app.domain.storage_faults import storage_faults
 from app.domain.sweep import VariantTerms, terms_of
 from app.durable import Durable
 from app.service.admission import recipe_of, replicas_of
-from app.service.attempt_journal import AttemptJournal, record_log
+from app.service.attempt_journal import AttemptJournal
 from app.service.attempt_news import retained, write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
 from app.service.memory import memory_budget
+from app.service.resumption import Beginning, Resumption
 from app.service.sweep_journal import SweepJournal, close_variants
+from app.service.time_limits import fail_overdue
 from app.service.unkept_checkpoints import lost, waits_for_room
 from app.store.unit_of_work import Store, UnitOfWork
 
+CHECKPOINT_SECONDS = 30.0
 LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
 
 _logger = logging.getLogger(__name__)
@@ -92,11 +95,13 @@ class Attempts:
         workers: int = 1,
         durable: Durable | None = None,
         kill_worker_at_op: int | None = None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
 
         Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`. Up to
         `workers` are made at a time. The first one of each fit is killed before its operation `kill_worker_at_op`.
+        A fit writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap.
         """
         self._store = store
         self._blobs = blobs
@@ -107,6 +112,8 @@ class Attempts:
         self._workers = workers
         self._durable = durable or Durable()
         self._kill_worker_at_op = kill_worker_at_op
+        self._checkpoint_seconds = checkpoint_seconds
+        self._resumption = Resumption(store, blobs, sweeper, notify)
 
     def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
@@ -150,9 +157,9 @@ class Attempts:
             datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
             validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]
             variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
-            checkpoints = {each.id: work.checkpoints.kept(each.id) for each in (fit, *variants) if not each.terminal}
+            checkpoints = [(each, work.checkpoints.kept(each.id)) for each in (fit, *variants) if not each.terminal]
         runtime = self._runtime(fit)
-        resume_from = {each: self._sound(each, kept) for each, kept in checkpoints.items()}
+        beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
         staging = self._staging / claim.token
         with storage_faults("the folder of this attempt"):
             # Need not last: what is in it counts once it is moved out, and is cleared away if it never is.
@@ -165,13 +172,30 @@ class Attempts:
             request=recipe_of(fit.request),
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
-            resume_from=resume_from[fit.id],
+            resume_from=beginnings[fit.id].resume_from,
             staging=str(staging),
             runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
-            sweep=None if fit.sweep is None else _shared_out(fit, variants, resume_from, runtime).to_json(),
+            sweep=None if fit.sweep is None else _shared_out(fit, variants, beginnings, runtime).to_json(),
+            fork=beginnings[fit.id].fork,
+            reopened_at=fit.reopened_at,
+            checkpoint_seconds=self._checkpoint_seconds,
             kill_at_op=self._kill_worker_at_op if fit.attempt == 1 else None,
         )
+
+    def state(self, claim: Claim) -> FitState | None:
+        """Return what state the fit is in now, None if the attempt does not count any more."""
+        with self._store.begin() as work:
+            try:
+                work.attempts.guard(claim.fit.id, claim.token)
+            except Conflict:
+                return None
+            return work.fits.get(claim.fit.id).state
+
+    def fail_overdue(self) -> datetime | None:
+        """Have the fits fail that wait beyond their deadline; return the next deadline of one that waits."""
+        with self._store.begin() as work:
+            return fail_overdue(work, self._notify)
 
     def record(self, claim: Claim, progress: Progress) -> Recorded:
         """Write news down, as a whole or, if this raises, not at all; it can then be called again with the same.
@@ -282,33 +306,9 @@ class Attempts:
                 files[column.name].append(str(self._blobs.local_path(column.blob)))
         return dict(files)
 
-    def _sound(self, fit_id: str, checkpoints: Iterable[CheckpointRecord]) -> str | None:
-        """Return the file of the first checkpoint that is what it was when it was written; the others are deleted."""
-        for checkpoint in checkpoints:
-            path = self._intact(checkpoint)
-            if path is not None:
-                return str(path)
-            _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
-            with self._store.begin() as work:
-                work.checkpoints.delete(checkpoint.id)
-                text = f"checkpoint {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
-                record_log(work, fit_id, Log("error", text, "checkpoint_corrupt"))
-                work.after_commit(partial(self._notify, fit_id))
-            self._sweeper.discard([checkpoint.digest])
-        return None
-
-    def _intact(self, checkpoint: CheckpointRecord) -> Path | None:
-        try:
-            path = self._blobs.local_path(checkpoint.digest)
-            with path.open("rb") as file:
-                return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
-        except (NotFound, OSError):
-            # What the disk cannot read any more is as good as gone.
-            return None
-
 
 def _shared_out(
-    sweep: FitRecord, variants: Sequence[FitRecord], resume_from: Mapping[str, str | None], runtime: Runtime
+    sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
 ) -> SweepShare:
     """Return what the process of a sweep needs to know of its variants."""
     terms = terms_of(sweep)
@@ -316,7 +316,7 @@ def _shared_out(
         VariantShare(
             fit_id=fit.id,
             request=recipe_of(fit.request),
-            resume_from=resume_from.get(fit.id),
+            resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
             reached=VariantTerms(**(fit.variant or {})).reached,
             ended=fit.terminal,
         )

@@ -9,7 +9,7 @@ from app.store.unit_of_work import UnitOfWork
 
 
 def lost(step: int, detail: str) -> Log:
-    """Return what is told of a checkpoint that was dropped. The fit goes on: it has the one before, or makes another."""
+    """Return what is told of a checkpoint that was dropped. The fit goes on and makes another one."""
     return Log("error", f"the checkpoint of step {step} could not be kept: {detail}", "checkpoint_lost")
 
 

@@ -18,6 +18,7 @@ _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
 _FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
+_PIN = update(checkpoints).where(checkpoints.c.id == bindparam("pinned_id")).values(pinned=bindparam("is_pinned"))
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
 
 
@@ -67,6 +68,11 @@ class Checkpoints:
         """Return the fit's best checkpoint unless it is deleted."""
         row = self._connection.execute(_BEST, {"fit": fit_id}).first()
         return None if row is None else CheckpointRecord(*row)
+
+    def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
+        """Note whether the checkpoint is pinned, and return it; NotFound if there is none."""
+        self._connection.execute(_PIN, {"pinned_id": checkpoint_id, "is_pinned": pinned})
+        return self.get(checkpoint_id)
 
     def delete(self, checkpoint_id: str) -> None:
         """Mark the checkpoint as deleted; NotFound if there is none. Its blob is free once nothing refers to it."""

@@ -21,6 +21,8 @@ from app.store.fits import Fits
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
+from app.store.retention import Retention
+from app.store.snapshot import Snapshot, take_snapshot
 
 
 class UnitOfWork:
@@ -36,6 +38,7 @@ class UnitOfWork:
         self.events = Events(connection, now)
         self.checkpoints = Checkpoints(connection)
         self.idempotency = Idempotency(connection, now)
+        self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
         self._hooks: list[Callable[[], object]] = []
 
@@ -84,6 +87,13 @@ class Store:
             finally:
                 self._in_use = False
         unit_of_work.committed()
+
+    def snapshot(self, folder: Path) -> Snapshot:
+        """Copy the database into the empty `folder`, while others go on to use it (see `take_snapshot`)."""
+        with self._database.lock:
+            if self._in_use:
+                raise RuntimeError("this thread has a unit of work; copy the database before or after it")
+        return take_snapshot(self._database, folder)
 
     def close(self) -> None:
         """Close the database."""

@@ -14,6 +14,7 @@ STATUSES = {
     "UnsupportedMedia": (415, "unsupported_media_type"),
     "IdempotencyMismatch": (422, "idempotency_key_reused"),
     "IdempotencyInFlight": (409, "idempotency_in_flight"),
+    "BackupInProgress": (409, "backup_in_progress"),
     "QueueFull": (429, "queue_full"),
     "Draining": (503, "draining"),
     "StorageFull": (507, "storage_full"),

@@ -263,6 +263,21 @@ def test_a_new_best_checkpoint_takes_the_place_of_the_old(office: Office) -> Non
     assert office.kept() == [3, 4]
 
 
+def test_a_pinned_checkpoint_is_kept_beside_the_others(office: Office) -> None:
+    claim = office.begin(checkpoint={"keep_last": 2, "keep_best": False})
+    for step in (1, 2, 3):
+        office.attempts.record(claim, Progress(written=[office.written(claim, step)]))
+        if step == 1:
+            with office.store.begin() as work:
+                work.checkpoints.pin(work.checkpoints.kept("fit_1")[0].id, pinned=True)
+    office.attempts.record(claim, Progress(written=[office.written(claim, 4)]))
+    assert office.kept() == [1, 3, 4]
+    with office.store.begin() as work:
+        work.checkpoints.pin(work.checkpoints.kept("fit_1")[-1].id, pinned=False)
+    office.attempts.record(claim, Progress(written=[office.written(claim, 5)]))
+    assert office.kept() == [4, 5]
+
+
 def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Office) -> None:
     claim = office.begin(checkpoint={"keep_last": 1})
     twin = office.written(claim, 1, content=b"twin")

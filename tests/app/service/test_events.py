@@ -5,6 +5,7 @@ import pytest
 
 from app.domain.event import Event
 from app.service.events import Events, StreamTerms, spelled
+from app.service.fit_control import FitControl
 from app.service.fits import Fits
 from app.service.wakes import Wakes
 from app.store.unit_of_work import Store
@@ -30,7 +31,7 @@ async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Ev
     return seen
 
 
-def test_what_is_stored_comes_first_then_what_happens(events: Events, fits: Fits, fit_id: str) -> None:
+def test_what_is_stored_comes_first_then_what_happens(events: Events, control: FitControl, fit_id: str) -> None:
     async def follow() -> list[str]:
         kinds = []
         async for event in events.stream(fit_id, StreamTerms()):
@@ -38,7 +39,7 @@ def test_what_is_stored_comes_first_then_what_happens(events: Events, fits: Fits
                 continue
             kinds.append(event.kind)
             if event.seq == 1:
-                await asyncio.to_thread(fits.cancel, fit_id)
+                await asyncio.to_thread(control.cancel, fit_id)
         return kinds
 
     assert asyncio.run(follow()) == ["state", "state", "end"]
@@ -64,11 +65,11 @@ def test_a_stream_ends_when_the_server_stops(events: Events, wakes: Wakes, fit_i
     assert asyncio.run(asyncio.wait_for(follow(), 5)) >= 1
 
 
-def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, fit_id: str) -> None:
+def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, control: FitControl, fit_id: str) -> None:
     async def follow() -> list[Event | None]:
         task = asyncio.create_task(take(events, fit_id, 10**6, after=3))
         await asyncio.sleep(0.02)
-        await asyncio.to_thread(fits.cancel, fit_id)
+        await asyncio.to_thread(control.cancel, fit_id)
         await asyncio.to_thread(fits.delete, fit_id)
         return await task
 
@@ -76,10 +77,12 @@ def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, fit_i
     assert {event and event.kind for event in seen} <= {None, "end"}
 
 
-def test_a_journal_longer_than_a_batch_comes_whole(events: Events, store: Store, fits: Fits, fit_id: str) -> None:
+def test_a_journal_longer_than_a_batch_comes_whole(
+    events: Events, store: Store, control: FitControl, fit_id: str
+) -> None:
     with store.begin() as work:
         work.events.append_metrics(fit_id, [(seq, f'{{"seq":{seq}}}') for seq in range(1, 1801)])
-    fits.cancel(fit_id)
+    control.cancel(fit_id)
     seen = asyncio.run(take(events, fit_id, 10**6))
     assert [event.seq for event in seen if event is not None] == [*range(1, 1804)]
 
