@@ -24,7 +24,8 @@ from app.domain.messages import CheckpointWritten, Finished, Message, Points
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
-from app.service.fits import Fits, FitTerms
+from app.service.fit_control import FitControl
+from app.service.fit_terms import FitTerms
 from app.service.idempotency import Idempotency, Ticket
 from app.service.journal import record_state
 from app.service.wakes import Wakes
@@ -84,10 +85,11 @@ class Process:
 
 
 _OUTCOMES: dict[str, Any] = {"cancel": "cancelled", "drain": "drained"}
+_WISHES = {FitState.CANCELLING: "cancel", FitState.PAUSING: "drain"}
 
 
 class Floor:
-    """The workforce (see `service.workforce`): passes on what is wanted to the processes, unless they are cut off."""
+    """The workforce (see `service.workforce`): it looks in the database for what is wanted, some time later."""
 
     def __init__(self) -> None:
         self.processes: list[Process] = []
@@ -96,17 +98,17 @@ class Floor:
         """Nothing: the scheduler claims."""
 
     def cancel(self, fit_id: str, variant: str | None = None) -> None:
-        """Have the process stop for good."""
-        self._want(fit_id, "cancel")
+        """Nothing: the scheduler looks."""
+
+    def pause(self, fit_id: str) -> None:
+        """Nothing: the scheduler looks."""
+
+    def kill(self, fit_id: str) -> None:
+        """Nothing: the scheduler looks."""
 
     def workers(self) -> list[WorkerStatus]:
         """Return none."""
         return []
-
-    def _want(self, fit_id: str, wish: str) -> None:
-        for process in self.processes:
-            if process.claim.fit.id == fit_id:
-                process.wanted = wish
 
 
 class World:
@@ -147,7 +149,8 @@ class World:
             (self._hear_stray, 3),
             (self._die, 2),
             (self._crash, 1),
-            (self._cancel, 1),
+            (self._control_a_fit, 2),
+            (self._obey, 3),
             (self._let_time_pass, 1),
         ]
         self._submit()
@@ -166,16 +169,7 @@ class World:
         self._attempts = Attempts(
             self.store, self._blobs, self._sweeper, self._staging, lambda _fit_id: None, self.clock, WORKERS
         )
-        self._fits = Fits(
-            self.store,
-            ingestion=None,  # type: ignore[arg-type] # nothing is submitted through it
-            sweeper=self._sweeper,
-            space=None,  # type: ignore[arg-type] # likewise
-            wakes=Wakes(),
-            workforce=self._floor,
-            terms=FitTerms(100, 4),
-            clock=self.clock,
-        )
+        self._control = FitControl(self.store, Wakes(), self._floor, FitTerms(100, 4, "team"))
         self._sweeper.discard_orphans()
         self._attempts.recover()
 
@@ -279,6 +273,10 @@ class World:
         if self._faulty and self.chance.random() < 0.1:
             with suppress(DatabaseBusy), _busy(self.store):
                 self._attempts.record(process.claim, news)
+        if self._attempts.state(process.claim) is None:
+            self._attempts.drop(news)
+            self._obey()
+            return
         try:
             recorded = self._attempts.record(process.claim, news)
             if news.points is not None and not recorded.ended and self._faulty and self.chance.random() < 0.2:
@@ -321,10 +319,24 @@ class World:
         self.strays += self._floor.processes
         self._open()
 
-    def _cancel(self) -> None:
+    def _control_a_fit(self) -> None:
+        """A client wants something of a fit; it may be too late for that."""
+        wish = self.chance.choice(
+            (self._control.cancel, self._control.kill, self._control.pause, self._control.resume, self._control.resume)
+        )
         if self.acknowledged:
             with suppress(Conflict):
-                self._fits.cancel(self.chance.choice([*self.acknowledged.values()]))
+                wish(self.chance.choice([*self.acknowledged.values()]))
+
+    def _obey(self) -> None:
+        """The workforce looks at what is wanted of its processes."""
+        for process in [*self._floor.processes]:
+            state = self._attempts.state(process.claim)
+            if state is None:
+                self._floor.processes.remove(process)
+                self.strays.append(process)
+            else:
+                process.wanted = _WISHES.get(state)
 
     def _let_time_pass(self) -> None:
         self.clock.advance(self.chance.uniform(0.0, 100.0))
@@ -332,13 +344,18 @@ class World:
     def _settle(self) -> None:
         """Let everybody work until all fits have ended."""
         for _ in range(SETTLED_WITHIN):
+            self._obey()
             for process in [*self._floor.processes]:
                 while not process.over:
                     process.work()
                 self._hear(process, len(process.said))
             with self.store.begin() as work:
-                if not work.fits.unfinished():
-                    return
+                unfinished = work.fits.unfinished()
+            if not unfinished:
+                return
+            for fit in unfinished:
+                if fit.state is FitState.PAUSED:
+                    self._control.resume(fit.id)
             self._claim()
         raise Broken("fits are left that do not end")
 
