@@ -20,7 +20,8 @@ class Counts:
     full: bool
     steps: int
     kills_per_curve: int
-    operations_stride: int
+    deaths: int
+    worker_deaths: int
     races: int
     uploads_cut: int
     schedules: int
@@ -28,10 +29,17 @@ class Counts:
 
 COUNTS: Mapping[str, Counts] = {
     "small": Counts(
-        full=False, steps=700, kills_per_curve=6, operations_stride=29, races=40, uploads_cut=9, schedules=250
+        full=False, steps=700, kills_per_curve=6, deaths=2, worker_deaths=1, races=40, uploads_cut=9, schedules=250
     ),
     "full": Counts(
-        full=True, steps=3_000, kills_per_curve=30, operations_stride=1, races=500, uploads_cut=200, schedules=100_000
+        full=True,
+        steps=3_000,
+        kills_per_curve=30,
+        deaths=20,
+        worker_deaths=8,
+        races=500,
+        uploads_cut=200,
+        schedules=100_000,
     ),
 }
 SEED_VARIABLE = "CHAOS_SEED"
@@ -61,7 +69,7 @@ def counts() -> Counts:
 @pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
     """Return what random choices come from: the seed and the test's name, so that a test can be repeated alone."""
-    print(f"{SEED_VARIABLE}={_seed()}")  # noqa: T201 (a test that fails shows it)
+    print(pytest_report_header())  # noqa: T201 (a test that fails shows it)
     return random.Random(f"{_seed()} {request.node.name}")
 
 
