@@ -25,6 +25,7 @@ from app.service.fit_inputs import InputReader
 from app.service.fit_revision import FitRevision
 from app.service.fit_terms import FitTerms
 from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
@@ -102,7 +103,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, fair_share_label=settings.fair_share_label)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes, settings.fair_share_label)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
@@ -116,6 +117,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
+        gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
         backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),

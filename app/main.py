@@ -15,7 +15,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
-from app.api import backup, checkpoints, datasets, events, fits, graphs, metrics, ops, problems, system
+from app.api import backup, checkpoints, datasets, events, fits, gradients, graphs, metrics, ops, problems, system
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
@@ -38,6 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     metrics.routes,
     events.routes,
     checkpoints.routes,
+    gradients.routes,
     backup.routes,
     ops.routes,
     system.routes,
@@ -113,6 +114,7 @@ async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
             yield
         finally:
             await asyncio.to_thread(container.drain)
+            await asyncio.to_thread(container.services.backups.end)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

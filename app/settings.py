@@ -57,6 +57,9 @@ class Settings(BaseSettings):
         pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",
         description="Label by whose values fits of one priority take turns.",
     )
+    gradients_max_bytes: int = Field(
+        default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
+    )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
     )

@@ -17,6 +17,7 @@ from app.service.events import Events
 from app.service.fit_control import FitControl
 from app.service.fit_revision import FitRevision
 from app.service.fits import Fits
+from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
@@ -40,6 +41,7 @@ class Services:
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
+    gradients: Gradients
     idempotency: Idempotency
     backups: Backups
     system: System
@@ -94,6 +96,7 @@ MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
 BackupsDep = Annotated[Backups, _service("backups")]
+GradientsDep = Annotated[Gradients, _service("gradients")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 

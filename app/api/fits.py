@@ -1,6 +1,6 @@
 """Routes of fits."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 
@@ -12,6 +12,7 @@ from app.api.schemas.fit_changes import FitChanges, FitExtension
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit, FitList
 from app.api.schemas.sweeps import VariantList
+from app.api.validation import validated
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
 from app.service.fit_view import FitView
@@ -114,7 +115,10 @@ def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_
         if if_match is not None and not matches(if_match, _tag(view)):
             raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
 
-    return _answer(revision.update(fit_id, changes.document(), check))
+    def read(document: dict[str, Any]) -> dict[str, Any]:
+        return validated(FitRequest, document).document()
+
+    return _answer(revision.update(fit_id, changes.document(), check, read))
 
 
 @routes.delete("/v1/fits/{fit_id}", status_code=204)

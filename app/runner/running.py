@@ -10,9 +10,6 @@ from app.service.attempt_progress import Died, Expired, Progress
 from app.service.attempts import Claim
 from app.service.time_limits import expired, timeout_seconds
 
-STARTING_SECONDS = 120.0
-"""How long a process may take from its start to its first word, if the lease is not longer: it may have to load all."""
-
 
 @dataclass(eq=False, slots=True)
 class Running:
@@ -77,10 +74,6 @@ class Running:
         if fit.deadline_at is not None:
             moments.append(now + (fit.deadline_at - clock.now()).total_seconds())
         return min(moments, default=None)
-
-    def lease(self, seconds: float) -> float:
-        """Return the silence that is allowed, where it is `seconds` for a process that is up."""
-        return seconds if self.pid is not None else max(seconds, STARTING_SECONDS)
 
     def death(self, exited: Exited, *, draining: bool) -> Died:
         """Say what it means that the process is gone, if it gave no verdict."""

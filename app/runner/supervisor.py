@@ -20,6 +20,7 @@ from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
 from app.runner.running import Running
 from app.runner.turns import Turns
+from app.runner.vigil import Vigil
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.workforce import WorkerStatus
@@ -33,10 +34,6 @@ CANCEL_GRACE_SECONDS = 10.0
 
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
-
-LISTENING_SECONDS = 1.0
-"""What a round may take beyond its waiting. Of longer ones the rest does not count as the silence of processes: it was
-this one that was held up."""
 
 DEADLINE_SECONDS = 60.0
 """How long a deadline is trusted to be as far away as it was: wall clocks are put right at times."""
@@ -76,7 +73,7 @@ class Supervisor:
         self._running: dict[Handle, Running] = {}
         self._turns = Turns()
         self._changed: deque[tuple[str, str | None]] = deque()
-        self._listened_at = clock.monotonic()
+        self._vigil = Vigil(clock, settings.lease_seconds)
         self._draining = False
         self._drain_ends: float | None = None
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
@@ -236,19 +233,14 @@ class Supervisor:
         """Wait for news, and kill processes that have had none for too long."""
         patience = self._patience()
         held = [running.handle for running in self._running.values() if running.held]
-        heard = {*held}
+        heard = set()
         for news in self._runner.receive(patience, held):
             heard.add(news.handle)
             self._hear(news)
-        now = self._clock.monotonic()
-        silence = min(now - self._listened_at, LISTENING_SECONDS + (patience or 0.0))
-        self._listened_at = now
-        for running in self._running.values():
-            running.silence = 0.0 if running.handle in heard else running.silence + silence
-            if running.at_work and running.silence > running.lease(self._settings.lease_seconds):
-                _logger.warning("fit %s: its process is silent and is killed", running.claim.fit.id)
-                running.stalled = True
-                self._runner.kill(running.handle)
+        for running in self._vigil.keep(self._running.values(), heard, patience):
+            _logger.warning("fit %s: its process is silent and is killed", running.claim.fit.id)
+            running.stalled = True
+            self._runner.kill(running.handle)
 
     def _hear(self, news: Report | Exited) -> None:
         running = self._running.get(news.handle)
@@ -338,9 +330,8 @@ class Supervisor:
 
     def _moments(self) -> Iterator[float]:
         """Go through the moments at which there is something to do, whether there are news or not."""
-        now = self._clock.monotonic()
         if self._changed:
-            yield now + RETRY_SECONDS
+            yield self._clock.monotonic() + RETRY_SECONDS
         if not self._draining:
             yield from self._turns.moments()
         elif self._drain_ends is not None:
@@ -349,6 +340,6 @@ class Supervisor:
             if (due_at := running.due_at()) is not None:
                 yield due_at
             if running.at_work:
-                yield now + running.lease(self._settings.lease_seconds) - running.silence
+                yield self._vigil.ends_at(running)
             if running.at_work and not running.stopping and (expires_at := running.expires_at(self._clock)) is not None:
                 yield expires_at

@@ -10,6 +10,7 @@ from app.domain.errors import Finding, TooLarge
 from app.domain.fit import ids_in
 from app.domain.runtime import AUTO
 from app.domain.sweep import SweepTerms
+from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
 
@@ -44,10 +45,10 @@ class Candidate:
     validation: Sequence[DatasetRecord]
 
 
-def admit(candidate: Candidate) -> engine.FitEstimate:
+def admit(candidate: Candidate, gradients_max_bytes: int) -> engine.FitEstimate:
     """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
 
-    Invalid with every fault found; TooLarge if the machine cannot hold the fit.
+    Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
     """
     columns, validation = _rows(candidate)
     with engine_faults():
@@ -61,6 +62,7 @@ def admit(candidate: Candidate) -> engine.FitEstimate:
             executor=_executor(candidate.request.get("resources") or {}),
         )
     _check_memory(estimate, replicas_of(candidate.request))
+    check_captures(candidate.definition, recipe, estimate, gradients_max_bytes)
     return estimate
 
 
@@ -82,10 +84,10 @@ class AdmittedSweep:
     total_steps: int
 
 
-def admit_sweep(candidate: Candidate) -> AdmittedSweep:
+def admit_sweep(candidate: Candidate, gradients_max_bytes: int) -> AdmittedSweep:
     """Check a sweep, and each of its variants as a fit of its own.
 
-    Invalid with every fault found, TooLarge if the machine cannot hold one of them.
+    Invalid with every fault found, TooLarge if the machine cannot hold one of them or it captures too many gradients.
     """
     request = candidate.request
     if replicas_of(request) > 1:
@@ -98,6 +100,8 @@ def admit_sweep(candidate: Candidate) -> AdmittedSweep:
         estimate = engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation)
     largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory))
     _check_memory(largest, replicas=1)
+    for variant, fit in zip(variants, estimate.fits, strict=True):
+        check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, gradients_max_bytes)
     varied = {path.partition(".")[0] for path in options.parameters}
     shared = {name: value for name, value in request.items() if name != "sweep"}
     return AdmittedSweep(

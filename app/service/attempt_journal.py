@@ -10,6 +10,7 @@ from typing import Any
 from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord, FitState
+from app.domain.gradient import GradientRecord
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
 from app.domain.sweep import terms_of
 from app.service.attempt_progress import Died, Expired, Verdict
@@ -24,6 +25,10 @@ DIVERGED = (
 NUMERICS_CHANGED = (
     "the fit goes on under other numerics than its checkpoint was computed with ({changes}); its numbers may differ in "
     "the last bits from here on"
+)
+GRADIENT_DIVERGED = (
+    "the gradient of {parameter} at step {step} came out differently when the fit went on from its last checkpoint; "
+    "what was read never changes, so the fit ends here: submit it again"
 )
 EVENTS_MAX = 10_000
 OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
@@ -86,6 +91,22 @@ class AttemptJournal:
         # While rows are made again, the fit is further than its process.
         if len(again) < len(rows) or (not rows and points.step >= self.fit.step):
             self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
+
+    def gradients(self, captured: Sequence[GradientRecord]) -> None:
+        """Store captured gradients, whose blobs must be durable by now.
+
+        Those that a resumed fit captures again must come out the same, else the fit fails. The first one stays where
+        another is no fault: under other numerics, and where the fit itself went back and comes by a step again.
+        """
+        for gradient in () if self.ended else captured:
+            stored = self._work.gradients.add(gradient)
+            if stored is not None and stored.digest != gradient.digest and self.fit.bit_exact and not self._goes_back:
+                detail = GRADIENT_DIVERGED.format(parameter=gradient.parameter, step=gradient.step)
+                self.end(Failed("numerics_diverged", detail))
+
+    @property
+    def _goes_back(self) -> bool:
+        return (self.fit.request.get("divergence") or {}).get("action") == "roll_back"
 
     def checkpoint(self, checkpoint: CheckpointRecord) -> None:
         """Store a checkpoint, whose blob must be durable by now."""

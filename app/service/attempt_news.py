@@ -35,19 +35,21 @@ def retained(checkpoints: Sequence[C], policy: engine.CheckpointPolicy) -> list[
 def write_down(
     journal: AttemptJournal, work: UnitOfWork, policy: engine.CheckpointPolicy, progress: Progress
 ) -> list[str]:
-    """Enter all of `progress`; return the digests of blobs that may have become superfluous."""
+    """Enter all of `progress`; return the digests of blobs that may be superfluous."""
     _enter_standing(journal, progress)
     for entry in progress.logs:
         record_log(work, journal.fit.id, entry)
     if progress.points is not None:
         journal.points(progress.points)
+    # Before the checkpoints: whoever goes on from one of them does not make again what came before it.
+    journal.gradients(progress.gradients)
     if journal.ended:
-        return [checkpoint.digest for checkpoint in progress.checkpoints]
-    discarded: list[str] = []
+        return progress.digests
+    discarded = [gradient.digest for gradient in progress.gradients]
     if progress.checkpoints:
         for checkpoint in progress.checkpoints:
             journal.checkpoint(checkpoint)
-        discarded = _prune(journal.fit.id, work, policy)
+        discarded += _prune(journal.fit.id, work, policy)
     journal.reached(progress.reached)
     if progress.verdict is not None:
         journal.end(progress.verdict)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.checkpoint import CheckpointRecord
+from app.domain.gradient import GradientRecord
 from app.domain.messages import (
     About,
     CheckpointWritten,
@@ -44,7 +45,8 @@ class Progress:
     """News of an attempt, applied in the order of the fields.
 
     `seconds` is how long the fit has run by now, over all attempts.
-    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now.
+    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now;
+    the same holds for `captured` and `gradients`.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
     `waits_for_room` once it was told that there is none for a checkpoint.
     """
@@ -59,10 +61,18 @@ class Progress:
     points: Points | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
+    captured: list[GradientWritten] = field(default_factory=list)
+    gradients: list[GradientRecord] = field(default_factory=list)
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, Progress]" = field(default_factory=dict)
     waits_for_room: bool = False
+
+    @property
+    def digests(self) -> list[str]:
+        """The blobs that this brings along."""
+        checkpoints = [checkpoint.digest for checkpoint in self.checkpoints]
+        return checkpoints + [gradient.digest for gradient in self.gradients]
 
     def add(self, message: Message) -> None:
         """Take a message that the process sent after the others."""
@@ -92,7 +102,7 @@ class Progress:
             case CheckpointWritten():
                 self.written.append(message)
             case GradientWritten():
-                pass
+                self.captured.append(message)
             case Reached(_, value):
                 self.reached.append(value)
             case About(fit_id, inner):

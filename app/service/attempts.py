@@ -32,12 +32,13 @@ from app.service.attempt_journal import AttemptJournal
 from app.service.attempt_news import retained, write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
+from app.service.captures import adopt_gradients
 from app.service.journal import record_state
 from app.service.memory import memory_budget
 from app.service.resumption import Beginning, Resumption
 from app.service.sweep_journal import SweepJournal, close_variants
 from app.service.time_limits import fail_overdue
-from app.service.unkept_checkpoints import lost, waits_for_room
+from app.service.unkept import DAMAGED, lost, waits_for_room
 from app.store.unit_of_work import Store, UnitOfWork
 
 CHECKPOINT_SECONDS = 30.0
@@ -229,7 +230,7 @@ class Attempts:
     def drop(self, progress: Progress) -> None:
         """Delete what was stored for news that are never written down: nothing refers to it."""
         every = (progress, *progress.variants.values())
-        self._sweeper.discard([checkpoint.digest for news in every for checkpoint in news.checkpoints])
+        self._sweeper.discard([digest for news in every for digest in news.digests])
 
     def clear_up(self, claim: Claim) -> None:
         """Delete the folder that the attempt's process wrote to, which is gone or has nothing more to write."""
@@ -254,7 +255,8 @@ class Attempts:
                 self._hold_up(claim, fit_id, news, error)
 
     def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
-        """Make blobs of the checkpoint files that are worth keeping, and drop the others."""
+        """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""
+        adopt_gradients(self._blobs, fit_id, progress)
         if not progress.written:
             return
         worth = retained(progress.written, claim.policy)
@@ -292,10 +294,10 @@ class Attempts:
         except NotFound:
             pass
         except StorageFailed as error:
-            progress.logs.append(lost(written.step, error.detail))
+            progress.logs.append(lost(written, error.detail))
             return None
         if blob is None or blob.digest != written.digest:
-            progress.logs.append(lost(written.step, "its file was damaged on the way"))
+            progress.logs.append(lost(written, DAMAGED))
             return None
         return CheckpointRecord(
             id=new_id("ckpt"),

@@ -30,6 +30,7 @@ DATABASE, BLOBS, MANIFEST, ERROR = "adjoint.db", "blobs/", "manifest.json", "err
 CHUNK_BYTES = 1024 * 1024
 END = bytes(2 * tarfile.BLOCKSIZE)
 RETRY_SECONDS = 10
+END_SECONDS = 2.0
 
 _logger = logging.getLogger(__name__)
 
@@ -141,6 +142,10 @@ class Backups:
             made_at = self._clock.now()
             snapshot = self._store.snapshot(Path(folder))
             return Backup(snapshot, self._blobs, made_at, self._version, held.pop_all())
+
+    def end(self) -> None:
+        """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""
+        self._turn.acquire(timeout=END_SECONDS)
 
 
 def _entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:

@@ -22,12 +22,12 @@ def remove_fit(work: UnitOfWork, fit: FitRecord, sweeper: BlobSweeper, notify: C
             code="in_use",
         )
     gone = (fit.id, *(variant.id for variant in work.fits.variants(fit.id)))
-    checkpoints = [checkpoint for each in gone for checkpoint in work.checkpoints.kept(each)]
+    checkpoints = (checkpoint for each in gone for checkpoint in work.checkpoints.kept(each))
     pinned = next((checkpoint.id for checkpoint in checkpoints if checkpoint.pinned), None)
     if pinned is not None:
         raise Conflict(f"fit {fit.id} has the pinned checkpoint {pinned}; unpin it first", code="pinned")
+    digests = [digest for each in gone for digest in work.blob_references.of_fit(each)]
     work.fits.delete(fit.id)
-    digests = [checkpoint.digest for checkpoint in checkpoints]
     work.after_commit(lambda: sweeper.discard(digests))
     for each in gone:
         work.after_commit(partial(notify, each))

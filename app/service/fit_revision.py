@@ -13,7 +13,7 @@ from app.domain.sweep import check_whole
 from app.service.admission import admit, recipe_of
 from app.service.attempt_journal import record_log
 from app.service.engine_faults import engine_faults, invalid
-from app.service.fit_inputs import InputReader
+from app.service.fit_inputs import FitInputs, InputReader
 from app.service.fit_terms import LABELS_MAX, FitTerms, deadline_of, priority_of
 from app.service.fit_view import FitView, record_every_steps, view_of
 from app.service.idempotency import Keep
@@ -24,6 +24,11 @@ from app.service.workforce import Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
 Check = Callable[[FitView], None]
+"""What is called at the sight of a fit, and raises if it is not to change."""
+
+Read = Callable[[dict[str, Any]], dict[str, Any]]
+"""What reads a request as a client would have sent it, and raises Invalid if it is none."""
+
 LENGTHS = ("epochs", "steps")
 NOT_TRAINING = frozenset({"labels", "resources"})
 """Fields of a change that do not decide about numbers."""
@@ -83,8 +88,8 @@ class FitRevision:
                 keep(work, view)
                 return view
 
-    def update(self, fit_id: str, changes: Mapping[str, Any], check: Check) -> FitView:
-        """Merge changes into the fit's request and its labels, unless `check` raises at the sight of the fit.
+    def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
+        """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
 
         Labels, priority and limits of time may always change. The recipe may change in full before the first process,
         and in what a checkpoint can go on with while the fit is paused with a checkpoint of its last step. Conflict,
@@ -94,7 +99,7 @@ class FitRevision:
             with self._store.begin() as work:
                 fit = work.fits.get(fit_id)
                 check(view_of(work, fit))
-                revision = self._revised(work, fit, changes)
+                revision = self._revised(work, fit, changes, read)
                 if not revision.altered:
                     return self._stored(work, revision)
             revision = self._admitted(revision)
@@ -107,10 +112,10 @@ class FitRevision:
         unit, request = extension.unit, _with_rows_as_before(fit, fit.request)
         inputs = self._inputs.read(request, set())
         try:
-            steps = 1 if unit == "steps" else admit(inputs.candidate(request)).steps_per_epoch
+            steps = 1 if unit == "steps" else self._estimate(inputs, request).steps_per_epoch
             request = {name: value for name, value in request.items() if name not in LENGTHS}
             request[unit] = -(-fit.step // steps) + extension.count
-            total_steps = admit(inputs.candidate(request)).total_steps
+            total_steps = self._estimate(inputs, request).total_steps
         except Invalid as error:
             # The client named a number only, and not the field that does not go with it.
             raise invalid(replace(fault, pointer=f"/{unit}") for fault in error.findings) from error
@@ -119,9 +124,12 @@ class FitRevision:
             request["budget"] = {**budget, "steps": max(budget["steps"], total_steps)}
         return request, total_steps
 
-    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any]) -> _Revision:
+    def _estimate(self, inputs: FitInputs, request: Mapping[str, Any]) -> engine.FitEstimate:
+        return admit(inputs.candidate(request), self._terms.gradients_max_bytes)
+
+    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
-        request = merged(fit.request, {name: change for name, change in changes.items() if name != "labels"})
+        request = read(merged(fit.request, {name: change for name, change in changes.items() if name != "labels"}))
         altered = frozenset(
             name
             for name in changes.keys() - NOT_TRAINING
@@ -153,8 +161,7 @@ class FitRevision:
     def _admitted(self, revision: _Revision) -> _Revision:
         """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
         before, after = revision.before, revision.after
-        inputs = self._inputs.read(after.request, set())
-        estimate = admit(inputs.candidate(after.request))
+        estimate = self._estimate(self._inputs.read(after.request, set()), after.request)
         after = replace(after, total_steps=estimate.total_steps)
         if not revision.begun:
             return replace(revision, after=after)

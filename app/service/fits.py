@@ -137,8 +137,9 @@ class Fits:
     def _drawn_up(self, request: Mapping[str, Any], inputs: FitInputs) -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
-            return (self._new(request, inputs, admit(inputs.candidate(request)).total_steps),)
-        sweep = admit_sweep(inputs.candidate(request))
+            estimate = admit(inputs.candidate(request), self._terms.gradients_max_bytes)
+            return (self._new(request, inputs, estimate.total_steps),)
+        sweep = admit_sweep(inputs.candidate(request), self._terms.gradients_max_bytes)
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(
             self._new(request, inputs, sweep.total_steps),

@@ -21,7 +21,7 @@ NOT_TAKEN = frozenset({"labels", "start_paused", "from_checkpoint", "sweep"})
 
 Restore = Literal["all", "parameters"]
 LENGTHS = ("epochs", "steps")
-HINT = '; or begin anew with its parameters only: "restore": "parameters"'
+HINT = '; or begin anew with its parameters only, restore: "parameters"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ class Fork:
         try:
             engine.check_continuation(recipe_of(self.before), recipe_of(request), self.step)
         except engine.DocumentError as error:
-            yield from (Finding(fault.pointer, fault.code, fault.detail) for fault in error.findings)
+            for fault in error.findings:
+                advised = "restore:" in fault.detail
+                yield Finding(fault.pointer, fault.code, fault.detail if advised else fault.detail + HINT)
 
     def _misfits(self, definition: engine.Definition) -> Iterator[Finding]:
         """Yield the parameters and buffers of another graph that the checkpoint has no values for."""

@@ -40,7 +40,7 @@ class SweepJournal:
         for fit_id, news in variants.items():
             fit = self._work.fits.get(fit_id)
             if fit.terminal:  # it was cancelled meanwhile, by the server itself
-                discarded += [checkpoint.digest for checkpoint in news.checkpoints]
+                discarded += news.digests
             else:
                 discarded += self._enter(self._begun(fit, pid), news, policy)
         return discarded

@@ -2,24 +2,32 @@
 
 from sqlalchemy import Connection, bindparam, exists, false, or_, select, union
 
-from app.store.tables import checkpoints, dataset_columns, datasets
+from app.store.tables import checkpoints, dataset_columns, datasets, gradients
 
 _ALL = union(
     select(datasets.c.digest),
     select(dataset_columns.c.blob),
     select(checkpoints.c.digest).where(checkpoints.c.deleted == false()),
+    select(gradients.c.digest),
 )
 _ANY = select(
     or_(
         exists().where(datasets.c.digest == bindparam("digest")),
         exists().where(dataset_columns.c.blob == bindparam("digest")),
         exists().where(checkpoints.c.digest == bindparam("digest"), checkpoints.c.deleted == false()),
+        exists().where(gradients.c.digest == bindparam("digest")),
     )
+)
+_OF_FIT = union(
+    select(checkpoints.c.digest).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.deleted == false()),
+    select(gradients.c.digest).where(gradients.c.fit_id == bindparam("fit")),
 )
 
 
 class BlobReferences:
-    """What refers to blobs, within one unit of work: datasets, their columns, and checkpoints that are not deleted."""
+    """What refers to blobs, within one unit of work: datasets, their columns, checkpoints that are not deleted, and
+    captured gradients.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -31,3 +39,7 @@ class BlobReferences:
     def includes(self, digest: str) -> bool:
         """Whether something refers to the blob `digest`."""
         return bool(self._connection.execute(_ANY, {"digest": digest}).scalar_one())
+
+    def of_fit(self, fit_id: str) -> frozenset[str]:
+        """Return every digest that the fit refers to."""
+        return frozenset(self._connection.execute(_OF_FIT, {"fit": fit_id}).scalars())

@@ -35,20 +35,23 @@ class Page(Generic[T]):
     next_cursor: str | None
 
 
-def encode_cursor(last_id: str) -> str:
-    """Spell `last_id` so that clients do not read meaning into it."""
-    return base64.urlsafe_b64encode(last_id.encode()).decode().rstrip("=")
+def encode_cursor(last: str) -> str:
+    """Spell what names the last item of a page so that clients do not read meaning into it."""
+    return base64.urlsafe_b64encode(last.encode()).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str) -> str:
-    """Return the id within `cursor`; Invalid, pointing at `/cursor`, if `encode_cursor` cannot have made it."""
+def decode_cursor(cursor: str, form: re.Pattern[str] = _ID) -> str:
+    """Return what is within `cursor`, an id unless its `form` is another.
+
+    Invalid, pointing at `/cursor`, if `encode_cursor` cannot have made it.
+    """
     if len(cursor) <= CURSOR_LENGTH_MAX and cursor.isascii():
         try:
-            last_id = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+            last = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            last_id = ""
-        if _ID.fullmatch(last_id) and encode_cursor(last_id) == cursor:
-            return last_id
+            last = ""
+        if form.fullmatch(last) and encode_cursor(last) == cursor:
+            return last
     detail = "this is not a cursor of this list; pass a next_cursor as it was received, or none for the first page"
     raise Invalid(detail, code="invalid_cursor", findings=[Finding("/cursor", "invalid_cursor", detail)])
 

@@ -18,6 +18,7 @@ from app.store.database import Database
 from app.store.datasets import Datasets
 from app.store.events import Events
 from app.store.fits import Fits
+from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
@@ -37,6 +38,7 @@ class UnitOfWork:
         self.attempts = Attempts(connection, now)
         self.events = Events(connection, now)
         self.checkpoints = Checkpoints(connection)
+        self.gradients = Gradients(connection)
         self.idempotency = Idempotency(connection, now)
         self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)

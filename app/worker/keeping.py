@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import engine
@@ -36,33 +36,29 @@ class Taken:
         return cls(fit.snapshot(), fit.step, fit.epoch, fit.seq, dict(fit.latest), fit.improved)
 
 
-def place(fit: engine.Fit) -> tuple[int, int]:
-    """Tell where a fit stands: not every step makes a row, and one that goes back comes by a step again."""
-    return fit.step, fit.seq
-
-
-@dataclass(slots=True)
 class Keeper:
     """Has a fit's checkpoints written.
 
     Those after so many steps are written when they are due, and so is the last one. Of those at the end of an epoch,
     and of the best so far, only what `SPACING_SECONDS` and `COST` allow, in favour of the newest; but what was the best
     when the fit stops is never left out. In between one is written by the clock. None of this touches the fit.
-
-    Attributes:
-        write: writes one, and returns when it is on the disk.
-        policy: what the recipe asks for.
-        longest: seconds from one checkpoint to the next that are long enough for one by the clock; None for never.
-        saved: where the fit stood at the last one, or at its beginning.
     """
 
-    write: Callable[[Taken], None]
-    policy: engine.CheckpointPolicy
-    longest: float | None
-    saved: tuple[int, int]
-    _held: Taken | None = None
-    _seconds: float = 0.0
-    _written_at: float = field(default_factory=time.monotonic)
+    def __init__(self, fit: engine.Fit, write: Callable[[Taken], None], longest: float | None) -> None:
+        """Begin where `fit` stands.
+
+        Args:
+            fit: the fit, before its first step here.
+            write: writes a checkpoint, and returns when it is on the disk.
+            longest: seconds from one checkpoint to the next that are long enough for one by the clock; None for never.
+        """
+        self._policy = fit.recipe.checkpoint
+        self._write_down = write
+        self._longest = longest
+        self._saved = _place(fit)
+        self._held: Taken | None = None
+        self._seconds = 0.0
+        self._written_at = time.monotonic()
 
     def after(self, fit: engine.Fit) -> None:
         """Write what is due after a step; what the fit ends with is left to `end`."""
@@ -71,7 +67,7 @@ class Keeper:
         if fit.checkpoint_due:
             if self._by_steps(fit) or self._worthwhile():
                 self._keep(fit)
-            elif fit.improved and self.policy.keep_best:
+            elif fit.improved and self._policy.keep_best:
                 self._held = None  # not both in memory at a time
                 self._held = Taken.of(fit)
         elif self._by_the_clock():
@@ -84,7 +80,7 @@ class Keeper:
     def end(self, fit: engine.Fit) -> None:
         """Write what is left when nothing more will be done."""
         # None of a failure: a process that is killed before it can tell would let the next one go on behind it.
-        if place(fit) != self.saved and fit.failure is None:
+        if _place(fit) != self._saved and fit.failure is None:
             self._keep(fit)
         else:
             self._write_held()
@@ -94,7 +90,7 @@ class Keeper:
             self._held = None
         self._write_held()
         self._write(Taken.of(fit))
-        self.saved = place(fit)
+        self._saved = _place(fit)
 
     def _write_held(self) -> None:
         held, self._held = self._held, None
@@ -104,21 +100,26 @@ class Keeper:
     def _write(self, taken: Taken) -> None:
         begun = time.monotonic()
         try:
-            self.write(taken)
+            self._write_down(taken)
         finally:
             self._written_at = time.monotonic()
             self._seconds = self._written_at - begun
 
     def _by_steps(self, fit: engine.Fit) -> bool:
-        every = self.policy.every_steps
+        every = self._policy.every_steps
         return every is not None and fit.step % every == 0
 
     def _worthwhile(self) -> bool:
         """Whether the last one is long enough ago."""
-        spacing = self._seconds / COST if self.longest is None else min(self._seconds / COST, self.longest)
+        spacing = self._seconds / COST if self._longest is None else min(self._seconds / COST, self._longest)
         return time.monotonic() - self._written_at >= max(SPACING_SECONDS, spacing)
 
     def _by_the_clock(self) -> bool:
-        if self.longest is None or self._seconds >= CHEAP * self.longest:
+        if self._longest is None or self._seconds >= CHEAP * self._longest:
             return False
-        return time.monotonic() - self._written_at >= self.longest
+        return time.monotonic() - self._written_at >= self._longest
+
+
+def _place(fit: engine.Fit) -> tuple[int, int]:
+    """Tell where a fit stands: not every step makes a row, and one that goes back comes by a step again."""
+    return fit.step, fit.seq

@@ -28,7 +28,7 @@ from app.domain.messages import (
 from app.domain.runtime import Runtime
 from app.domain.storage_faults import storage_faults
 from app.worker.control import Control, VariantControl, Wish, agreed
-from app.worker.keeping import Keeper, place
+from app.worker.keeping import Keeper
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
 
@@ -103,12 +103,11 @@ def _lead(
     with closing(_prepared(assignment, runtime, collective, recorder)) as fit:
         recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
         staging = Path(assignment.staging)
-        keeper = Keeper(
-            partial(recorder.checkpoint, staging), fit.recipe.checkpoint, assignment.checkpoint_seconds, place(fit)
-        )
+        keeper = Keeper(fit, partial(recorder.checkpoint, staging), assignment.checkpoint_seconds)
         wanted = None
         while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
             recorder.add(fit, fit.proceed(None if rung is None else rung.step))
+            recorder.gradients(fit, staging)
             keeper.after(fit)
         _put_aside(fit, keeper, recorder, wanted)
         if rung is not None and not fit.done and wanted is None:

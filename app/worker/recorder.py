@@ -15,6 +15,7 @@ from app.domain.messages import About, CheckpointWritten, Heartbeat, Message, Po
 from app.domain.storage_faults import storage_faults
 from app.domain.wire import to_line
 from app.durable import Durable
+from app.worker.captures import write_gradient
 from app.worker.control import ORPHANED
 from app.worker.keeping import Taken
 
@@ -145,6 +146,13 @@ class Recorder:
                 is_best=taken.is_best,
             )
         )
+
+    def gradients(self, fit: engine.Fit, staging: Path) -> None:
+        """Write the gradients that the last steps of `fit` captured to files in `staging`."""
+        for place, gradient in enumerate(fit.captured):
+            # A fit that goes back captures a step again; the first file may still be waiting for the server.
+            path = staging / f"gradient-{gradient.step}-{fit.seq}-{place}.npy"
+            self.send(write_gradient(self.durable, gradient, path))
 
     def _overdue(self) -> bool:
         patience = ROWS_SECONDS if self._rows else STANDING_SECONDS

@@ -29,7 +29,7 @@ class Counts:
 
 COUNTS: Mapping[str, Counts] = {
     "small": Counts(
-        full=False, steps=700, kills_per_curve=6, deaths=2, worker_deaths=1, races=40, uploads_cut=9, schedules=250
+        full=False, steps=450, kills_per_curve=6, deaths=2, worker_deaths=1, races=40, uploads_cut=9, schedules=200
     ),
     "full": Counts(
         full=True,

@@ -82,6 +82,7 @@ class FitLinks(ResourceShape):
     metrics: str
     events: str
     checkpoints: str
+    gradients: str
     children: str = Field(description="The fits that were forked from its checkpoints.")
     origin: str | None = None
     variants: str | None = None
@@ -226,6 +227,7 @@ def _links(fit: FitRecord) -> FitLinks:
         metrics=f"{here}/metrics",
         events=f"{here}/events",
         checkpoints=f"{here}/checkpoints",
+        gradients=f"{here}/gradients",
         children=f"/v1/fits?origin={fit.id}",
         origin=None if fit.origin is None else f"/v1/checkpoints/{fit.origin['checkpoint']}",
         variants=f"{here}/variants" if fit.sweep is not None else None,

@@ -14,19 +14,29 @@ import pytest
 from adjoint_client.archive import Manifest, Nowhere, read_archive
 from app.api import backup
 from app.api.backup import BackupAnswer
-from tests.conftest import ServerProcess
+from tests.conftest import ServerProcess, StartServer
 
 PATIENCE = 20.0
 GET = b"GET /v1/backup HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
+NPY = {"Content-Type": "application/x-npy"}
+
+
+def npy(seed: int) -> bytes:
+    """Return a file that no buffer on the way takes as a whole."""
+    file = io.BytesIO()
+    np.save(file, np.random.default_rng(seed).standard_normal((4, 1_000_000)))
+    return file.getvalue()
+
+
+LARGE = npy(seed=1)
+
+
 @pytest.fixture(scope="module")
 def large(http: httpx.Client) -> dict[str, Any]:
-    """Return a dataset that no buffer on the way takes as a whole."""
-    file = io.BytesIO()
-    np.save(file, np.random.default_rng(1).standard_normal((4, 1_000_000)))
-    headers = {"Content-Type": "application/x-npy"}
-    dataset: dict[str, Any] = http.post("/v1/datasets", content=file.getvalue(), headers=headers).json()
+    """Return a dataset whose content makes a backup a large one."""
+    dataset: dict[str, Any] = http.post("/v1/datasets", content=LARGE, headers=NPY).json()
     return dataset
 
 
@@ -73,10 +83,7 @@ def test_a_second_backup_has_to_wait_and_a_client_that_goes_away_leaves_nothing(
 
 
 def test_what_is_deleted_meanwhile_is_kept_until_the_backup_is_over(server: ServerProcess) -> None:
-    file = io.BytesIO()
-    np.save(file, np.random.default_rng(2).standard_normal((4, 1_000_000)))
-    headers = {"Content-Type": "application/x-npy"}
-    dataset = server.http.post("/v1/datasets", content=file.getvalue(), headers=headers).json()
+    dataset = server.http.post("/v1/datasets", content=npy(seed=2), headers=NPY).json()
     blob = server.data_dir / "blobs" / "sha256" / dataset["digest"][:2] / dataset["digest"]
     with begun(server):
         assert server.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
@@ -90,6 +97,16 @@ def test_what_is_deleted_meanwhile_is_kept_until_the_backup_is_over(server: Serv
 def test_a_backup_has_no_head(http: httpx.Client) -> None:
     response = http.head("/v1/backup")
     assert (response.status_code, response.headers["allow"]) == (405, "GET")
+
+
+def test_a_server_that_stops_gives_a_backup_up_and_leaves_nothing(start_server: StartServer) -> None:
+    server = start_server(workers=1)
+    dataset = server.http.post("/v1/datasets", content=LARGE, headers=NPY).json()
+    with begun(server):
+        assert server.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
+        assert server.stop() == 0
+    assert [*(server.data_dir / "scratch").iterdir()] == []
+    assert not [path for path in (server.data_dir / "blobs").rglob("*") if path.is_file()]
 
 
 class Endless:

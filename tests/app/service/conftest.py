@@ -28,6 +28,7 @@ from app.service.workforce import WorkerStatus
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
+GRADIENTS_MAX = 64 * 1024
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 
 
@@ -132,7 +133,7 @@ def wakes() -> Wakes:
 
 @pytest.fixture
 def terms() -> FitTerms:
-    return FitTerms(3, 4, fair_share_label="team")
+    return FitTerms(3, 4, GRADIENTS_MAX, fair_share_label="team")
 
 
 @pytest.fixture

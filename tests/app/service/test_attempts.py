@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import json
 import shutil
@@ -13,15 +14,16 @@ from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Conflict, DatabaseBusy, NotFound, StorageFull
+from app.domain.errors import AdjointError, Conflict, DatabaseBusy, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
-from app.domain.messages import CheckpointWritten, Failed, Finished, Log, Points
+from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, Points
 from app.domain.runtime import Runtime
 from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
+from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
 DEFINITION = {
@@ -95,6 +97,17 @@ class Office:
         path.write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
         return CheckpointWritten(str(path), step, 1, step, {"loss": 0.5}, digest, len(content), is_best)
+
+    def captured(self, claim: Claim, step: int, content: bytes = b"numbers") -> GradientWritten:
+        path = self.staging / claim.token / f"gradient-{step}.npy"
+        path.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        return GradientWritten(str(path), step, "w", "float32", [2], digest, len(content))
+
+    def gradients(self) -> dict[int, bytes]:
+        with self.store.begin() as work:
+            found = work.gradients.list("fit_1", PageRequest(1000)).items
+        return {gradient.step: self.blobs.local_path(gradient.digest).read_bytes() for gradient in found}
 
     def fit(self, fit_id: str = "fit_1") -> FitRecord:
         with self.store.begin() as work:
@@ -409,3 +422,159 @@ def test_the_furthest_checkpoint_is_kept_in_any_order(steps: list[int]) -> None:
     written = [CheckpointWritten("p", step, 1, step, {}, "d", 1, is_best=False) for step in steps]
     policy = engine.CheckpointPolicy(keep_last=1, keep_best=False)
     assert [checkpoint.step for checkpoint in retained(written, policy)] == [3]
+
+
+def test_captured_gradients_become_blobs_and_rows(office: Office) -> None:
+    claim = office.begin()
+    progress = Progress()
+    for step in (0, 5):
+        progress.add(office.captured(claim, step, b"gradient %d" % step))
+    office.attempts.record(claim, progress)
+    assert office.gradients() == {0: b"gradient 0", 5: b"gradient 5"}
+    assert [*(office.staging / claim.token).iterdir()] == []
+    assert office.events("log") == []
+
+
+def test_a_gradient_captured_again_must_be_the_same(office: Office) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(captured=[office.captured(claim, 5)]))
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    again = office.go_on()
+    same, next_one = office.captured(again, 5), office.captured(again, 6, b"more numbers")
+    office.attempts.record(again, Progress(captured=[same, next_one]))
+    assert (office.fit().state, [*office.gradients()]) == (FitState.RUNNING, [6, 5])
+    different, written = office.captured(again, 5, b"other numbers"), office.written(again, 6)
+    recorded = office.attempts.record(again, Progress(captured=[different], written=[written]))
+    assert recorded.ended
+    assert recorded.fit.error is not None
+    assert recorded.fit.error["code"] == "numerics_diverged"
+    assert "gradient of w at step 5" in recorded.fit.error["detail"]
+    assert office.gradients()[5] == b"numbers"
+    assert office.kept() == []
+    assert set(office.blobs.digests()) == {
+        office.column,
+        *(hashlib.sha256(c).hexdigest() for c in office.gradients().values()),
+    }
+
+
+@pytest.mark.parametrize("why", ["other numerics", "the fit goes back"])
+def test_where_a_difference_is_no_fault_the_gradient_that_was_stored_stays(office: Office, why: str) -> None:
+    goes_back = why == "the fit goes back"
+    claim = office.begin(**({"divergence": {"action": "roll_back"}} if goes_back else {}))
+    office.attempts.record(claim, Progress(captured=[office.captured(claim, 5)]))
+    if not goes_back:
+        with office.store.begin() as work:
+            work.fits.update(replace(work.fits.get("fit_1"), bit_exact=False))
+    office.attempts.record(claim, Progress(captured=[office.captured(claim, 5, b"other numbers")]))
+    assert office.fit().state is FitState.RUNNING
+    assert office.gradients() == {5: b"numbers"}
+    assert hashlib.sha256(b"other numbers").hexdigest() not in office.blobs.digests()
+
+
+def test_a_damaged_gradient_is_not_kept_and_told_of(office: Office) -> None:
+    claim = office.begin()
+    damaged, missing, sound = (office.captured(claim, step) for step in (1, 2, 3))
+    Path(damaged.path).write_bytes(b"numbers, torn")
+    Path(missing.path).unlink()
+    office.attempts.record(claim, Progress(captured=[damaged, missing, sound]))
+    assert [*office.gradients()] == [3]
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost"] * 2
+
+
+def test_gradients_of_a_full_disk_are_taken_when_there_is_room(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    progress = Progress(captured=[office.captured(claim, step, b"%d" % step) for step in (1, 2, 3)])
+    adopt = office.blobs.adopt
+
+    def full(path: Path) -> Any:
+        if path.name == "gradient-2.npy":
+            raise StorageFull("full")
+        return adopt(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(office.blobs, "adopt", full)
+        with pytest.raises(StorageFull):
+            office.attempts.record(claim, progress)
+    office.attempts.record(claim, progress)
+    assert [*office.gradients()] == [3, 2, 1]
+
+
+def fail_to_adopt(office: Office, error: AdjointError, monkeypatch: pytest.MonkeyPatch) -> None:
+    def adopt(_path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(office.blobs, "adopt", adopt)
+
+
+def test_a_checkpoint_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(points=rows(1), written=[office.written(claim, 1)]))
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
+        recorded = office.attempts.record(claim, Progress(points=rows(2), written=[office.written(claim, 2)]))
+    assert (recorded.fit.state, recorded.fit.step) == (FitState.RUNNING, 2)
+    assert office.kept() == [1]
+    (entry,) = office.events("log")
+    assert (entry["code"], entry["level"]) == ("checkpoint_lost", "error")
+    assert "step 2 " in entry["text"]
+    assert [*(office.staging / claim.token).iterdir()] == []
+    office.attempts.record(claim, Progress(points=rows(3), written=[office.written(claim, 3)]))
+    assert office.kept() == [1, 3]
+
+
+def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_some(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    news = Progress(points=rows(1), written=[office.written(claim, 1)])
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), patch)
+        for _ in range(3):
+            with pytest.raises(StorageFull):
+                office.attempts.record(claim, news)
+    (entry,) = office.events("log")
+    assert (entry["code"], entry["level"]) == ("storage_full", "warning")
+    assert office.fit().step == 0
+    assert office.attempts.record(claim, news).fit.step == 1
+    assert office.kept() == [1]
+    assert len(office.events("log")) == 1
+
+
+def test_a_fit_that_is_to_stop_does_not_wait_for_room(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    with office.store.begin() as work:
+        work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLING, phase="cancelling"))
+    fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
+    news = Progress(points=rows(1), written=[office.written(claim, 1)], verdict=Finished("cancelled"))
+    assert office.attempts.record(claim, news).fit.state is FitState.CANCELLED
+    assert [entry["code"] for entry in office.events("log")] == ["checkpoint_lost"]
+    assert office.kept() == []
+    assert [*office.staging.iterdir()] == []
+
+
+def test_an_attempt_that_was_superseded_waits_for_nothing(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    written = office.written(claim, 1)
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    (office.staging / claim.token).mkdir()
+    Path(written.path).write_bytes(b"checkpoint 1")
+    fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
+    with pytest.raises(Conflict, match="no longer worked on"):
+        office.attempts.record(claim, Progress(written=[written]))
+
+
+def test_what_cannot_be_deleted_of_an_attempt_does_not_undo_what_was_recorded(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+
+    def remove_tree(_folder: Path) -> None:
+        raise OSError(errno.EIO, "the disk failed")
+
+    monkeypatch.setattr(office.attempts._durable, "remove_tree", remove_tree)
+    assert office.attempts.record(claim, Progress(verdict=Finished("succeeded"))).ended
+    monkeypatch.undo()
+    assert office.attempts.recover().staging_folders == 1
+    assert [*office.staging.iterdir()] == []

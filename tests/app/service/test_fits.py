@@ -93,6 +93,22 @@ def test_a_fit_larger_than_the_machine_is_refused_with_the_sum(
     assert (caught.value.limit, caught.value.code) == (1000, "memory_exceeded")
 
 
+def test_more_captured_gradients_than_the_server_keeps_are_refused_with_the_sum(submit: Submit) -> None:
+    # 8 steps, each of them a file of one number of 4 bytes; 64 KiB are kept.
+    submit(record={"gradients": {"every_steps": 1}})
+    with pytest.raises(TooLarge, match="16 steps") as caught:
+        submit(epochs=8, record={"gradients": {"every_steps": 1}})
+    assert (caught.value.limit, caught.value.code) == (64 * 1024, "gradients_exceeded")
+    assert [finding.pointer for finding in caught.value.findings] == ["/record/gradients"]
+
+
+def test_each_variant_of_a_sweep_may_capture_as_much_as_a_fit(submit: Submit) -> None:
+    sweep = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.01]}}
+    submit(sweep=sweep, record={"gradients": {"every_steps": 1}})
+    with pytest.raises(TooLarge, match="16 steps"):
+        submit(sweep=sweep, epochs=8, record={"gradients": {"every_steps": 1}})
+
+
 def test_the_queue_has_an_end(submit: Submit) -> None:
     for _ in range(3):
         submit()
@@ -148,7 +164,7 @@ def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(
         change = asyncio.create_task(fits.wait(fit_id, seconds=10, any_change=True))
         end = asyncio.create_task(fits.wait(fit_id, seconds=10))
         await asyncio.sleep(0.05)
-        await asyncio.to_thread(revision.update, fit_id, {"labels": {"a": "b"}}, anything)
+        await asyncio.to_thread(revision.update, fit_id, {"labels": {"a": "b"}}, anything, dict)
         assert (await change).fit.labels == {"a": "b"}
         assert not end.done()
         await asyncio.to_thread(control.cancel, fit_id)

@@ -12,6 +12,7 @@ from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitState
 from app.domain.ids import new_id
 from app.service.blob_sweeper import BlobSweeper
+from app.service.fit_control import FitControl
 from app.service.fits import Fits
 from app.service.retention import BATCH, Retention, RetentionTerms
 from app.service.wakes import Wakes
@@ -34,13 +35,13 @@ def enforce(store: Store, sweeper: BlobSweeper, wakes: Wakes, clock: ManualClock
 
 @pytest.fixture
 def ended(
-    fits: Fits, store: Store, blobs: LocalBlobStore, clock: ManualClock, request_: dict[str, Any]
+    fits: Fits, control: FitControl, store: Store, blobs: LocalBlobStore, clock: ManualClock, request_: dict[str, Any]
 ) -> Callable[[], str]:
     """Return how to make a fit that has ended just now, with a checkpoint; a minute goes by."""
 
     def make() -> str:
         fit = fits.submit(request_, lambda _work, _fit: None).fit
-        fits.cancel(fit.id)
+        control.cancel(fit.id)
         blob = blobs.put(fit.id.encode())
         checkpoint = CheckpointRecord(
             new_id("ckpt"), fit.id, fit.graph_id, 1, 1, blob.digest, blob.size, {}, clock.now(), False, False

@@ -265,6 +265,24 @@ def test_cancelling_a_sweep_that_runs_cancels_what_its_process_leaves(
     assert place.states(sweep) == ["cancelled", "succeeded", "cancelled", "cancelled"]
 
 
+def test_a_sweep_that_is_paused_goes_on_with_the_variants_that_are_left(
+    place: Workplace, workforce: IdleWorkforce
+) -> None:
+    sweep = place.submit(GRID)
+    claim, _ = place.start()
+    first, second, third = (fit.id for fit in place.variants(sweep))
+    place.say(claim, About(first, Finished("succeeded")), About(second, rows(1)))
+    place.control.pause(sweep)
+    assert workforce.paused == [sweep]
+    place.say(claim, About(second, Finished("drained")), Finished("drained"))
+    assert place.states(sweep) == ["paused", "succeeded", "interrupted", "queued"]
+    place.control.resume(sweep)
+    claim, assignment = place.start()
+    assert [share.fit_id for share in share_of(assignment).variants if not share.ended] == [second, third]
+    place.say(claim, About(second, Finished("succeeded")), About(third, Finished("succeeded")), Finished("succeeded"))
+    assert place.states(sweep) == ["succeeded"] * 4
+
+
 def test_a_variant_is_cancelled_at_once_unless_a_thread_works_on_it(place: Workplace, workforce: IdleWorkforce) -> None:
     sweep = place.submit(HALVING)
     claim, _ = place.start()

@@ -267,6 +267,16 @@ def test_a_fit_that_failed_to_converge_goes_on_at_another_rate(tmp_path):
     assert (math.isfinite(row[0].values["loss"]), same.failure) == (False, None)
 
 
+def test_steps_that_are_left_out_are_counted_anew_after_a_failure(tmp_path):
+    skipping = {"optimizer": WILD, "divergence": {"action": "skip", "limit": 2}}
+    short = start(epochs=9, **skipping)
+    run(short)
+    assert short.failure is not None
+    fit = reopened(saved(short, tmp_path), epochs=9, **skipping)
+    assert [fit.advance()[0].values["skipped"] for _ in range(2)] == [1.0, 1.0]
+    assert fit.failure is None
+
+
 def test_a_fit_that_may_go_back_from_now_on_goes_back_to_where_it_was_reopened(tmp_path):
     short = start(epochs=2, optimizer={"kind": "sgd", "lr": 0.01})
     run(short)

@@ -1,0 +1,70 @@
+"""Routes of captured gradients."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+
+from app.api.answers import JsonAnswer, matches, not_modified
+from app.api.arrays import NPY, TensorFormatDep, tensor_answer
+from app.api.deps import FitId, GradientsDep, PageDep
+from app.api.downloads import open_file, send_file
+from app.api.openapi_parts import binary_answer
+from app.api.routing import router
+from app.api.schemas.gradients import GradientList, GradientStatistics, gradient_path
+from app.api.schemas.tensors import Tensor
+
+routes = router("gradients")
+
+STEP_MAX = 10**15
+
+Step = Annotated[int | None, Query(ge=0, le=STEP_MAX, description="The steps that were done when it was captured.")]
+
+
+@routes.get("/v1/fits/{fit_id}/gradients", response_model=GradientList)
+def list_gradients(
+    fit_id: FitId,
+    page: PageDep,
+    gradients: GradientsDep,
+    step: Step = None,
+    parameter: Annotated[str | None, Query(description="Only gradients by this parameter.")] = None,
+) -> Response:
+    """List the gradients that a fit has captured, in the order of steps and then of parameters."""
+    return JsonAnswer(GradientList.of(gradients.list(fit_id, page, step=step, parameter=parameter)))
+
+
+@routes.get(
+    "/v1/fits/{fit_id}/gradients/{parameter:path}",
+    response_model=Tensor | GradientStatistics,
+    responses=binary_answer(NPY),
+)
+def get_gradient(
+    fit_id: FitId,
+    parameter: str,
+    request: Request,
+    gradients: GradientsDep,
+    format: TensorFormatDep,
+    step: Step = None,
+    stats: Annotated[bool, Query(description="What the numbers look like, in place of them.")] = False,
+) -> Response:
+    """Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics."""
+    gradient = gradients.find(fit_id, parameter, step)
+    place = {"Content-Location": gradient_path(gradient)}
+    if format == "npy" and not stats:
+        name = f"gradient-{gradient.step}.npy"
+        return _placed(
+            send_file(request, open_file(gradients.file(gradient), NPY, name, gradient.digest, gradient.digest)), place
+        )
+    # Made of numbers that never change: known before they are read.
+    tag = f'"{gradient.digest}.{"stats" if stats else "json"}"'
+    if matches(request.headers.get("if-none-match"), tag):
+        return not_modified(tag)
+    if stats:
+        answer: Response = JsonAnswer(GradientStatistics.of(gradient, gradients.statistics(gradient)))
+    else:
+        answer = tensor_answer(gradients.array(gradient), "json")
+    return _placed(answer, {**place, "ETag": tag})
+
+
+def _placed(answer: Response, headers: dict[str, str]) -> Response:
+    answer.headers.update(headers)
+    return answer

@@ -1,0 +1,67 @@
+"""Captured gradients: list, hand out, sum up in a few numbers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.blobs.store import BlobStore
+from app.domain.errors import NotFound
+from app.domain.gradient import GradientRecord
+from app.service.array_statistics import ArrayStatistics, statistics_of
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store, UnitOfWork
+
+
+class Gradients:
+    """The use cases of captured gradients. One that was read once never changes."""
+
+    def __init__(self, store: Store, blobs: BlobStore) -> None:
+        """Read rows from `store` and files from `blobs`."""
+        self._store = store
+        self._blobs = blobs
+
+    def list(
+        self, fit_id: str, page: PageRequest, *, step: int | None = None, parameter: str | None = None
+    ) -> Page[GradientRecord]:
+        """Return a page of the fit's captured gradients, of one step or parameter where given; NotFound without fit."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            return work.gradients.list(fit_id, page, step=step, parameter=parameter)
+
+    def find(self, fit_id: str, parameter: str, step: int | None = None) -> GradientRecord:
+        """Return the gradient captured at `step`, by default the latest; NotFound, which tells what was captured."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            found = work.gradients.find(fit_id, parameter, step)
+            if found is None:
+                _tell_what_there_is(work, fit_id, parameter, step)
+            return found
+
+    def file(self, gradient: GradientRecord) -> Path:
+        """Return its .npy file."""
+        return self._blobs.local_path(gradient.digest)
+
+    def array(self, gradient: GradientRecord) -> NDArray[Any]:
+        """Return its numbers, mapped from the file."""
+        array: NDArray[Any] = np.load(self.file(gradient), mmap_mode="r", allow_pickle=False)
+        return array
+
+    def statistics(self, gradient: GradientRecord) -> ArrayStatistics:
+        """Sum its numbers up."""
+        return statistics_of(self.array(gradient))
+
+
+def _tell_what_there_is(work: UnitOfWork, fit_id: str, parameter: str, step: int | None) -> NoReturn:
+    place = "" if step is None else f" at step {step}"
+    wanted = f"fit {fit_id} has no captured gradient of {parameter[:64]!r}{place}"
+    steps, parameters = work.gradients.steps(fit_id), work.gradients.parameters(fit_id)
+    known = f"it has those of {_listed(parameters)} at steps {_listed(steps)}"
+    none = "it has none as yet; they are captured where the request says so in record.gradients"
+    raise NotFound(f"{wanted}; {known if steps else none}", code="no_gradient")
+
+
+def _listed(things: Sequence[object]) -> str:
+    return ", ".join(map(str, things))
