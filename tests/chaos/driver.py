@@ -121,8 +121,9 @@ class Driver:
         return time.monotonic() - began
 
     def stop(self) -> None:
-        """Have the server drain and end, as it should."""
-        assert self.server.stop() == 0, self.server.log
+        """Have the server drain and end, as it should, and all its processes with it."""
+        with processes.all_end(processes.family(self.pid)):
+            assert self.server.stop() == 0, self.server.log
         self.close()
 
     def close(self) -> None:
