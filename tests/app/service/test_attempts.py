@@ -23,6 +23,7 @@ from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
+from app.service.journal import record_reopening, record_state
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
@@ -407,6 +408,26 @@ def test_crashes_are_counted_from_the_last_that_got_any_further(office: Office, 
     assert office.fit().state == "failed"
 
 
+def test_crashes_are_counted_afresh_when_a_fit_is_taken_up_again(office: Office) -> None:
+    claim = office.begin()
+    losses = []
+    for _ in range(2):
+        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+        claim = office.go_on()
+    recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    assert (recorded.losses, recorded.fit.state) == (3, "failed")
+    with office.store.begin() as work:
+        record_reopening(work, recorded.fit)
+        queued = work.fits.update(recorded.fit.to(FitState.QUEUED, error=None, finished_at=None))
+        record_state(work, queued)
+    for _ in range(2):
+        recorded = office.attempts.record(office.go_on(), Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+    assert losses == [1, 2, 1, 2]
+    assert recorded.fit.state == "interrupted"
+
+
 def test_what_the_server_did_is_no_crash(office: Office) -> None:
     claim = office.begin()
     for verdict in (Died("stopped", "stopped"), Finished("drained"), Died("killed", "killed")):
@@ -542,14 +563,27 @@ def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_som
     assert len(office.events("log")) == 1
 
 
+def test_a_gradient_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
+        office.attempts.record(claim, Progress(points=rows(1), captured=[office.captured(claim, 1)]))
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost"]
+    office.attempts.record(claim, Progress(captured=[office.captured(claim, 2)]))
+    assert [*office.gradients()] == [2]
+
+
 def test_a_fit_that_is_to_stop_does_not_wait_for_room(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = office.begin()
     with office.store.begin() as work:
         work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLING, phase="cancelling"))
     fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
-    news = Progress(points=rows(1), written=[office.written(claim, 1)], verdict=Finished("cancelled"))
+    files = {"captured": [office.captured(claim, 1)], "written": [office.written(claim, 1)]}
+    news = Progress(points=rows(1), **files, verdict=Finished("cancelled"))
     assert office.attempts.record(claim, news).fit.state is FitState.CANCELLED
-    assert [entry["code"] for entry in office.events("log")] == ["checkpoint_lost"]
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost", "checkpoint_lost"]
     assert office.kept() == []
     assert [*office.staging.iterdir()] == []
 
