@@ -205,6 +205,7 @@ class Attempts:
         Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
         StorageFull, StorageFailed or DatabaseBusy if the time is not right.
         """
+<<<<<<< HEAD
         with self._sweeper.holding():
             for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
                 try:
@@ -225,10 +226,39 @@ class Attempts:
                 if fit.sweep is not None:
                     close_variants(work, fit, self._notify)
                 work.after_commit(partial(self._notify, fit.id))
+=======
+        try:
+            with self._sweeper.holding():
+                self._adopt_all(claim, progress)
+                with self._store.begin() as work:
+                    attempt = work.attempts.guard(claim.fit.id, claim.token)
+                    journal = AttemptJournal(work, attempt)
+                    if claim.fit.sweep is None:
+                        discarded = write_down(journal, work, claim.policy, progress)
+                    else:
+                        discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
+                    losses = journal.losses() if journal.ended else 0
+                    fit = journal.save()
+                    if fit.sweep is not None:
+                        close_variants(work, fit, self._notify)
+                    work.after_commit(partial(self._notify, fit.id))
+        except (Conflict, NotFound):
+            self.drop(progress)
+            raise
+>>>>>>> chaos
         self._sweeper.discard(discarded)
         if journal.ended:
-            self._clear(self._staging / claim.token)
+            self.clear_up(claim)
         return Recorded(fit, journal.ended, losses)
+
+    def drop(self, progress: Progress) -> None:
+        """Delete what was stored for news that are never written down: nothing refers to it."""
+        every = (progress, *progress.variants.values())
+        self._sweeper.discard([digest for news in every for digest in news.digests])
+
+    def clear_up(self, claim: Claim) -> None:
+        """Delete the folder that the attempt's process wrote to, which is gone or has nothing more to write."""
+        self._clear(self._staging / claim.token)
 
     def _write_down_sweep(
         self, work: UnitOfWork, attempt: Attempt, journal: AttemptJournal, claim: Claim, progress: Progress
@@ -240,12 +270,22 @@ class Attempts:
             progress = replace(progress, verdict=variants.end(progress.verdict))
         return discarded + write_down(journal, work, claim.policy, progress)
 
+<<<<<<< HEAD
     def _compare(self, claim: Claim, progress: Progress) -> None:
         """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
         if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
             with self._store.begin() as work:
                 fit = work.fits.get(claim.fit.id)
             progress.comparison = compared(self._store, self._blobs, fit, progress)
+=======
+    def _adopt_all(self, claim: Claim, progress: Progress) -> None:
+        """Make blobs of all files that the news tell of, as far as there is room."""
+        for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
+            try:
+                self._adopt(claim, fit_id, news)
+            except StorageFull as error:
+                self._hold_up(claim, fit_id, news, error)
+>>>>>>> chaos
 
     def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
         """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""

@@ -14,8 +14,13 @@ from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
+<<<<<<< HEAD
 from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord, FitState, Origin
+=======
+from app.domain.errors import AdjointError, Conflict, DatabaseBusy, NotFound, StorageFailed, StorageFull
+from app.domain.fit import FitRecord, FitState
+>>>>>>> chaos
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, NumericsChanged, Points
 from app.domain.runtime import Runtime
@@ -246,6 +251,33 @@ def test_a_superseded_attempt_can_change_nothing(office: Office, verdict: Any) -
     with pytest.raises(Conflict, match="no longer worked on"):
         office.attempts.record(claim, Progress(points=rows(1), verdict=verdict))
     assert office.fit() == before
+
+
+def test_the_files_of_a_superseded_attempt_are_deleted(office: Office) -> None:
+    claim = office.begin()
+    written = office.written(claim, 1)
+    with office.store.begin() as work:
+        work.attempts.end_open("fit_1", "killed_by_client")
+    with pytest.raises(Conflict, match="no longer worked on"):
+        office.attempts.record(claim, Progress(written=[written]))
+    assert {*office.blobs.digests()} == {office.column}
+    office.attempts.clear_up(claim)
+    assert not (office.staging / claim.token).exists()
+
+
+def test_news_that_wait_can_be_dropped_with_what_was_stored_for_them(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    news = Progress(written=[office.written(claim, 1)])
+    begin = office.store.begin
+    monkeypatch.setattr(office.store, "begin", lambda: (_ for _ in ()).throw(DatabaseBusy("locked")))
+    with pytest.raises(DatabaseBusy):
+        office.attempts.record(claim, news)
+    monkeypatch.setattr(office.store, "begin", begin)
+    assert len({*office.blobs.digests()}) == 2
+    office.attempts.drop(news)
+    assert {*office.blobs.digests()} == {office.column}
 
 
 @pytest.mark.parametrize(
