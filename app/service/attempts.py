@@ -205,31 +205,11 @@ class Attempts:
         Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
         StorageFull, StorageFailed or DatabaseBusy if the time is not right.
         """
-<<<<<<< HEAD
-        with self._sweeper.holding():
-            for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
-                try:
-                    self._adopt(claim, fit_id, news)
-                except StorageFull as error:
-                    self._hold_up(claim, fit_id, news, error)
-            if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
-                self._compare(claim, progress)
-            with self._store.begin() as work:
-                attempt = work.attempts.guard(claim.fit.id, claim.token)
-                journal = AttemptJournal(work, attempt)
-                if claim.fit.sweep is None:
-                    discarded = write_down(journal, work, claim.policy, progress)
-                else:
-                    discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
-                losses = journal.losses() if journal.ended else 0
-                fit = journal.save()
-                if fit.sweep is not None:
-                    close_variants(work, fit, self._notify)
-                work.after_commit(partial(self._notify, fit.id))
-=======
         try:
             with self._sweeper.holding():
                 self._adopt_all(claim, progress)
+                if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
+                    self._compare(claim, progress)
                 with self._store.begin() as work:
                     attempt = work.attempts.guard(claim.fit.id, claim.token)
                     journal = AttemptJournal(work, attempt)
@@ -245,7 +225,6 @@ class Attempts:
         except (Conflict, NotFound):
             self.drop(progress)
             raise
->>>>>>> chaos
         self._sweeper.discard(discarded)
         if journal.ended:
             self.clear_up(claim)
@@ -270,14 +249,13 @@ class Attempts:
             progress = replace(progress, verdict=variants.end(progress.verdict))
         return discarded + write_down(journal, work, claim.policy, progress)
 
-<<<<<<< HEAD
     def _compare(self, claim: Claim, progress: Progress) -> None:
         """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
         if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
             with self._store.begin() as work:
                 fit = work.fits.get(claim.fit.id)
             progress.comparison = compared(self._store, self._blobs, fit, progress)
-=======
+
     def _adopt_all(self, claim: Claim, progress: Progress) -> None:
         """Make blobs of all files that the news tell of, as far as there is room."""
         for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
@@ -285,7 +263,6 @@ class Attempts:
                 self._adopt(claim, fit_id, news)
             except StorageFull as error:
                 self._hold_up(claim, fit_id, news, error)
->>>>>>> chaos
 
     def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
         """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""

@@ -14,13 +14,8 @@ from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
-<<<<<<< HEAD
-from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
-from app.domain.fit import FitRecord, FitState, Origin
-=======
 from app.domain.errors import AdjointError, Conflict, DatabaseBusy, NotFound, StorageFailed, StorageFull
-from app.domain.fit import FitRecord, FitState
->>>>>>> chaos
+from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, NumericsChanged, Points
 from app.domain.runtime import Runtime
