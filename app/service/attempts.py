@@ -22,7 +22,7 @@ from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
-from app.domain.messages import Assignment, CheckpointWritten, SweepShare, VariantShare
+from app.domain.messages import Assignment, CheckpointWritten, Finished, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
 from app.domain.storage_faults import storage_faults
 from app.domain.sweep import VariantTerms, terms_of
@@ -35,6 +35,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.captures import adopt_gradients
 from app.service.journal import record_state
 from app.service.memory import memory_budget
+from app.service.replay_verdict import compared
 from app.service.resumption import Beginning, Resumption
 from app.service.sweep_journal import SweepJournal, close_variants
 from app.service.time_limits import fail_overdue
@@ -207,6 +208,8 @@ class Attempts:
         try:
             with self._sweeper.holding():
                 self._adopt_all(claim, progress)
+                if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
+                    self._compare(claim, progress)
                 with self._store.begin() as work:
                     attempt = work.attempts.guard(claim.fit.id, claim.token)
                     journal = AttemptJournal(work, attempt)
@@ -245,6 +248,13 @@ class Attempts:
         if progress.verdict is not None:
             progress = replace(progress, verdict=variants.end(progress.verdict))
         return discarded + write_down(journal, work, claim.policy, progress)
+
+    def _compare(self, claim: Claim, progress: Progress) -> None:
+        """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
+        if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
+            with self._store.begin() as work:
+                fit = work.fits.get(claim.fit.id)
+            progress.comparison = compared(self._store, self._blobs, fit, progress)
 
     def _adopt_all(self, claim: Claim, progress: Progress) -> None:
         """Make blobs of all files that the news tell of, as far as there is room."""

@@ -4,10 +4,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.api.schemas.bundles import FitReplay
 from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
 from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
+from app.domain.replay import Replay
 from app.service.fit_view import FitView
 from app.store.pages import Page
 
@@ -106,7 +108,9 @@ class Fit(ResourceShape):
     eta_seconds: float | None
     latest: dict[str, float | None]
     nonfinite: dict[str, str] = Field(description="Values of latest that are not finite: nan, inf or -inf.")
-    best: dict[str, Any] | None
+    best: dict[str, Any] | None = Field(
+        description="The best step so far, by which metric, with what value: null if it is not finite, see nonfinite."
+    )
     attempt: int
     attempts_max: int
     attempts: list[FitAttempt]
@@ -132,6 +136,7 @@ class Fit(ResourceShape):
     parent: str | None = Field(description="The fit whose sweep it is a variant of.")
     variant: VariantInfo | None = Field(description="Which variant of the sweep it is.")
     sweep: SweepSummary | None = Field(description="How its variants are doing, if it was submitted with a sweep.")
+    replay: FitReplay | None = Field(description="Which fit it runs again, if that is what it is for.")
     labels: dict[str, str]
     request: dict[str, Any] = Field(title="Request as sent", description="With ids in place of what came inline.")
     links: FitLinks
@@ -153,7 +158,7 @@ class Fit(ResourceShape):
             eta_seconds=view.eta_seconds,
             latest=latest,
             nonfinite=nonfinite,
-            best=None if fit.best is None else finite_part(fit.best)[0],
+            best=_best(fit),
             attempt=fit.attempt,
             attempts_max=fit.attempts_max,
             attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
@@ -175,6 +180,7 @@ class Fit(ResourceShape):
             parent=fit.parent_id,
             variant=None if fit.variant is None else VariantInfo.of(fit.variant),
             sweep=SweepSummary.of(view),
+            replay=None if fit.replay is None else FitReplay.showing(Replay(**fit.replay)),
             labels=fit.labels,
             request=fit.request,
             links=_links(fit),
@@ -218,6 +224,13 @@ class MetricRows(ResourceShape):
     has_more: bool
     next_cursor: str | None
     next_after: int
+
+
+def _best(fit: FitRecord) -> dict[str, Any] | None:
+    if fit.best is None:
+        return None
+    finite, nonfinite = finite_part(fit.best)
+    return finite | ({"nonfinite": nonfinite} if nonfinite else {})
 
 
 def _links(fit: FitRecord) -> FitLinks:
