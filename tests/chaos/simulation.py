@@ -41,6 +41,7 @@ DATASET_ID = "ds_1"
 STEPS = 3
 WORKERS = 2
 ACTIONS = 12
+TERMS = FitTerms(max_queue=100, attempts_max=4, gradients_max_bytes=0, fair_share_label="team")
 SETTLED_WITHIN = 100
 """So many rounds without faults are enough for every fit to end."""
 
@@ -171,7 +172,7 @@ class World:
         self._attempts = Attempts(
             self.store, self._blobs, self._sweeper, self._staging, lambda _fit_id: None, self.clock, WorkTerms(WORKERS)
         )
-        self._control = FitControl(self.store, Wakes(), self._floor, FitTerms(100, 4, 0, "team"))
+        self._control = FitControl(self.store, Wakes(), self._floor, TERMS)
         self._sweeper.discard_orphans()
         self._attempts.recover()
 
