@@ -44,12 +44,13 @@ from app.settings import Settings
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
+# Routes are tried in this order: first those that clients poll.
 ROUTERS: tuple[APIRouter, ...] = (
-    graphs.routes,
-    datasets.routes,
     fits.routes,
     metrics.routes,
     events.routes,
+    graphs.routes,
+    datasets.routes,
     checkpoints.routes,
     gradients.routes,
     backup.routes,

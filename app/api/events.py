@@ -44,5 +44,5 @@ async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[Strea
 
 async def _written(events: Events, fit_id: str, terms: StreamTerms) -> AsyncIterator[str]:
     yield RETRY
-    async for event in events.stream(fit_id, terms):
-        yield HEARTBEAT if event is None else spelled(event)
+    async for several in events.stream(fit_id, terms):
+        yield "".join(map(spelled, several)) or HEARTBEAT

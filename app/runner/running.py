@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.domain.clock import Clock
-from app.domain.fit import FitState
+from app.domain.fit import FitRecord, FitState
 from app.runner.inbox import Inbox
 from app.runner.port import Exited, Handle
 from app.service.attempt_progress import Died, Expired, Progress
@@ -16,6 +16,7 @@ class Running:
     """An attempt under way; times are the monotonic clock's.
 
     Attributes:
+        fit: the fit as it was last read: what is asked of it, and its limits of time, may change while it runs.
         begun_at: when its process was started.
         news: what could not be written down yet, to be tried again at `retry_at`.
         silence: for how long nothing was heard of the process while somebody listened.
@@ -28,7 +29,7 @@ class Running:
     claim: Claim
     handle: Handle
     inbox: Inbox
-    state: FitState
+    fit: FitRecord
     begun_at: float
     pid: int | None = None
     news: Progress | None = None
@@ -38,6 +39,11 @@ class Running:
     stalled: bool = False
     ended: bool = False
     gone_at: float | None = None
+
+    @property
+    def state(self) -> FitState:
+        """The state of the fit as it was last read."""
+        return self.fit.state
 
     @property
     def gone(self) -> bool:
@@ -65,11 +71,11 @@ class Running:
 
     def expired(self, clock: Clock) -> Expired | None:
         """Say which limit the fit has come to, if any."""
-        return expired(self.claim.fit, self.seconds(clock.monotonic()), clock.now())
+        return expired(self.fit, self.seconds(clock.monotonic()), clock.now())
 
     def expires_at(self, clock: Clock) -> float | None:
         """Return when the fit comes to a limit, as far as can be told now; None if it has none."""
-        now, fit, limit = clock.monotonic(), self.claim.fit, timeout_seconds(self.claim.fit)
+        now, fit, limit = clock.monotonic(), self.fit, timeout_seconds(self.fit)
         moments = [] if limit is None else [now + limit - self.seconds(now)]
         if fit.deadline_at is not None:
             moments.append(now + (fit.deadline_at - clock.now()).total_seconds())

@@ -107,6 +107,10 @@ class Supervisor:
         """Kill the process that works on the fit, if there is one, whose attempt has ended; from any thread."""
         self.cancel(fit_id)
 
+    def heed(self, fit_id: str) -> None:
+        """Look at what is asked of the fit now, if a process works on it; from any thread."""
+        self.cancel(fit_id)
+
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that are at work, as far as they have reported; from any thread."""
         return [
@@ -171,14 +175,14 @@ class Supervisor:
         if variant is not None:
             self._runner.tell(running.handle, Control("cancel", variant))
             return
-        state = self._attempts.state(running.claim)
-        if state is None:
+        fit = self._attempts.fit(running.claim)
+        if fit is None:
             self._give_up(running)
             return
-        running.state = state
-        if state is FitState.CANCELLING:
+        running.fit = fit
+        if fit.state is FitState.CANCELLING:
             self._stop(running, "cancel", CANCEL_GRACE_SECONDS)
-        elif state is FitState.PAUSING:
+        elif fit.state is FitState.PAUSING:
             self._stop(running, "drain", CANCEL_GRACE_SECONDS)
 
     def _stop(self, running: Running, kind: Literal["cancel", "drain"], grace: float) -> None:
@@ -214,7 +218,7 @@ class Supervisor:
     def _begin(self, claim: Claim) -> None:
         handle = Handle(claim.fit.id, claim.fit.attempt, claim.token)
         now = self._clock.monotonic()
-        running = Running(claim, handle, Inbox(self._settings.metrics_flush_seconds), claim.fit.state, begun_at=now)
+        running = Running(claim, handle, Inbox(self._settings.metrics_flush_seconds), claim.fit, begun_at=now)
         self._running[handle] = running
         try:
             self._runner.start(self._attempts.assignment(claim))
@@ -284,7 +288,7 @@ class Supervisor:
             self._fail(running, news, error)
             return
         running.news = running.retry_at = None
-        running.state = recorded.fit.state
+        running.fit = recorded.fit
         running.pid = running.pid or news.pid
         if recorded.ended:
             self._give_up(running)

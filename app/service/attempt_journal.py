@@ -1,7 +1,6 @@
 """What an attempt's news change: the fit's record, its journal and its checkpoints, within one unit of work."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from types import MappingProxyType
@@ -9,6 +8,7 @@ from typing import Any
 
 from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
+from app.domain.finite import finite_part
 from app.domain.fit import FitRecord, FitState
 from app.domain.gradient import GradientRecord
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
@@ -112,6 +112,7 @@ class AttemptJournal:
     def checkpoint(self, checkpoint: CheckpointRecord) -> None:
         """Store a checkpoint, whose blob must be durable by now."""
         self._work.checkpoints.add(checkpoint)
+        metrics, nonfinite = finite_part(checkpoint.metrics)
         body = {
             "id": checkpoint.id,
             "step": checkpoint.step,
@@ -119,7 +120,8 @@ class AttemptJournal:
             "digest": checkpoint.digest,
             "size_bytes": checkpoint.size_bytes,
             "is_best": checkpoint.is_best,
-            "metrics": _finite(checkpoint.metrics),
+            "metrics": metrics,
+            "nonfinite": nonfinite,
         }
         self._work.events.append(self.fit.id, "checkpoint", _spell(body))
 
@@ -235,13 +237,6 @@ def _differences(change: NumericsChanged) -> str:
 def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
     """Append to the fit's journal what a person may want to know."""
     work.events.append(fit_id, "log", _spell({"level": entry.level, "code": entry.code, "text": entry.text}))
-
-
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` with null for what JSON has no number for."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
-    }
 
 
 def _spell(body: Mapping[str, Any]) -> str:

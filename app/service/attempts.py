@@ -20,7 +20,7 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict, NotFound, StorageFailed, StorageFull
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.messages import Assignment, CheckpointWritten, Finished, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
@@ -185,14 +185,14 @@ class Attempts:
             kill_at_op=self._kill_worker_at_op if fit.attempt == 1 else None,
         )
 
-    def state(self, claim: Claim) -> FitState | None:
-        """Return what state the fit is in now, None if the attempt does not count any more."""
+    def fit(self, claim: Claim) -> FitRecord | None:
+        """Return the fit as it is now, None if the attempt does not count any more."""
         with self._store.begin() as work:
             try:
                 work.attempts.guard(claim.fit.id, claim.token)
             except Conflict:
                 return None
-            return work.fits.get(claim.fit.id).state
+            return work.fits.get(claim.fit.id)
 
     def fail_overdue(self) -> datetime | None:
         """Have the fits fail that wait beyond their deadline; return the next deadline of one that waits."""

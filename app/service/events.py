@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from math import inf
 
 from app.domain.event import Event
 from app.service.wakes import Wakes
 from app.store.unit_of_work import Store
 
-BATCH = 500
+BATCH = 100
+"""Events of one reading: so many are held in memory for a client that does not take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +43,31 @@ class Events:
         with self._store.begin() as work:
             work.fits.get(fit_id)
 
-    async def stream(self, fit_id: str, terms: StreamTerms) -> AsyncIterator[Event | None]:
-        """Yield the events that follow `terms.after` as they come, and None for a heartbeat.
+    async def stream(self, fit_id: str, terms: StreamTerms) -> AsyncIterator[tuple[Event, ...]]:
+        """Yield the events that follow `terms.after` as they come, several at a time, and none for a heartbeat.
 
         Ends after the `end` event, at the limits of `terms`, or when the server stops or the fit is deleted. Holds
-        neither a thread nor the database while it waits.
+        neither a thread nor the database while it waits, or while nobody takes what it has yielded.
         """
         clock = asyncio.get_running_loop().time
-        deadline = None if terms.seconds is None else clock() + terms.seconds
+        deadline = inf if terms.seconds is None else clock() + terms.seconds
         after, left = terms.after, terms.events_max
+        heartbeat_at = clock() + self._heartbeat_seconds
         with self._wakes.watch(fit_id) as watch:
             while True:
                 reading = await asyncio.to_thread(
                     self._read, fit_id, after, BATCH if left is None else min(BATCH, left)
                 )
-                for event in reading.events:
-                    yield event
-                    after = event.seq
+                if reading.events or clock() >= heartbeat_at:
+                    yield reading.events
+                    heartbeat_at = clock() + self._heartbeat_seconds
+                if reading.events:
+                    after = reading.events[-1].seq
                 left = None if left is None else left - len(reading.events)
-                pause = _pause(self._heartbeat_seconds, deadline, clock)
-                if reading.finished or left == 0 or pause <= 0 or self._wakes.closed:
+                if reading.finished or left == 0 or clock() >= deadline or self._wakes.closed:
                     return
-                if not reading.events and not await watch.wait(pause) and pause == self._heartbeat_seconds:
-                    yield None
+                if not reading.events:
+                    await watch.wait(max(0.0, min(heartbeat_at, deadline) - clock()))
 
     def _read(self, fit_id: str, after: int, limit: int) -> _Reading:
         with self._store.begin() as work:
@@ -77,10 +81,6 @@ class Events:
             final = work.events.after(fit_id, last - 1, 1)[0]
             ended = final.kind == "end"
             return _Reading((final,) if ended else (), finished=ended)
-
-
-def _pause(heartbeat: float, deadline: float | None, clock: Callable[[], float]) -> float:
-    return heartbeat if deadline is None else min(heartbeat, deadline - clock())
 
 
 def spelled(event: Event) -> str:

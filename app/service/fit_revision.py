@@ -129,7 +129,8 @@ class FitRevision:
 
     def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
-        request = read(merged(fit.request, {name: change for name, change in changes.items() if name != "labels"}))
+        asked = {name: change for name, change in changes.items() if name != "labels"}
+        request = read(merged(fit.request, asked)) if asked else fit.request
         altered = frozenset(
             name
             for name in changes.keys() - NOT_TRAINING
@@ -181,6 +182,7 @@ class FitRevision:
             work.after_commit(partial(self._wakes.notify, after.id))
             # Its priority, or the time that it has left, may be another.
             work.after_commit(self._workforce.wake)
+            work.after_commit(partial(self._workforce.heed, after.id))
         if revision.altered:
             text = f"from step {after.step} on with another {', '.join(sorted(revision.altered))}"
             record_log(work, after.id, Log("info", text, "changed"))

@@ -8,6 +8,9 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.sweep import Standing
 from app.store.unit_of_work import UnitOfWork
 
+SMALL = 32 * 1024
+"""So long is the spelling of what is kept in memory of a fit, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class FitView:
@@ -17,6 +20,11 @@ class FitView:
     attempts: tuple[Attempt, ...]
     eta_seconds: float | None = None
     standings: tuple[Standing, ...] = ()
+
+    @property
+    def small(self) -> bool:
+        """Whether many of its like can be kept in memory."""
+        return len(repr(self.fit.request)) + len(repr(self.standings)) <= SMALL
 
     @property
     def record_every_steps(self) -> int:

@@ -22,10 +22,13 @@ from app.service.forks import Fork, find_fork
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion
 from app.service.journal import record_state
+from app.service.recent import Recent
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
+
+RECENT_MAX = 1024
 
 
 class Fits:
@@ -51,6 +54,8 @@ class Fits:
         self._workforce = workforce
         self._terms = terms
         self._clock = clock
+        self._recent: Recent[FitView] = Recent(RECENT_MAX, lambda view: view.small)
+        store.on_change(self._recent.forget)
 
     def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
@@ -86,8 +91,7 @@ class Fits:
 
     def get(self, fit_id: str) -> FitView:
         """Return the fit; NotFound if there is none."""
-        with self._store.begin() as work:
-            return view_of(work, work.fits.get(fit_id))
+        return self._recent.read(fit_id, self._read)
 
     async def wait(
         self, fit_id: str, *, seconds: float, any_change: bool = False, news: Callable[[FitView], bool] | None = None
@@ -100,7 +104,8 @@ class Fits:
         first = None
         with self._wakes.watch(fit_id) as watch:
             while True:
-                view = await asyncio.to_thread(self.get, fit_id)
+                known = self._recent.get(fit_id)
+                view = await asyncio.to_thread(self.get, fit_id) if known is None else known
                 first = first or view
                 told = view.fit.terminal or (any_change and view.fit.version != first.fit.version)
                 left = end - clock()
@@ -135,6 +140,10 @@ class Fits:
         if view.fit.sweep is None:
             raise Conflict(f"fit {fit_id} has no variants: it was submitted without a sweep", code="no_sweep")
         return view
+
+    def _read(self, fit_id: str) -> FitView:
+        with self._store.begin() as work:
+            return view_of(work, work.fits.get(fit_id))
 
     def _drawn_up(self, request: Mapping[str, Any], inputs: FitInputs) -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""

@@ -1,14 +1,16 @@
 """Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
 
+import asyncio
 from dataclasses import dataclass
-from math import inf
 from typing import Any, NamedTuple
 
 import orjson
 
+from app.service.recent import Recent
 from app.service.stored_rows import CHUNK, scan_rows
 from app.store.unit_of_work import Store
 
+RECENT_MAX = 10_000
 SCAN_MAX = 200_000
 ROWS_A_BUCKET = 2
 SPLITS = 2
@@ -42,11 +44,16 @@ class RowFilter:
 
 
 class MetricPage(NamedTuple):
-    """Rows as JSON text; `last_seq` is the row to go on after; `has_more` whether there is one at present."""
+    """Rows as JSON text, of the `stored` ones there were; `last_seq` is the row to go on after."""
 
     rows: tuple[str, ...]
     last_seq: int
-    has_more: bool
+    stored: int
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there was a row to go on with."""
+        return self.stored > self.last_seq
 
 
 class Metrics:
@@ -55,48 +62,62 @@ class Metrics:
     def __init__(self, store: Store) -> None:
         """Read from `store`."""
         self._store = store
+        self._recent: Recent[int] = Recent(RECENT_MAX)
+        store.on_change(self._recent.forget)
+
+    async def last(self, fit_id: str) -> int:
+        """Return the number of rows there are, which is the `seq` of the last; NotFound if there is no such fit.
+
+        Rows never change, so the answer to a query is settled by this and the query.
+        """
+        known = self._recent.get(fit_id)
+        return await asyncio.to_thread(self._last, fit_id) if known is None else known
 
     def page(self, fit_id: str, after: int, limit: int, rows: RowFilter) -> MetricPage:
         """Return at most `limit` rows that follow `after` and pass; looks at `SCAN_MAX` rows at most."""
         stored = self._last(fit_id)
         kept: list[str] = []
         last = after
-        for seq, body in scan_rows(self._store, fit_id, after, limit if rows.passes_all else CHUNK):
+        for seq, body in scan_rows(self._store, fit_id, after, stored, limit if rows.passes_all else CHUNK):
             passed = rows.apply(body)
             last = seq
             if passed is not None:
                 kept.append(passed)
             if len(kept) == limit or seq - after >= SCAN_MAX:
                 break
-        return MetricPage(tuple(kept), last, stored > last)
+        return MetricPage(tuple(kept), last, stored)
 
     def downsampled(self, fit_id: str, after: int, points: int, rows: RowFilter) -> MetricPage:
         """Return about `points` rows that follow `after`: of each stretch the rows with the extremes.
 
-        Extremes are those of the first of `rows.keys`, or of the loss; a row that is not finite there counts as one.
+        Extremes are those of the first of `rows.keys`, or of the loss, and the first row that is not finite there;
+        rows without it are left out.
         """
         last = self._last(fit_id)
         total = max(0, last - after)
         if total <= points:
-            bodies = dict(scan_rows(self._store, fit_id, after))
+            bodies = dict(scan_rows(self._store, fit_id, after, last))
         else:
             share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
             extremes = _Extremes(after, total, max(1, points // share), rows)
-            for seq, body in scan_rows(self._store, fit_id, after):
+            for seq, body in scan_rows(self._store, fit_id, after, last):
                 extremes.see(seq, body)
             with self._store.begin() as work:
                 bodies = work.events.metric_bodies(fit_id, extremes.seqs())
         passed = (rows.apply(bodies[seq]) for seq in sorted(bodies))
-        return MetricPage(tuple(body for body in passed if body is not None), last, has_more=False)
+        return MetricPage(tuple(body for body in passed if body is not None), max(last, after), last)
 
     def _last(self, fit_id: str) -> int:
+        return self._recent.read(fit_id, self._read_last)
+
+    def _read_last(self, fit_id: str) -> int:
         with self._store.begin() as work:
             work.fits.get(fit_id)
             return work.events.last_metric_seq(fit_id)
 
 
 class _Extremes:
-    """The lowest and the highest row of each bucket of each split, by sequence number."""
+    """Of each bucket of each split the lowest and the highest row, and the first one that is not finite, by `seq`."""
 
     def __init__(self, after: int, total: int, buckets: int, rows: RowFilter) -> None:
         self._after = after
@@ -106,16 +127,21 @@ class _Extremes:
         self._split = rows.split
         self._lowest: dict[tuple[str, int], tuple[float, int]] = {}
         self._highest: dict[tuple[str, int], tuple[float, int]] = {}
+        self._not_finite: dict[tuple[str, int], int] = {}
 
     def see(self, seq: int, body: str) -> None:
         row: dict[str, Any] = orjson.loads(body)
-        if self._split not in (None, row["split"]):
+        if self._split not in (None, row["split"]) or self._key not in row["values"]:
             return
-        value = row["values"].get(self._key, inf)
-        entry = (inf if value is None else value, seq)
-        bucket = (row["split"], min(seq - self._after - 1, self._total - 1) * self._buckets // self._total)
+        value = row["values"][self._key]
+        bucket = (row["split"], (seq - self._after - 1) * self._buckets // self._total)
+        if value is None:
+            self._not_finite.setdefault(bucket, seq)
+            return
+        entry = (value, seq)
         self._lowest[bucket] = min(self._lowest.get(bucket, entry), entry)
         self._highest[bucket] = max(self._highest.get(bucket, entry), entry)
 
     def seqs(self) -> set[int]:
-        return {seq for table in (self._lowest, self._highest) for _, seq in table.values()}
+        extremes = {seq for table in (self._lowest, self._highest) for _, seq in table.values()}
+        return extremes | {*self._not_finite.values()}

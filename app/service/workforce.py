@@ -38,6 +38,10 @@ class Workforce(Protocol):
         """Kill the process that works on the fit, if there is one, whose attempt has ended in the database already."""
         ...
 
+    def heed(self, fit_id: str) -> None:
+        """Look at what is asked of the fit that a process works on: its limits of time may be others."""
+        ...
+
     def workers(self) -> Sequence[WorkerStatus]:
         """Return the processes that are running now."""
         ...

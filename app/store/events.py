@@ -1,6 +1,6 @@
 """A fit's journal in the database: events by `seq`, and among them the metric rows by `metric_seq`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from itertools import islice
 
@@ -41,16 +41,18 @@ _INSERT_METRIC = "INSERT INTO events (fit_id, seq, kind, body, metric_seq, creat
 
 
 class Events:
-    """The journals, within one unit of work. `now` is the time it began."""
+    """The journals, within one unit of work. `now` is the time it began, `changed` is told of each fit with news."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
         self._connection = connection
         self._now = now
+        self._changed = changed
 
     def append(self, fit_id: str, kind: EventKind, body: str, metric_seq: int | None = None) -> Event:
         """Store `body` (JSON text) as the fit's next event and return it with its `seq`."""
         event = Event(fit_id, self.last_seq(fit_id) + 1, kind, body, metric_seq, self._now)
         self._connection.execute(insert(events), values_of(event))
+        self._changed(fit_id)
         return event
 
     def append_metrics(self, fit_id: str, rows: Sequence[tuple[int, str]]) -> int:
@@ -74,6 +76,7 @@ class Events:
             _INSERT_METRIC,
             [(fit_id, seq + offset, body, metric_seq, created_at) for offset, (metric_seq, body) in enumerate(rows, 1)],
         )
+        self._changed(fit_id)
         return seq + len(rows)
 
     def reopen(self, fit_id: str, body: str) -> None:

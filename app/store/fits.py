@@ -1,6 +1,6 @@
 """Fits in the database."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -32,11 +32,12 @@ _NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fit
 
 
 class Fits:
-    """The fits, within one unit of work. `now` is the time it began."""
+    """The fits, within one unit of work. `now` is the time it began, `changed` is told of each that is changed."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
         self._connection = connection
         self._now = now
+        self._changed = changed
 
     def add(self, fit: FitRecord) -> None:
         """Store a new fit."""
@@ -118,10 +119,13 @@ class Fits:
                 f"fit {fit.id} was changed meanwhile: it is at version {present}, not {fit.version}; read it again",
                 code="stale_version",
             )
+        self._changed(fit.id)
         return stored
 
     def delete(self, fit_id: str) -> None:
         """Forget the fit and its variants, with their attempts, events and checkpoints; NotFound if there is none."""
         if self._connection.execute(delete(fits).where(fits.c.id == fit_id)).rowcount == 0:
             raise NotFound(f"there is no fit {fit_id!r}")
-        self._connection.execute(delete(fits).where(fits.c.parent_id == fit_id))
+        variants = self._connection.execute(delete(fits).where(fits.c.parent_id == fit_id).returning(fits.c.id))
+        for gone in (fit_id, *variants.scalars()):
+            self._changed(gone)

@@ -22,11 +22,12 @@ _TURNS = select(shares.c.name, shares.c.turn)
 
 
 class Queue:
-    """The fits that wait for a worker, within one unit of work. `now` is the time it began."""
+    """Those of the `fits` that wait for a worker, within one unit of work. `now` is the time it began."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, fits: Fits) -> None:
         self._connection = connection
         self._now = now
+        self._fits = fits
 
     def claim(self, *, skip: Collection[str] = ()) -> FitRecord | None:
         """Take the fit whose turn it is and return it as `starting`, its attempts counted up; None if none waits.
@@ -47,7 +48,7 @@ class Queue:
         fit = min((FitRecord(*row) for row in found if row is not None), key=lambda fit: fit.id)
         started_at = fit.started_at or self._now
         begun = fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at)
-        return Fits(self._connection, self._now).update(begun)
+        return self._fits.update(begun)
 
     def _next_share(self, priority: int, considered: ColumnElement[bool]) -> str:
         """Return the share whose turn it is, and note that it has had it."""

@@ -31,12 +31,14 @@ class UnitOfWork:
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.now = now
+        self.changed_fits: set[str] = set()
+        """The fits that were changed in it, or their journals."""
         self.graphs = Graphs(connection)
         self.datasets = Datasets(connection)
-        self.fits = Fits(connection, now)
-        self.queue = Queue(connection, now)
+        self.fits = Fits(connection, now, self.changed_fits.add)
+        self.queue = Queue(connection, now, self.fits)
         self.attempts = Attempts(connection, now)
-        self.events = Events(connection, now)
+        self.events = Events(connection, now, self.changed_fits.add)
         self.checkpoints = Checkpoints(connection)
         self.gradients = Gradients(connection)
         self.idempotency = Idempotency(connection, now)
@@ -61,6 +63,7 @@ class Store:
         self._database = database
         self._clock = clock
         self._in_use = False
+        self._observers: list[Callable[[str], object]] = []
 
     @classmethod
     def open(cls, data_dir: Path, clock: Clock | None = None, durable: Durable | None = None) -> Self:
@@ -69,6 +72,13 @@ class Store:
         Hold `app.store.lock.data_directory_lock` before: two servers must not open one file.
         """
         return cls(Database.open(data_dir, durable), clock or SystemClock())
+
+    def on_change(self, observer: Callable[[str], object]) -> None:
+        """Call `observer` with the id of each fit that a unit of work has changed: after the commit, before its hooks.
+
+        From any thread, outside the lock; it must not raise.
+        """
+        self._observers.append(observer)
 
     @contextmanager
     def begin(self) -> Iterator[UnitOfWork]:
@@ -88,6 +98,9 @@ class Store:
                     yield unit_of_work
             finally:
                 self._in_use = False
+        for fit_id in unit_of_work.changed_fits:
+            for observer in self._observers:
+                observer(fit_id)
         unit_of_work.committed()
 
     def snapshot(self, folder: Path) -> Snapshot:

@@ -108,7 +108,9 @@ class Fit(ResourceShape):
     eta_seconds: float | None
     latest: dict[str, float | None]
     nonfinite: dict[str, str] = Field(description="Values of latest that are not finite: nan, inf or -inf.")
-    best: dict[str, Any] | None
+    best: dict[str, Any] | None = Field(
+        description="The best step so far, by which metric, with what value: null if it is not finite, see nonfinite."
+    )
     attempt: int
     attempts_max: int
     attempts: list[FitAttempt]
@@ -156,7 +158,7 @@ class Fit(ResourceShape):
             eta_seconds=view.eta_seconds,
             latest=latest,
             nonfinite=nonfinite,
-            best=None if fit.best is None else finite_part(fit.best)[0],
+            best=_best(fit),
             attempt=fit.attempt,
             attempts_max=fit.attempts_max,
             attempts=[FitAttempt.of(attempt) for attempt in view.attempts],
@@ -222,6 +224,13 @@ class MetricRows(ResourceShape):
     has_more: bool
     next_cursor: str | None
     next_after: int
+
+
+def _best(fit: FitRecord) -> dict[str, Any] | None:
+    if fit.best is None:
+        return None
+    finite, nonfinite = finite_part(fit.best)
+    return finite | ({"nonfinite": nonfinite} if nonfinite else {})
 
 
 def _links(fit: FitRecord) -> FitLinks:

@@ -1,11 +1,17 @@
 import json
+import random
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import psutil
 import pytest
+
+from tests.conftest import PATIENCE, ServerProcess
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ def test_the_stream_says_what_it_is(http: httpx.Client, fit: dict[str, Any]) -> 
 
 def test_a_stream_is_resumed_exactly_where_it_was_left(http: httpx.Client, fit: dict[str, Any]) -> None:
     whole = stream(http, fit["id"])
-    for seen in (1, 5, len(whole) - 1):
+    for seen in range(len(whole)):
         assert stream(http, fit["id"], {"Last-Event-ID": str(seen)}) == whole[seen:]
         assert stream(http, fit["id"], after=seen) == whole[seen:]
     assert stream(http, fit["id"], {"Last-Event-ID": "3"}, after=1) == whole[3:]
@@ -123,3 +129,109 @@ def test_nonsense_is_refused_before_the_stream_begins(
 def test_there_is_no_stream_of_an_unknown_fit(http: httpx.Client) -> None:
     response = http.get("/v1/fits/fit_01m7xpv32a4ykd0nsmnkebvv3p/events")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def raw(http: httpx.Client, fit_id: str, after: int, most: int | None = None) -> str:
+    """Return the stream as it is on the wire; with `most` the connection is cut after about so many bytes."""
+    headers = {"Last-Event-ID": str(after)} if after else {}
+    received = b""
+    with http.stream("GET", f"/v1/fits/{fit_id}/events", headers=headers) as response:
+        for chunk in response.iter_raw(64):
+            received += chunk
+            if most is not None and len(received) >= most:
+                break
+    return received[:most].decode()
+
+
+def entries(text: str) -> list[str]:
+    """Return the entries that came whole."""
+    return [entry for entry in text.split("\n\n")[:-1] if entry.startswith("id: ")]
+
+
+def sequence(entry: str) -> int:
+    return int(entry.split("\n")[0].removeprefix("id: "))
+
+
+def test_a_stream_that_is_cut_anywhere_and_resumed_is_the_one_that_was_not_cut(
+    http: httpx.Client, fit: dict[str, Any]
+) -> None:
+    whole = entries(raw(http, fit["id"], 0))
+    chance = random.Random(7)
+    for _ in range(20):
+        gathered: list[str] = []
+        while not gathered or gathered[-1].split("\n")[1] != "event: end":
+            after = sequence(gathered[-1]) if gathered else 0
+            gathered += entries(raw(http, fit["id"], after, chance.randrange(1, 2500)))
+        assert gathered == whole
+
+
+def test_a_stream_of_a_fit_at_work_is_resumed_without_gap_or_repetition(
+    http: httpx.Client, long_fit: dict[str, Any]
+) -> None:
+    running = http.post("/v1/fits", json=long_fit).json()["id"]
+    chance = random.Random(11)
+    gathered: list[str] = []
+    for _ in range(12):
+        gathered += entries(raw(http, running, sequence(gathered[-1]) if gathered else 0, chance.randrange(200, 5000)))
+    http.post(f"/v1/fits/{running}:cancel")
+    gathered += entries(raw(http, running, sequence(gathered[-1])))
+    assert gathered == entries(raw(http, running, 0))
+    assert [sequence(entry) for entry in gathered] == [*range(1, len(gathered) + 1)]
+
+
+READERS = 24
+NAMES = [f"w{number}" for number in range(60)]
+WORDY = {
+    "inputs": {"x": ["batch"]},
+    "parameters": {name: {"shape": [], "init": {"kind": "zeros"}} for name in NAMES},
+    "program": f"loss = mean(({' + '.join(f'x * {name}' for name in NAMES)} - 1) ** 2)",
+}
+
+
+def stalled(server: ServerProcess, fit_id: str) -> socket.socket:
+    """Ask for the events of a fit and take none of them."""
+    url = httpx.URL(server.url)
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader.settimeout(PATIENCE)
+    reader.connect((url.host, url.port))
+    reader.sendall(f"GET /v1/fits/{fit_id}/events HTTP/1.1\r\nHost: {url.host}\r\nConnection: close\r\n\r\n".encode())
+    return reader
+
+
+def begun(reader: socket.socket, most: int) -> str:
+    """Take the beginning of the answer, and put its chunks together."""
+    received = b""
+    while len(received) < most:
+        received += reader.recv(1 << 16)
+    body, text = received.partition(b"\r\n\r\n")[2], b""
+    while body:
+        size, _, body = body.partition(b"\r\n")
+        text, body = text + body[: int(size, 16)], body[int(size, 16) + 2 :]
+    return text.decode()
+
+
+def test_readers_that_take_nothing_neither_hold_a_fit_up_nor_fill_the_memory(server: ServerProcess) -> None:
+    http, process = server.http, psutil.Process(server.process.pid)
+    request = {
+        "graph": WORDY,
+        "dataset": {"columns": {"x": [1.0, 2.0]}},
+        "steps": 1500,
+        "optimizer": {"kind": "sgd", "lr": 1e-4},
+        "resources": {"executor": "numpy"},
+    }
+    fit_id = http.post("/v1/fits", json=request).json()["id"]
+    http.get(f"/v1/fits/{fit_id}/events", params={"max_events": 20})
+    before = process.memory_info().rss
+    with ExitStack() as open_ones:
+        readers = [open_ones.enter_context(stalled(server, fit_id)) for _ in range(READERS)]
+        while not (fit := http.get(f"/v1/fits/{fit_id}", params={"wait": 30}).json())["terminal"]:
+            pass
+        assert (fit["state"], fit["step"]) == ("succeeded", 1500)
+        whole = raw(http, fit_id, 0)
+        # About 3 MB each, if they were kept for every reader.
+        assert len(whole) > 2_500_000
+        assert process.memory_info().rss - before < READERS * len(whole) // 2
+        told = entries(begun(readers[-1], 20_000))
+        assert told == entries(whole)[: len(told)]
+        assert len(told) > 5

@@ -1,10 +1,15 @@
 import csv
 import io
 import json
+import math
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import httpx
 import pytest
+
+from app.store.database import FILE_NAME
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +105,168 @@ def test_a_fit_that_diverges_can_still_be_read(
     assert last["nonfinite"]["loss"] in ("nan", "inf")
     assert http.get(f"{here}/metrics", params={"downsample": 2}).status_code == 200
     assert http.get(f"{here}/events").text.endswith("\n\n")
+
+
+def test_gradient_norms_in_all_and_of_each_parameter_are_values_of_rows(
+    http: httpx.Client, here: str, rows: list[dict[str, Any]]
+) -> None:
+    keys = ["grad_norm", "grad_norm/w", "grad_norm/c"]
+    listed = http.get(here, params={"keys": ",".join(keys), "split": "train"}).json()["data"]
+    assert len(listed) == 60
+    for row in listed:
+        assert [*row["values"]] == keys
+        total, *each = row["values"].values()
+        assert total == pytest.approx(math.hypot(*each), rel=1e-5)
+        assert row["values"] == {key: rows[row["seq"] - 1]["values"][key] for key in keys}
+    (only,) = http.get(here, params={"keys": "grad_norm/w", "limit": 1}).json()["data"]
+    assert [*only["values"]] == ["grad_norm/w"]
+    text = http.get(here, params={"keys": "grad_norm/w", "split": "train", "format": "csv"}).text
+    assert text.splitlines()[0] == "seq,step,epoch,split,grad_norm/w"
+
+
+@pytest.mark.parametrize("params", [{}, {"every": 1, "keys": "loss"}, {"format": "ndjson"}, {"format": "csv"}], ids=str)
+def test_numbers_read_back_to_the_bits_that_were_stored(
+    http: httpx.Client, here: str, server: Any, params: dict[str, Any]
+) -> None:
+    fit_id = here.split("/")[3]
+    with closing(sqlite3.connect(f"file:{server.data_dir / FILE_NAME}?mode=ro", uri=True)) as database:
+        found = database.execute("SELECT body FROM events WHERE fit_id = ? AND kind = 'metric' ORDER BY seq", [fit_id])
+        stored = [json.loads(body)["values"]["loss"] for (body,) in found]
+    assert len(stored) == 75
+    answer = http.get(here, params={"limit": 10_000, **params})
+    if params.get("format") == "csv":
+        read = [float(row["loss"]) for row in csv.DictReader(io.StringIO(answer.text))]
+    elif params.get("format") == "ndjson":
+        read = [json.loads(line)["values"]["loss"] for line in answer.text.splitlines()]
+    else:
+        read = [row["values"]["loss"] for row in answer.json()["data"]]
+    assert [value.hex() for value in read] == [value.hex() for value in stored]
+
+
+QUERIES: list[dict[str, Any]] = [
+    {},
+    {"after": 75},
+    {"after": 10, "limit": 5},
+    {"keys": "loss"},
+    {"every": 5, "split": "train"},
+    {"downsample": 10},
+    {"format": "csv"},
+    {"format": "ndjson"},
+]
+
+
+@pytest.mark.parametrize("params", QUERIES, ids=str)
+def test_the_curve_of_a_finished_fit_is_not_sent_again(http: httpx.Client, here: str, params: dict[str, Any]) -> None:
+    tag = http.get(here, params=params).headers["etag"]
+    again = http.get(here, params=params, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    others = [query for query in QUERIES if query != params]
+    assert all(http.get(here, params=other, headers={"If-None-Match": tag}).status_code == 200 for other in others)
+    assert http.get(here, params=params, headers={"If-None-Match": '"another"'}).status_code == 200
+
+
+def test_a_curve_that_grows_has_another_tag_with_each_row(http: httpx.Client, long_fit: dict[str, Any]) -> None:
+    fit_id = http.post("/v1/fits", json=long_fit).json()["id"]
+    here, known, seen = f"/v1/fits/{fit_id}/metrics", {}, 0
+    while seen < 50:
+        tag = http.get(here, params={"limit": 10_000}).headers["etag"]
+        answer = http.get(here, params={"limit": 10_000}, headers={"If-None-Match": tag})
+        if answer.status_code == 200:
+            seen = answer.json()["next_after"]
+            assert known.setdefault(answer.headers["etag"], answer.content) == answer.content
+            assert answer.headers["etag"] != tag
+    http.post(f"/v1/fits/{fit_id}:cancel")
+    http.get(f"/v1/fits/{fit_id}", params={"wait": 30})
+    last = http.get(here, params={"limit": 10_000})
+    assert http.get(here, params={"limit": 10_000}, headers={"If-None-Match": last.headers["etag"]}).status_code == 304
+
+
+def test_there_are_no_rows_of_an_unknown_fit_even_for_who_has_them_all(http: httpx.Client) -> None:
+    answer = http.get("/v1/fits/fit_01m7xpv32a4ykd0nsmnkebvv3p/metrics", headers={"If-None-Match": "*"})
+    assert answer.status_code == 404
+
+
+@pytest.fixture(scope="module")
+def diverged(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
+    """Return a fit whose losses grow without bound, and go on doing so to the end."""
+    request = {
+        "graph": line["id"],
+        "dataset": points["id"],
+        "steps": 60,
+        "validation": {"split": 0.25, "every_steps": 10, "every_epochs": None},
+        "optimizer": {"kind": "sgd", "lr": 1e6},
+        "checkpoint": {"every_steps": 20},
+        "record": {"gradients": {"steps": [50]}},
+    }
+    fit = http.post("/v1/fits", json=request).json()
+    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()
+    assert done["terminal"]
+    return done
+
+
+ROUTES = [
+    "",
+    "?wait=1",
+    "/metrics",
+    "/metrics?downsample=5",
+    "/metrics?downsample=5&keys=grad_norm",
+    "/metrics?keys=loss&every=2",
+    "/metrics?format=ndjson",
+    "/metrics?format=csv",
+    "/events",
+    "/checkpoints",
+    "/checkpoints/latest",
+    "/gradients",
+    "/gradients/w",
+    "/gradients/w?stats=true",
+]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_route_of_a_fit_that_diverges_answers_with_what_is_json(
+    http: httpx.Client, diverged: dict[str, Any], route: str
+) -> None:
+    answer = http.get(f"/v1/fits/{diverged['id']}{route}")
+    assert answer.status_code == 200, answer.text
+    kind = answer.headers["content-type"].split(";")[0]
+    texts = {
+        "application/json": [answer.text],
+        "application/x-ndjson": answer.text.splitlines(),
+        "text/event-stream": [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")],
+        "text/csv": [],
+    }[kind]
+    for text in texts:
+        json.loads(text, parse_constant=refuse)
+    assert kind == "text/csv" or texts
+
+
+def refuse(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_what_is_not_finite_is_told_as_such_wherever_it_stands(http: httpx.Client, diverged: dict[str, Any]) -> None:
+    here = f"/v1/fits/{diverged['id']}"
+    names = {"nan", "inf", "-inf"}
+    assert (diverged["latest"]["loss"], diverged["nonfinite"]["loss"] in names) == (None, True)
+    rows = http.get(f"{here}/metrics").json()["data"]
+    assert rows[0]["nonfinite"] == {}
+    for row in rows:
+        unknown = {key for key, value in row["values"].items() if value is None}
+        assert unknown == row["nonfinite"].keys()
+        assert names.issuperset(row["nonfinite"].values())
+    last = {row["split"]: row for row in rows}
+    assert last["train"]["nonfinite"].keys() >= {"loss", "grad_norm", "grad_norm/w", "grad_norm/c"}
+    assert last["validation"]["nonfinite"].keys() >= {"loss"}
+    table = [*csv.DictReader(io.StringIO(http.get(f"{here}/metrics", params={"format": "csv"}).text))]
+    assert [line["loss"] for line in table if line["loss"] in names] == [
+        row["nonfinite"]["loss"] for row in rows if "loss" in row["nonfinite"]
+    ]
+    checkpoint = http.get(f"{here}/checkpoints/latest").json()
+    assert checkpoint["metrics"]["loss"] is None
+    assert checkpoint["nonfinite"]["loss"] in names
+    events = http.get(f"{here}/events").text
+    announced = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"id"')]
+    assert announced[-1]["nonfinite"] == checkpoint["nonfinite"]
+    assert announced[-1]["metrics"] == checkpoint["metrics"]
+    told = [json.loads(line[6:]) for line in events.splitlines() if line.startswith('data: {"seq"')]
+    assert told == rows

@@ -10,7 +10,7 @@ from app.domain.messages import Finished, Started
 from app.runner.memory import MemoryRunner
 from app.runner.supervisor import CANCEL_GRACE_SECONDS
 
-from .conftest import Workshop, points
+from .conftest import Workshop, begin, points
 
 SOON = timedelta(milliseconds=200)
 
@@ -80,6 +80,16 @@ def test_the_time_of_all_attempts_counts(workshop: Workshop, runner: MemoryRunne
     runner.await_stop(handle)
     runner.say(handle, Finished("drained"))
     assert workshop.until_state("failed").seconds >= 1000.0
+
+
+def test_a_limit_that_is_set_while_a_fit_runs_holds_for_it(workshop: Workshop, runner: MemoryRunner) -> None:
+    handle = begin(workshop, runner)
+    with workshop.store.begin() as work:
+        work.fits.update(replaced(work.fits.get("fit_1"), deadline_at=now_and(SOON)))
+    workshop.supervisors[-1].heed("fit_1")
+    runner.await_stop(handle)
+    runner.say(handle, Finished("drained"))
+    assert (workshop.until_state("failed").error or {})["code"] == "deadline_exceeded"
 
 
 def test_time_goes_by_only_while_there_is_a_process(workshop: Workshop, runner: MemoryRunner) -> None:

@@ -40,6 +40,7 @@ class IdleWorkforce:
     cancelled: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
+    heeded: list[str] = field(default_factory=list)
     variants_cancelled: list[tuple[str, str]] = field(default_factory=list)
 
     def wake(self) -> None:
@@ -56,6 +57,9 @@ class IdleWorkforce:
 
     def kill(self, fit_id: str) -> None:
         self.killed.append(fit_id)
+
+    def heed(self, fit_id: str) -> None:
+        self.heeded.append(fit_id)
 
     def workers(self) -> list[WorkerStatus]:
         return []

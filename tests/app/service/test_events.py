@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from app.domain.event import Event
-from app.service.events import Events, StreamTerms, spelled
+from app.service.events import BATCH, Events, StreamTerms, spelled
 from app.service.fit_control import FitControl
 from app.service.fits import Fits
 from app.service.wakes import Wakes
@@ -23,22 +23,21 @@ def fit_id(fits: Fits, request_: dict[str, Any]) -> str:
 
 
 async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Event | None]:
+    """Return so many events, with None for a heartbeat."""
     seen: list[Event | None] = []
-    async for event in events.stream(fit_id, StreamTerms(**terms)):
-        seen.append(event)
-        if len(seen) == count:
+    async for several in events.stream(fit_id, StreamTerms(**terms)):
+        seen += several or [None]
+        if len(seen) >= count:
             break
-    return seen
+    return seen[:count]
 
 
 def test_what_is_stored_comes_first_then_what_happens(events: Events, control: FitControl, fit_id: str) -> None:
     async def follow() -> list[str]:
         kinds = []
-        async for event in events.stream(fit_id, StreamTerms()):
-            if event is None:
-                continue
-            kinds.append(event.kind)
-            if event.seq == 1:
+        async for several in events.stream(fit_id, StreamTerms()):
+            kinds += [event.kind for event in several]
+            if [event.seq for event in several] == [1]:
                 await asyncio.to_thread(control.cancel, fit_id)
         return kinds
 
@@ -48,6 +47,35 @@ def test_what_is_stored_comes_first_then_what_happens(events: Events, control: F
 def test_silence_is_broken_by_heartbeats(events: Events, fit_id: str) -> None:
     seen = asyncio.run(take(events, fit_id, 3))
     assert [event and event.kind for event in seen] == ["state", None, None]
+
+
+def test_wakes_without_news_are_no_end_of_the_silence(events: Events, wakes: Wakes, fit_id: str) -> None:
+    async def follow() -> list[Event | None]:
+        async def wake() -> None:
+            while True:
+                wakes.notify(fit_id)
+                await asyncio.sleep(0.01)
+
+        waking = asyncio.create_task(wake())
+        try:
+            return await asyncio.wait_for(take(events, fit_id, 3), 10)
+        finally:
+            waking.cancel()
+
+    assert [event and event.kind for event in asyncio.run(follow())] == ["state", None, None]
+
+
+def test_a_stream_holds_little_for_a_client_that_takes_nothing(events: Events, store: Store, fit_id: str) -> None:
+    with store.begin() as work:
+        work.events.append_metrics(fit_id, [(seq, f'{{"seq":{seq}}}') for seq in range(1, 1801)])
+
+    async def first_of() -> int:
+        stream = events.stream(fit_id, StreamTerms())
+        first = await anext(stream)
+        await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
+        return len(first)
+
+    assert asyncio.run(first_of()) == BATCH
 
 
 def test_a_stream_ends_at_its_limits(events: Events, fit_id: str) -> None:

@@ -131,6 +131,28 @@ def test_the_time_left_is_told_by_the_pace_so_far(submit: Submit, fits: Fits, st
     assert fits.get(fit_id).eta_seconds == 30
 
 
+def test_a_fit_that_nobody_changes_is_read_once_and_a_changed_one_anew(
+    submit: Submit, fits: Fits, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit_id = submit()
+    first = fits.get(fit_id)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "begin", None)
+        assert fits.get(fit_id) == first
+        assert asyncio.run(fits.wait(fit_id, seconds=0)) == first
+    with store.begin() as work:
+        work.fits.update(replace(work.fits.get(fit_id), labels={"a": "b"}))
+    assert fits.get(fit_id).fit.labels == {"a": "b"}
+    begun(store, fit_id)
+    assert asyncio.run(fits.wait(fit_id, seconds=0)).fit.state is FitState.RUNNING
+    with store.begin() as work:
+        work.fits.update(work.fits.get(fit_id).to(FitState.FAILED))
+    assert fits.get(fit_id).fit.terminal
+    fits.delete(fit_id)
+    with pytest.raises(NotFound):
+        fits.get(fit_id)
+
+
 def test_what_a_fit_validates_on_is_not_deleted_before_it_ends(
     submit: Submit, fits: Fits, control: FitControl, datasets: Datasets
 ) -> None:

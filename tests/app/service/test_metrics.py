@@ -1,10 +1,17 @@
+import asyncio
 import json
 import math
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import engine
 from app.domain.errors import NotFound
 from app.domain.fit import FitRecord, FitState
 from app.service import metrics as module
@@ -15,11 +22,8 @@ FIT = "fit_1"
 ALL = RowFilter()
 
 
-def body(seq: int, loss: float, split: str = "train") -> str:
-    finite = math.isfinite(loss)
-    values = {"loss": loss if finite else None, "lr": 0.1}
-    row = {"seq": seq, "step": seq, "epoch": 1, "split": split, "values": values}
-    return json.dumps({**row, "nonfinite": {} if finite else {"loss": "nan"}}, separators=(",", ":"))
+def body(seq: int, loss: float, split: str = "train", key: str = "loss") -> str:
+    return engine.Point(seq, seq, 1, split, {key: loss, "lr": 0.1}).to_json()
 
 
 @pytest.fixture
@@ -70,7 +74,8 @@ def test_rows_are_handed_on_as_they_are_stored(metrics: Metrics, curve: list[str
     assert (list(page.rows), page.last_seq, page.has_more) == (curve[:400], 400, True)
     page = metrics.page(FIT, 900, 400, ALL)
     assert (list(page.rows), page.last_seq, page.has_more) == (curve[900:], 1000, False)
-    assert metrics.page(FIT, 5000, 10, ALL) == ((), 5000, False)
+    page = metrics.page(FIT, 5000, 10, ALL)
+    assert (page.rows, page.last_seq, page.has_more) == ((), 5000, False)
 
 
 def test_a_filter_looks_on_until_the_page_is_full(metrics: Metrics, curve: list[str]) -> None:
@@ -106,6 +111,53 @@ def test_a_row_that_is_not_finite_is_an_extreme(store: Store, metrics: Metrics) 
     assert bodies[499] in metrics.downsampled(FIT, 0, 20, ALL).rows
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    losses=st.lists(
+        st.tuples(st.floats(width=32), st.sampled_from(["train", "validation"]), st.booleans()),
+        min_size=1,
+        max_size=120,
+    ),
+    points=st.integers(2, 60),
+    after=st.integers(0, 20),
+)
+def test_whatever_the_curve_its_extremes_and_its_first_rows_that_are_not_finite_are_kept(
+    empty_database: Path, tmp_path_factory: pytest.TempPathFactory, losses: Any, points: int, after: int
+) -> None:
+    folder = tmp_path_factory.mktemp("curve")
+    shutil.copy(empty_database, folder)
+    with Store.open(folder) as store:
+        bodies = stored(store, [body(seq, loss, split, key) for seq, (loss, split, key) in enumerate(cut(losses), 1)])
+        page = Metrics(store).downsampled(FIT, after, points, ALL)
+    rows = [json.loads(row) for row in bodies[after:]]
+    kept = [json.loads(row) for row in page.rows]
+    assert [row for row in rows if row in kept] == kept
+    if len(rows) <= points:
+        assert kept == rows
+    assert len(kept) <= max(6, 1.5 * points)
+    for split in ("train", "validation"):
+        of_split = [row["values"]["loss"] for row in rows if row["split"] == split and "loss" in row["values"]]
+        told = [row["values"]["loss"] for row in kept if row["split"] == split and "loss" in row["values"]]
+        finite, told_finite = ([loss for loss in side if loss is not None] for side in (of_split, told))
+        if finite:
+            assert (min(told_finite), max(told_finite)) == (min(finite), max(finite))
+        if None in of_split:
+            first = next(row for row in rows if row["split"] == split and row["values"].get("loss", 0) is None)
+            assert first in kept
+
+
+def cut(losses: list[tuple[float, str, bool]]) -> list[tuple[float, str, str]]:
+    """Give some rows of a curve another value than the loss."""
+    return [(loss, split, "loss" if has_loss else "lr") for loss, split, has_loss in losses]
+
+
+def test_rows_without_the_value_that_is_asked_for_do_not_stand_for_extremes(store: Store, metrics: Metrics) -> None:
+    stored(store, [body(seq, 1 / seq, key="accuracy" if seq % 10 == 0 else "loss") for seq in range(1, 1001)])
+    rows = metrics.downsampled(FIT, 0, 20, RowFilter(keys=("accuracy",))).rows
+    assert all("accuracy" in json.loads(row)["values"] for row in rows)
+    assert {json.loads(row)["step"] for row in rows} >= {10, 1000}
+
+
 def test_splits_do_not_outdo_each_other(store: Store, metrics: Metrics) -> None:
     splits = ["validation" if seq % 10 == 0 else "train" for seq in range(1, 1001)]
     bodies = stored(store, [body(seq, 1 / seq, split) for seq, split in enumerate(splits, 1)])
@@ -122,3 +174,33 @@ def test_there_are_no_rows_of_an_unknown_fit(metrics: Metrics) -> None:
         metrics.page("fit_2", 0, 1, ALL)
     with pytest.raises(NotFound):
         metrics.downsampled("fit_2", 0, 10, ALL)
+
+
+def test_how_many_rows_there_are_is_known_without_reading_until_there_are_more(
+    store: Store, metrics: Metrics, curve: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert asyncio.run(metrics.last(FIT)) == 1000
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "begin", None)
+        assert asyncio.run(metrics.last(FIT)) == 1000
+    with store.begin() as work:
+        work.events.append_metrics(FIT, [(1001, body(1001, 0.5))])
+    assert asyncio.run(metrics.last(FIT)) == 1001
+    with pytest.raises(NotFound):
+        asyncio.run(metrics.last("fit_2"))
+
+
+def test_a_page_ends_where_the_rows_ended_when_it_was_begun(
+    store: Store, metrics: Metrics, curve: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = metrics._last
+
+    def overtaken(fit_id: str) -> int:
+        last = read(fit_id)
+        with store.begin() as work:
+            work.events.append_metrics(FIT, [(1001, body(1001, 0.5))])
+        return last
+
+    monkeypatch.setattr(metrics, "_last", overtaken)
+    page = metrics.page(FIT, 990, 100, ALL)
+    assert (len(page.rows), page.last_seq, page.stored, page.has_more) == (10, 1000, 1000, False)

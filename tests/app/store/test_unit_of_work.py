@@ -196,3 +196,46 @@ def test_a_disk_that_fails_amid_a_commit_is_named_and_the_connection_can_be_used
         uow.fits.add(a_fit(request={"big": "x" * 1_000_000}))
     with store.begin() as uow:
         assert uow.fits.get("fit_1").id == "fit_1"
+
+
+def test_who_observes_is_told_of_every_fit_that_changed_after_the_commit_and_before_the_hooks(
+    store: Store, a_fit: Callable[..., FitRecord]
+) -> None:
+    told: list[str] = []
+    store.on_change(told.append)
+
+    def changed() -> list[str]:
+        seen, told[:] = sorted(told), []
+        return seen
+
+    with store.begin() as work:
+        parent = a_fit()
+        work.fits.add(parent)
+        for number in (2, 3, 4):
+            work.fits.add(a_fit(f"fit_{number}", parent_id=None if number == 4 else "fit_1"))
+    assert changed() == []  # nobody has seen them yet
+    with store.begin() as work:
+        work.fits.update(work.fits.get("fit_2"))
+        work.events.append("fit_3", "log", "{}")
+        work.after_commit(lambda: told.append("hook"))
+        assert told == []
+    assert told.pop() == "hook"
+    assert changed() == ["fit_2", "fit_3"]
+    with store.begin() as work:
+        work.events.append_metrics("fit_4", [(1, "{}")])
+    assert changed() == ["fit_4"]
+    with store.begin() as work:
+        assert work.queue.claim() is not None
+    assert changed() == ["fit_1"]
+
+    def fail() -> None:
+        with store.begin() as work:
+            work.fits.update(work.fits.get("fit_2"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert changed() == []
+    with store.begin() as work:
+        work.fits.delete("fit_1")
+    assert changed() == ["fit_1", "fit_2", "fit_3"]

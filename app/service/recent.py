@@ -1,0 +1,71 @@
+"""What was read lately, kept until it changes, so that many who ask for the same cost one reading."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class _Entry(Generic[V]):
+    """What is being read, or was."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: V | None = None
+
+
+class Recent(Generic[V]):
+    """At most `most` values by key, those in the end that were asked for last. Safe in threads.
+
+    A place is taken before the reading and lost by a change: what was read before the change, and comes after it, has
+    no place any more. So `forget` has to be called after each commit that changes the value, and before that is told.
+    """
+
+    def __init__(self, most: int, worth_keeping: Callable[[V], bool] | None = None) -> None:
+        """Keep what is `worth_keeping`, by default anything."""
+        self._most = most
+        self._worth_keeping = worth_keeping
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry[V]] = OrderedDict()
+
+    def get(self, key: str) -> V | None:
+        """Return the value if it is known. Never waits for a reading, so an event loop may ask."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry.value is None:
+                return None
+            self._entries.move_to_end(key)
+            return entry.value
+
+    def read(self, key: str, read: Callable[[str], V]) -> V:
+        """Return the value, by `read` if it is not known; what that raises is not kept."""
+        known = self.get(key)
+        if known is not None:
+            return known
+        entry: _Entry[V] = _Entry()
+        with self._lock:
+            self._entries[key] = entry
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._most:
+                self._entries.popitem(last=False)
+        value = None
+        try:
+            value = read(key)
+        finally:
+            if value is None or (self._worth_keeping is not None and not self._worth_keeping(value)):
+                self._give_up(key, entry)
+        entry.value = value
+        return value
+
+    def forget(self, key: str) -> None:
+        """Have the value read anew by whoever asks next."""
+        with self._lock:
+            self._entries.pop(key, None)
+
+    def _give_up(self, key: str, entry: _Entry[V]) -> None:
+        with self._lock:
+            if self._entries.get(key) is entry:
+                del self._entries[key]
