@@ -1,4 +1,4 @@
-"""A fit goes on from its newest checkpoint; from one that is damaged never, but from the one before, to the same bits."""
+"""A fit goes on from its newest checkpoint, but never from a damaged one: the one before leads to the same bits."""
 
 import signal
 import time

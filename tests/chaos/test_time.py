@@ -1,4 +1,4 @@
-"""Silence ends a process by the monotonic clock; the wall clock may jump as it likes, and only what is told goes by it."""
+"""Silence ends a process by the monotonic clock; the wall clock may jump, and only what is told goes by it."""
 
 import signal
 from pathlib import Path
