@@ -32,6 +32,7 @@ class Fork:
         checkpoint: the checkpoint.
         restore: whether everything goes on ("all") or only the values of parameters and buffers are taken over.
         before: the request of the fit that it belongs to; empty for one that was uploaded.
+        runtime: what that fit ran with, if it did.
         graph: the graph that it is of, None if that was deleted.
         datasets: the rows that its fit trained on, None if some of them were deleted.
     """
@@ -39,6 +40,7 @@ class Fork:
     checkpoint: CheckpointRecord
     restore: Restore
     before: Mapping[str, Any]
+    runtime: dict[str, Any] | None
     graph: GraphRecord | None
     datasets: Sequence[DatasetRecord] | None
 
@@ -95,7 +97,9 @@ class Fork:
             pinned=False,
         )
         origin = Origin(checkpoint.id, checkpoint.fit_id, self.step, checkpoint.digest, self.restore, copy.id)
-        begun = replace(fit, step=copy.step, epoch=copy.epoch, origin=asdict(origin))
+        # Its bits are to be those that the other fit would have come to, unless it asks for something else.
+        runtime = self.runtime if everything and not (fit.request.get("resources") or {}).get("executor") else None
+        begun = replace(fit, step=copy.step, epoch=copy.epoch, origin=asdict(origin), runtime=runtime)
         work.fits.add(begun)
         work.checkpoints.add(copy)
         return begun
@@ -140,8 +144,9 @@ def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork | None:
     if checkpoint.fit_id is None and restore == "all":
         detail = 'the checkpoint belongs to no fit that could go on; take its parameters: "restore": "parameters"'
         raise invalid([Finding("/from_checkpoint/restore", "conflict", detail)])
-    before = {} if checkpoint.fit_id is None else work.fits.get(checkpoint.fit_id).request
-    return Fork(checkpoint, restore, before, _graph(work, checkpoint), _datasets(work, checkpoint))
+    fit = None if checkpoint.fit_id is None else work.fits.get(checkpoint.fit_id)
+    before, runtime = ({}, None) if fit is None else (fit.request, fit.runtime)
+    return Fork(checkpoint, restore, before, runtime, _graph(work, checkpoint), _datasets(work, checkpoint))
 
 
 def _kept(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:

@@ -10,6 +10,7 @@ from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Invalid
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
+from app.domain.runtime import allot
 from app.service.definitions import new_graph
 from app.service.fit_control import FitControl
 from app.service.fits import Fits
@@ -72,6 +73,24 @@ def test_a_fork_is_like_its_origin_in_all_that_it_leaves_out(
         "copy": own.id,
     }
     assert (own.step, own.epoch, own.metrics) == (4, 2, {"loss": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ({}, True),
+        ({"resources": {"executor": "numpy"}}, False),
+        ({"from_checkpoint": {"restore": "parameters"}}, False),
+    ],
+)
+def test_a_fork_that_goes_on_keeps_what_its_bits_depend_on(
+    fits: Fits, store: Store, origin: FitRecord, halfway: str, asked: dict[str, Any], kept: bool
+) -> None:
+    runtime = allot({}, None, cores=2, workers=2).to_json()
+    with store.begin() as work:
+        work.fits.update(replace(work.fits.get(origin.id), runtime=runtime))
+    began = {"checkpoint": halfway, **asked.get("from_checkpoint", {})}
+    assert fits.submit({**asked, "from_checkpoint": began}, nothing).fit.runtime == (runtime if kept else None)
 
 
 def test_a_fork_of_parameters_begins_anew_with_whatever_else(
