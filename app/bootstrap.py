@@ -8,24 +8,31 @@ from shutil import rmtree
 
 from app.api.deps import Services
 from app.blobs.local import LocalBlobStore
-from app.blobs.store import BlobStore
 from app.domain.clock import Clock, SystemClock
+from app.durable import Durable
 from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
+from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
 from app.service.events import Events
-from app.service.fits import Fits, FitTerms
+from app.service.fit_control import FitControl
+from app.service.fit_inputs import InputReader
+from app.service.fit_revision import FitRevision
+from app.service.fit_terms import FitTerms
+from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
-from app.service.system import System
+from app.service.recovery import recover
+from app.service.retention import Retention, RetentionTerms
+from app.service.system import System, server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
 from app.store.lock import data_directory_lock
@@ -43,6 +50,12 @@ class Container:
     services: Services
     supervisor: Supervisor
     wakes: Wakes
+    retention: Retention
+
+    def drain(self) -> None:
+        """Have everybody who waits answered, and fits write a checkpoint and stop; to do so again changes nothing."""
+        self.wakes.close()
+        self.supervisor.drain()
 
 
 @contextmanager
@@ -52,44 +65,64 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
     DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened.
     """
     clock = clock or SystemClock()
-    with data_directory_lock(settings.data_dir), Store.open(settings.data_dir, clock) as store:
-        container = _wired(settings, store, LocalBlobStore(settings.data_dir), clock)
+    durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
+    with (
+        data_directory_lock(settings.data_dir, durable),
+        Store.open(settings.data_dir, clock, durable) as store,
+    ):
+        container = _wired(settings, store, durable, clock)
         try:
             yield container
         finally:
             # Whoever started the supervisor has drained it by now; one that never was has still to be closed.
-            container.supervisor.drain()
+            container.drain()
 
 
-def _wired(settings: Settings, store: Store, blobs: BlobStore, clock: Clock) -> Container:
+def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> Container:
     wakes = Wakes()
+    blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
     sweeper = BlobSweeper(store, blobs)
-    sweeper.discard_orphans()
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, settings.workers)
+    attempts = Attempts(
+        store,
+        blobs,
+        sweeper,
+        staging,
+        wakes.notify,
+        clock,
+        settings.workers,
+        durable=durable,
+        kill_worker_at_op=settings.kill_worker_at_op,
+        checkpoint_seconds=settings.checkpoint_seconds,
+    )
+    recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
     )
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes)
-    idempotency = Idempotency(store)
-    idempotency.forget_old()
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes, settings.fair_share_label)
+    retention = Retention(
+        store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
+    )
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
+        fit_control=FitControl(store, wakes, supervisor, terms),
+        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(store, blobs, sweeper, scratch),
+        checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
         gradients=Gradients(store, blobs),
-        idempotency=idempotency,
-        system=System(store, wakes, supervisor, space),
+        idempotency=Idempotency(store),
+        backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
+        system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, wakes)
+    return Container(settings, services, supervisor, wakes, retention)
 
 
 def _emptied(folder: Path) -> Path:

@@ -15,13 +15,15 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
-from app.api import checkpoints, datasets, events, fits, gradients, graphs, metrics, ops, problems, system
+from app.api import backup, checkpoints, datasets, events, fits, gradients, graphs, metrics, ops, problems, system
+from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
 from app.api.openapi import check_operation_ids, openapi, operation_id
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
+from app.housekeeping import housekeeping
 from app.log import log_as_json
 from app.server import bound_socket, serve, url_of
 from app.service.system import server_version
@@ -38,6 +40,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     datasets.routes,
     checkpoints.routes,
     gradients.routes,
+    backup.routes,
     ops.routes,
     system.routes,
 )
@@ -56,6 +59,7 @@ def create_app(container: Container) -> FastAPI:
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)
+    app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
     app.add_middleware(Guard, settings=container.settings)
     app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
     _collect(registry, container)
@@ -76,7 +80,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     log_as_json(settings.log_level)
     with open_container(settings) as container, bound_socket(settings.host, settings.port) as listener:
         app = create_app(container)
-        began = serve(app, listener, lambda: on_ready(url_of(listener)), container.wakes.close)
+        began = serve(app, listener, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
 
 
@@ -105,15 +109,17 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
-    try:
-        yield
-    finally:
-        container.wakes.close()
-        await asyncio.to_thread(container.supervisor.drain)
+    chores = (container.retention.enforce, container.services.idempotency.forget_old)
+    async with housekeeping(chores, container.settings.housekeeping_seconds):
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(container.drain)
+            await asyncio.to_thread(container.services.backups.end)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    registry.register(FitMetrics(container.services.system))
+    registry.register(FitMetrics(container.services.system, container.retention))

@@ -1,5 +1,6 @@
-"""The HTTP server: uvicorn, with an end that open streams cannot hold up."""
+"""The HTTP server: uvicorn, which goes on answering while the work behind it comes to a halt."""
 
+import asyncio
 import socket
 from collections.abc import Callable
 from types import FrameType
@@ -16,14 +17,14 @@ BACKLOG = 2048
 
 
 class Server(uvicorn.Server):
-    """Tells when it is ready, and tells its streams to end before it waits for them."""
+    """Tells when it is ready. A signal has it drain first, and stop to listen only after that."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_exit: Callable[[], None]) -> None:
-        """Call `on_ready` when requests are answered, and `on_exit` in the event loop when a signal ends that."""
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], drain: Callable[[], None]) -> None:
+        """Call `on_ready` when requests are answered, and `drain`, in a thread, when a signal is to end that."""
         super().__init__(config)
         self._on_ready = on_ready
-        self._on_exit = on_exit
-        self._exiting = False
+        self._drain = drain
+        self._drained: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
@@ -33,11 +34,11 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Look whether to end, ten times a second."""
-        if self.should_exit and not self._exiting:
+        over = await super().on_tick(counter)
+        if over and self._drained is None:
             # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
-            self._exiting = True
-            self._on_exit()
-        return await super().on_tick(counter)
+            self._drained = asyncio.create_task(asyncio.to_thread(self._drain))
+        return over and self._drained is not None and self._drained.done()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end. The signal is not raised again afterwards: having ended as asked is a success."""
@@ -67,8 +68,8 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], on_exit: Callable[[], None]) -> bool:
-    """Answer requests on `listener` until a signal ends it; tell whether it ever began."""
+def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], drain: Callable[[], None]) -> bool:
+    """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -84,6 +85,6 @@ def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], o
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = Server(config, on_ready, on_exit)
+    server = Server(config, on_ready, drain)
     server.run(sockets=[listener])
     return server.started

@@ -52,6 +52,11 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    fair_share_label: str = Field(
+        default="team",
+        pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",
+        description="Label by whose values fits of one priority take turns.",
+    )
     gradients_max_bytes: int = Field(
         default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
     )
@@ -64,9 +69,36 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(
         default=5.0, ge=0, le=600, description="Time that running fits have to stop at shutdown."
     )
+    lease_seconds: float = Field(
+        default=30.0, ge=3, le=3600, description="Silence after which a fit's process is taken for stalled and killed."
+    )
+    checkpoint_seconds: float = Field(
+        default=30.0, gt=0, le=86_400, description="Longest time from one checkpoint to the next, if they are cheap."
+    )
     attempts_max: int = Field(default=4, ge=1, le=1000, description="Processes a fit may lose before it fails.")
     storage_min_free_bytes: int = Field(
         default=64 * MIB, ge=0, description="Free disk space below which writes are refused."
+    )
+    storage_quota_bytes: int | None = Field(
+        default=None, ge=1, description="Most bytes that datasets and checkpoints may take; by default the disk's."
+    )
+    kill_at_op: int | None = Field(
+        default=None, ge=1, description="For tests: the server is killed before this operation on its disk."
+    )
+    fail_at_op: int | None = Field(
+        default=None, ge=1, description="For tests: this operation on the server's disk fails."
+    )
+    kill_worker_at_op: int | None = Field(
+        default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
+    )
+    retention_days: float | None = Field(
+        default=None, gt=0, description="Days after which a fit that has ended is deleted; by default none is."
+    )
+    retention_fits: int | None = Field(
+        default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
+    )
+    housekeeping_seconds: float = Field(
+        default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe level logged."

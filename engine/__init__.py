@@ -3,7 +3,7 @@
 from engine import ops, sweep, tape
 from engine.catalogue import initializer_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
-from engine.checkpoint import Checkpoint, read_tensors, write_tensors
+from engine.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.collective import Alone, Collective
 from engine.cores import cpu_quota, usable_cores, usable_cpus
 from engine.data import Batch, DataLoader
@@ -100,7 +100,7 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import CheckpointPolicy, GradientRecord, Recipe, Record, read_recipe
+from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
 from engine.shared_collective import Rendezvous
@@ -123,6 +123,7 @@ from engine.value import Value
 from engine.vectorize import vmap
 
 __all__ = [
+    "ADJUSTABLE",
     "Alone",
     "AttributeValueError",
     "Batch",
@@ -189,6 +190,7 @@ __all__ = [
     "UnknownName",
     "Value",
     "capture",
+    "check_continuation",
     "check_fit",
     "check_gradients",
     "clip_grad_adaptive_",
@@ -266,6 +268,7 @@ __all__ = [
     "set_grad_enabled",
     "set_param",
     "softmax_cross_entropy_loss",
+    "state_digest",
     "sweep",
     "tape",
     "tensor",

@@ -7,13 +7,14 @@ optimizer state under `optimizer:`, what else a fit keeps under `state:`; the re
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,6 +32,14 @@ FORMAT = "adjoint-checkpoint/1"
 BUFFER, OPTIMIZER, STATE = "buffer:", "optimizer:", "state:"
 AVERAGE, SCALES = "average/", "scales/"
 """What names in the state start with: averages of parameters and buffers, and how inputs are normalised."""
+
+
+class Writable(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of `data`."""
+        ...
 
 
 @dataclass
@@ -62,15 +71,19 @@ class Checkpoint:
 
     def save(self, path: Path) -> None:
         """Write to `path` and wait until the bytes are on the disk; the caller renames it into place."""
+        with path.open("wb") as file:
+            self.write(file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, file: Writable) -> None:
+        """Write to an open file, which the caller syncs; each tensor with one call."""
         tensors = dict(self.parameters)
         tensors.update({BUFFER + name: array for name, array in self.buffers.items()})
         tensors.update({OPTIMIZER + name: array for name, array in self.optimizer.items()})
         tensors.update({STATE + name: array for name, array in self.state.items()})
         header = {"format": FORMAT, "cursor": self.cursor, "meta": self.meta}
-        with path.open("wb") as file:
-            write_tensors(file, tensors, {"adjoint": json.dumps(header, sort_keys=True)})
-            file.flush()
-            os.fsync(file.fileno())
+        write_tensors(file, tensors, {"adjoint": json.dumps(header, sort_keys=True)})
 
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
@@ -97,7 +110,30 @@ class Checkpoint:
         return checkpoint
 
 
-def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+def state_digest(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return the SHA-256, in hexadecimal digits, of "parameters", "buffers" and "optimizer" state each.
+
+    It is over the arrays in the order of their names: a line of JSON with name, dtype and shape, then the elements,
+    row-major and little-endian. Equal digests, equal bits; whatever else the checkpoint holds does not count.
+    """
+    tables = {"parameters": checkpoint.parameters, "buffers": checkpoint.buffers, "optimizer": checkpoint.optimizer}
+    return {what: _digest(arrays) for what, arrays in tables.items()}
+
+
+def _digest(arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        line = json.dumps([name, array.dtype.name, list(array.shape)], separators=(",", ":"))
+        digest.update(line.encode() + b"\n")
+        digest.update(_little_endian(array))
+    return digest.hexdigest()
+
+
+def _little_endian(array: Array) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def write_tensors(file: Writable, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write arrays as safetensors, in the order given, row-major and little-endian."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
@@ -108,7 +144,7 @@ def write_tensors(file: BinaryIO, tensors: Mapping[str, Array], metadata: Mappin
     text += b" " * (-len(text) % 8)
     file.write(len(text).to_bytes(8, "little") + text)
     for array in tensors.values():
-        file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        file.write(_little_endian(array))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Array], dict[str, str]]:

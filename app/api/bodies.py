@@ -1,12 +1,14 @@
 """Request bodies as bytes: of what type they are, how large they may be, and how they come in."""
 
-from asyncio import timeout
+from asyncio import timeout, to_thread
 from collections.abc import AsyncIterator
 
 from fastapi import Request
 
+from app.blobs.store import BlobWriter
 from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
 
+WRITE_BYTES = 1024 * 1024
 STALL_SECONDS = 30.0
 """How long a client may send nothing in the middle of a body."""
 
@@ -50,6 +52,20 @@ async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 async def whole(request: Request, limit: int) -> bytes:
     """Return the whole body; TooLarge if it exceeds `limit` bytes."""
     return b"".join([chunk async for chunk in chunks(request, limit)])
+
+
+async def receive(request: Request, upload: BlobWriter, limit: int) -> None:
+    """Write the body to `upload` as it comes, in threads, so that the disk holds nobody else up.
+
+    TooLarge if it exceeds `limit` bytes, StorageFull if the disk is full.
+    """
+    gathered = bytearray()
+    async for chunk in chunks(request, limit):
+        gathered += chunk
+        if len(gathered) >= WRITE_BYTES:
+            await to_thread(upload.write, bytes(gathered))
+            gathered.clear()
+    await to_thread(upload.write, bytes(gathered))
 
 
 def _too_large(limit: int) -> TooLarge:

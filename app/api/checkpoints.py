@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
@@ -10,13 +11,16 @@ from numpy.typing import NDArray
 
 from app.api.answers import JsonAnswer
 from app.api.arrays import NPY, TensorFormat, TensorFormatDep, read_npy, tensor_answer
-from app.api.bodies import content_type, whole
+from app.api.bodies import content_type, receive, whole
+from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
+from app.api.once import OnceDep
 from app.api.openapi_parts import JSON, binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.checkpoints import (
     Checkpoint,
+    CheckpointChanges,
     CheckpointList,
     ParameterList,
     Prediction,
@@ -32,6 +36,7 @@ from app.service.checkpoints import Alias
 routes = router("checkpoints")
 
 SAFETENSORS = "application/vnd.safetensors"
+OCTETS = "application/octet-stream"
 NPY_BYTES_MAX = 64 * 1024**2
 
 
@@ -59,6 +64,29 @@ def list_checkpoints(fit_id: FitId, page: PageDep, checkpoints: CheckpointsDep) 
 def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) -> Response:
     """Return a fit's latest or best checkpoint."""
     return JsonAnswer(Checkpoint.of(checkpoints.alias(fit_id, alias)))
+
+
+@routes.post(
+    "/v1/checkpoints", status_code=201, response_model=Checkpoint, openapi_extra=upload_body({SAFETENSORS: None})
+)
+async def create_checkpoint(
+    request: Request,
+    graph: Annotated[str, Query(max_length=64, description="The graph whose parameters they are.")],
+    checkpoints: CheckpointsDep,
+    settings: SettingsDep,
+    once: OnceDep,
+    slow: SlowDep,
+    content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
+) -> Response:
+    """Store a file of parameters, in the safetensors format, as a checkpoint of a graph."""
+    if content_type(request) not in (SAFETENSORS, OCTETS):
+        raise UnsupportedMedia(f"this route reads {SAFETENSORS}; set Content-Type to that")
+    with await asyncio.to_thread(checkpoints.open_upload) as upload:
+        await receive(request, upload, settings.max_upload_bytes)
+        check_digest(stated_digest(content_digest), upload.digest)
+        said = upload.digest.encode()
+        create = partial(once.answer, lambda keep: checkpoints.create(upload, graph, keep), Checkpoint.of, said=said)
+        return await to_thread.run_sync(create, limiter=slow)
 
 
 @routes.get("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
@@ -97,9 +125,15 @@ def get_parameter(
     return tensor_answer(checkpoints.parameter(checkpoint_id, name), format)
 
 
+@routes.patch("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
+def update_checkpoint(checkpoint_id: CheckpointId, changes: CheckpointChanges, checkpoints: CheckpointsDep) -> Response:
+    """Pin a checkpoint, which is then kept whatever newer ones come, or unpin it."""
+    return JsonAnswer(Checkpoint.of(checkpoints.pin(checkpoint_id, pinned=changes.pinned)))
+
+
 @routes.delete("/v1/checkpoints/{checkpoint_id}", status_code=204)
 def delete_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> None:
-    """Delete a checkpoint's content; asking for it is then answered with 410."""
+    """Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410."""
     checkpoints.delete(checkpoint_id)
 
 

@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
 from app.api.answers import JsonAnswer
-from app.api.bodies import chunks, content_type
+from app.api.bodies import content_type, receive
 from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
@@ -18,7 +18,6 @@ from app.api.once import OnceDep
 from app.api.openapi_parts import JSON, binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
-from app.blobs.store import BlobWriter
 from app.domain.errors import UnsupportedMedia
 from app.ingest.options import IngestOptions
 from app.service.ingestion import UploadTerms
@@ -37,7 +36,6 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 )
 MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()})
 OCTETS = "application/octet-stream"
-WRITE_BYTES = 1024 * 1024
 
 FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson"]
 
@@ -76,7 +74,7 @@ async def create_dataset(
 ) -> Response:
     """Store a dataset out of the body, all of it or nothing."""
     with await asyncio.to_thread(datasets.open_upload) as upload:
-        await _receive(request, upload, settings.max_upload_bytes)
+        await receive(request, upload, settings.max_upload_bytes)
         check_digest(stated_digest(content_digest), upload.digest)
         said = upload.digest.encode()
         create = partial(once.answer, lambda keep: datasets.create(upload, terms, keep), Dataset.of, said=said)
@@ -121,17 +119,6 @@ def download_dataset(dataset_id: DatasetId, request: Request, datasets: Datasets
 def delete_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> None:
     """Delete a dataset that no unfinished fit uses."""
     datasets.delete(dataset_id)
-
-
-async def _receive(request: Request, upload: BlobWriter, limit: int) -> None:
-    """Write the body to `upload` as it comes, in threads, so that the disk holds nobody else up."""
-    gathered = bytearray()
-    async for chunk in chunks(request, limit):
-        gathered += chunk
-        if len(gathered) >= WRITE_BYTES:
-            await asyncio.to_thread(upload.write, bytes(gathered))
-            gathered.clear()
-    await asyncio.to_thread(upload.write, bytes(gathered))
 
 
 def _rows(total: int, offset: int, columns: Mapping[str, Any]) -> dict[str, Any]:

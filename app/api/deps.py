@@ -10,9 +10,12 @@ from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
+from app.service.backup import Backups
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
+from app.service.fit_control import FitControl
+from app.service.fit_revision import FitRevision
 from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
@@ -33,11 +36,14 @@ class Services:
     graphs: Graphs
     datasets: Datasets
     fits: Fits
+    fit_control: FitControl
+    fit_revision: FitRevision
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
     gradients: Gradients
     idempotency: Idempotency
+    backups: Backups
     system: System
 
 
@@ -84,9 +90,12 @@ def _id(prefix: str) -> Any:
 GraphsDep = Annotated[Graphs, _service("graphs")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
+FitControlDep = Annotated[FitControl, _service("fit_control")]
+FitRevisionDep = Annotated[FitRevision, _service("fit_revision")]
 MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
+BackupsDep = Annotated[Backups, _service("backups")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]

@@ -1,19 +1,21 @@
 """Routes of fits."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 
 from app.api.answers import JsonAnswer, matches, not_modified
-from app.api.deps import FitId, FitsDep, IfMatch, IfNoneMatch, PageDep
+from app.api.deps import FitControlDep, FitId, FitRevisionDep, FitsDep, IfMatch, IfNoneMatch, PageDep
 from app.api.once import OnceDep
 from app.api.routing import router
-from app.api.schemas.fit_request import FitChanges, FitRequest
+from app.api.schemas.fit_changes import FitChanges, FitExtension
+from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit, FitList
 from app.api.schemas.sweeps import VariantList
+from app.api.validation import validated
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
-from app.service.fits import FitView
+from app.service.fit_view import FitView
 
 routes = router("fits")
 
@@ -22,6 +24,7 @@ WAIT_MAX = 60.0
 State = Annotated[FitState | None, Query(description="Only fits in this state.")]
 Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only fits with this key:value.")]
 Parent = Annotated[str | None, Query(description="Only variants of the sweep of this fit, else none of any sweep.")]
+Origin = Annotated[str | None, Query(description="Only fits that were forked from this fit's checkpoints.")]
 Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for what `until` says.")]
 Until = Annotated[
     Literal["terminal", "change"],
@@ -37,11 +40,16 @@ def create_fit(request: FitRequest, fits: FitsDep, once: OnceDep) -> Response:
 
 @routes.get("/v1/fits", response_model=FitList)
 def list_fits(
-    page: PageDep, fits: FitsDep, state: State = None, label: Label = None, parent: Parent = None
+    page: PageDep,
+    fits: FitsDep,
+    state: State = None,
+    label: Label = None,
+    parent: Parent = None,
+    origin: Origin = None,
 ) -> Response:
     """List fits; the variants of a sweep where its id is given as `parent`."""
     key, _, value = (label or "").partition(":")
-    return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None, parent)))
+    return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None, parent, origin)))
 
 
 @routes.get("/v1/fits/{fit_id}", response_model=Fit)
@@ -64,20 +72,53 @@ def list_variants(fit_id: FitId, fits: FitsDep) -> Response:
 
 
 @routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)
-def cancel_fit(fit_id: FitId, fits: FitsDep) -> Response:
+def cancel_fit(fit_id: FitId, control: FitControlDep) -> Response:
     """Ask a fit to stop, after a last checkpoint if a process works on it; with a sweep, all its variants."""
-    return _answer(fits.cancel(fit_id), 202)
+    return _answer(control.cancel(fit_id), 202)
+
+
+@routes.post("/v1/fits/{fit_id}:kill", status_code=202, response_model=Fit)
+def kill_fit(fit_id: FitId, control: FitControlDep) -> Response:
+    """End a fit now, without a last checkpoint; with a sweep, all its variants."""
+    return _answer(control.kill(fit_id), 202)
+
+
+@routes.post("/v1/fits/{fit_id}:pause", status_code=202, response_model=Fit)
+def pause_fit(fit_id: FitId, control: FitControlDep) -> Response:
+    """Ask a fit to rest, after a checkpoint if a process works on it, which frees the worker."""
+    return _answer(control.pause(fit_id), 202)
+
+
+@routes.post("/v1/fits/{fit_id}:resume", status_code=202, response_model=Fit)
+def resume_fit(fit_id: FitId, control: FitControlDep) -> Response:
+    """Let a fit that is paused, cancelled or failed go on from its last checkpoint."""
+    return _answer(control.resume(fit_id), 202)
+
+
+@routes.post("/v1/fits/{fit_id}:extend", status_code=202, response_model=Fit)
+def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep, once: OnceDep) -> Response:
+    """Let a fit that has ended go on for more epochs or steps than it has made."""
+    return once.answer(
+        lambda keep: revision.extend(fit_id, extension.wanted(), keep), Fit.of, status=202, within="/v1/fits"
+    )
 
 
 @routes.patch("/v1/fits/{fit_id}", response_model=Fit)
-def update_fit(fit_id: FitId, changes: FitChanges, fits: FitsDep, if_match: IfMatch = None) -> Response:
-    """Set and remove labels."""
+def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_match: IfMatch = None) -> Response:
+    """Merge changes into a fit's labels and request.
+
+    Labels, priority and limits of time may always change; the recipe before the first step, and hyperparameters also
+    while the fit is paused.
+    """
 
     def check(view: FitView) -> None:
         if if_match is not None and not matches(if_match, _tag(view)):
             raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
 
-    return _answer(fits.label(fit_id, changes.labels, check))
+    def read(document: dict[str, Any]) -> dict[str, Any]:
+        return validated(FitRequest, document).document()
+
+    return _answer(revision.update(fit_id, changes.document(), check, read))
 
 
 @routes.delete("/v1/fits/{fit_id}", status_code=204)

@@ -2,11 +2,11 @@
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-ENDLESS = "/events"
+BODY_ONLY = ("/events", "/v1/backup")
 
 
 class HeadAsGet:
-    """Hands HEAD requests on as GET. A stream of events has no head: it would never end."""
+    """Hands HEAD requests on as GET. What is made while it is sent has no head: a stream of events, a backup."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wrap `app`."""
@@ -14,7 +14,7 @@ class HeadAsGet:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on. The scope is copied: by the original the HTTP server knows to send no body."""
-        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].endswith(ENDLESS):
+        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].endswith(BODY_ONLY):
             await self._app(scope, receive, send)
             return
         as_get = {**scope, "method": "GET"}

@@ -35,18 +35,21 @@ class Once:
         *,
         status: int = 201,
         said: bytes = b"",
+        within: str | None = None,
     ) -> Response:
         """Call `create` unless its answer is known; `shape` shows the thing, which has an `id`.
 
-        `said` is what the body says, or a digest of it, where the body was not read as JSON.
+        `said` is what the body says, or a digest of it, where the body was not read as JSON; `within` the path that
+        the thing is found below, where it is another than that of the request.
         """
+        within = within or self._path
         if self._key is None:
-            return self._rendered(shape(create(_keep_nothing)), status)
+            return _rendered(shape(create(_keep_nothing)), status, within)
         digest = hashlib.sha256(b"\0".join((*self._parts, said))).hexdigest()
         ticket = Ticket(f"POST {self._path}", self._key, digest)
         with self._idempotency.answering(ticket) as kept:
             if kept is not None:
-                headers = {"Location": f"{self._path}/{kept.resource_id}", "Idempotent-Replayed": "true"}
+                headers = {"Location": f"{within}/{kept.resource_id}", "Idempotent-Replayed": "true"}
                 return JsonAnswer(kept.response_body.encode(), kept.status, headers)
 
             def keep(work: UnitOfWork, thing: T) -> None:
@@ -60,10 +63,11 @@ class Once:
                     resource_id=shown.id,
                 )
 
-            return self._rendered(shape(create(keep)), status)
+            return _rendered(shape(create(keep)), status, within)
 
-    def _rendered(self, shown: Any, status: int) -> Response:
-        return JsonAnswer(shown, status, {"Location": f"{self._path}/{shown.id}"})
+
+def _rendered(shown: Any, status: int, within: str) -> Response:
+    return JsonAnswer(shown, status, {"Location": f"{within}/{shown.id}"})
 
 
 def _keep_nothing(_work: UnitOfWork, _thing: object) -> None:

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.api.head import ENDLESS
+from app.api.head import BODY_ONLY
 from app.api.request_id import HEADER, request_id_of
 from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
@@ -114,7 +114,7 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
         match = route.path_regex.match(path)
         if match and not names_action(match.groupdict()):
             methods |= route.methods
-    headed = "GET" in methods and not path.endswith(ENDLESS)
+    headed = "GET" in methods and not path.endswith(BODY_ONLY)
     return sorted(methods | {"HEAD"} if headed else methods)
 
 

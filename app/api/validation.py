@@ -20,6 +20,8 @@ CODES: Mapping[str, str] = MappingProxyType(
         "enum": "unknown_name",
         "string_pattern_mismatch": "malformed",
         "too_long": "too_many",
+        "missing_field": "missing_field",
+        "malformed": "malformed",
     }
 )
 """Codes of ours for pydantic's; an error of a `*_type` is a mismatch of types, any other is out of range."""

@@ -1,53 +1,65 @@
 """Blobs as files: `blobs/sha256/ab/<digest>`.
 
 A file gets its name only when it is complete and on the disk: written under a temporary name in the same tree, synced,
-renamed, and the folder synced. No symbolic link is followed on the way to a blob, and a file with a second name
-(a hard link) is not taken for one, since whoever planted it could change it.
+renamed, and the folder synced. An operation that fails is not tried again: the blob is not stored then. No symbolic
+link is followed on the way to a blob, and a file with a second name (a hard link) is not taken for one, since whoever
+planted it could change it.
 """
 
-import errno
 import hashlib
+import logging
 import os
 import secrets
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from app.blobs.plain_files import open_plain_file, open_plain_file_in
 from app.blobs.store import Blob, checked_digest, is_digest
-from app.domain.errors import NotFound, StorageFull
+from app.blobs.usage import Usage
+from app.domain.errors import StorageFailed
+from app.domain.storage_faults import storage_faults
+from app.durable import Durable
 
 CHUNK_BYTES = 1024 * 1024
 SHARD_LETTERS = 2
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-# ELOOP: the last part is a symbolic link; ENXIO: a socket.
-NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
 READ_ONLY = 0o400
+
+_logger = logging.getLogger(__name__)
 
 
 class LocalBlobStore:
-    """A folder of blobs. One store a folder: opening it clears away what an earlier one was writing when it died."""
+    """A folder of blobs. One store a folder: opening it clears away what an earlier one was writing when it died.
 
-    def __init__(self, data_dir: Path) -> None:
-        """Open `data_dir/blobs`, made if missing."""
+    `usage` counts their bytes; `cleared` tells how many unfinished files were found.
+    """
+
+    def __init__(self, data_dir: Path, durable: Durable | None = None, quota_bytes: int | None = None) -> None:
+        """Open `data_dir/blobs`, made if missing; all blobs together may have `quota_bytes`."""
         blobs = data_dir.resolve() / "blobs"
         self._root = blobs / "sha256"
         self._temporary = blobs / "tmp"
+        self._durable = durable or Durable()
         self._making_shard = threading.Lock()
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for folder in (blobs, self._root, self._temporary):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        for folder in (blobs, blobs.parent):
-            _sync_folder(folder)
-        for leftover in self._temporary.iterdir():
-            leftover.unlink()
+        self._naming = threading.Lock()
+        with storage_faults("the folder of blobs"):
+            for folder in (self._root, self._temporary):
+                self._durable.mkdir(folder)
+            # A server that was killed may have made one of them, or a shard, and not come to sync it.
+            for folder in (self._root, blobs, blobs.parent):
+                self._durable.sync_folder(folder)
+            leftovers = sorted(self._temporary.iterdir())
+            for leftover in leftovers:
+                self._durable.unlink(leftover)
+        self.cleared = len(leftovers)
+        self.usage = Usage(sum(map(_size_of, self._files())), quota_bytes)
 
     def writer(self) -> "LocalBlobWriter":
         """Open a new blob for writing."""
-        return LocalBlobWriter(self, self._temporary / secrets.token_hex(16))
+        return LocalBlobWriter(self, self._durable, self._temporary / secrets.token_hex(16))
 
     def put(self, content: bytes | BinaryIO) -> Blob:
         """Store bytes, or all that is left in an open file."""
@@ -61,23 +73,34 @@ class LocalBlobStore:
 
     def adopt(self, path: Path) -> Blob:
         """Move a finished file, on the same file system, in; NotFound if it is no plain file of its own."""
-        descriptor = _open_plain_file(path)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            size = file.tell()
-            self.keep(file.fileno(), path, digest)
+        with os.fdopen(open_plain_file(path), "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            self.usage.reserve(size)
+            try:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                self.keep(file.fileno(), path, digest)
+            finally:
+                self.usage.settle(reserved=size)
         return Blob(digest, size)
 
     def keep(self, descriptor: int, path: Path, digest: str) -> None:
-        """Give the complete file at `path`, open as `descriptor`, its lasting name."""
-        shard = self._shard(digest)
-        with _storage_full_named():
+        """Give the complete file at `path`, open as `descriptor`, its lasting name; StorageFailed if it has none."""
+        shard = self._root / digest[:SHARD_LETTERS]
+        target = shard / digest
+        with storage_faults("this blob"):
             os.fchmod(descriptor, READ_ONLY)
-            os.fsync(descriptor)
-            self._make_shard(shard)
-            # Over an equal blob that may be there: the bytes are the same, or the old ones were damaged.
-            path.rename(shard / digest)
-            _sync_folder(shard)
+            self._durable.fsync(descriptor, path)
+            with self._making_shard:  # so that no thread relies on one that another has made and not yet synced
+                self._durable.mkdir(shard)
+            replaced = self._rename(path, target)
+            try:
+                self._durable.sync_folder(shard)
+            except OSError:
+                # Nobody may take it for a blob that lasts. In the place of an older one it stays: the bytes are the
+                # same, and something may refer to them.
+                if not replaced:
+                    self._discard(target)
+                raise
 
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; NotFound if there is none."""
@@ -86,7 +109,7 @@ class LocalBlobStore:
     def local_path(self, digest: str) -> Path:
         """Return the blob's file; NotFound if there is none."""
         os.close(self._open(digest))
-        return self._shard(digest) / digest
+        return self._path(digest)
 
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has; NotFound if there is none."""
@@ -97,46 +120,57 @@ class LocalBlobStore:
             os.close(descriptor)
 
     def delete(self, digest: str) -> None:
-        """Delete the blob, if it is there."""
-        (self._shard(checked_digest(digest)) / digest).unlink(missing_ok=True)
+        """Delete the blob, if it is there; StorageFailed if it cannot be."""
+        path = self._path(digest)
+        # Not synced: if it is back after a power cut, nothing refers to it, and the next start deletes it.
+        with storage_faults("the deletion of this blob"), self._naming:
+            size = _size_of(path)
+            self._durable.unlink(path)
+            self.usage.settle(stored=-size)
 
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob."""
-        for file in self._root.glob("*/*"):
-            if is_digest(file.name):
-                yield file.name
+        return (file.name for file in self._files())
 
-    def _shard(self, digest: str) -> Path:
-        return self._root / digest[:SHARD_LETTERS]
+    def _files(self) -> Iterator[Path]:
+        return (file for file in self._root.glob("*/*") if is_digest(file.name))
 
-    def _make_shard(self, shard: Path) -> None:
-        # Locked, so that no thread relies on a folder that another has made and not yet synced.
-        with self._making_shard:
-            if not shard.is_dir():
-                shard.mkdir(mode=0o700)
-                _sync_folder(self._root)
+    def _rename(self, path: Path, target: Path) -> bool:
+        """Move a file to its lasting name and count it; return whether another one had that name."""
+        # Over an equal blob that may be there: the bytes are the same, or the old ones were damaged.
+        with self._naming:
+            before = _size_of(target)
+            replaced = target.exists()
+            self._durable.rename(path, target)
+            self.usage.settle(stored=_size_of(target) - before)
+        return replaced
+
+    def _discard(self, path: Path) -> None:
+        """Delete a blob that does not last; should that fail too, the next start does it."""
+        try:
+            self.delete(path.name)
+        except StorageFailed:
+            _logger.warning("blob %s stays until the next start", path.name)
+
+    def _path(self, digest: str) -> Path:
+        return self._root / checked_digest(digest)[:SHARD_LETTERS] / digest
 
     def _open(self, digest: str) -> int:
-        shard = self._shard(checked_digest(digest))
-        folder = _open_or_not_found(shard, os.O_DIRECTORY, digest)
-        try:
-            return _open_plain_file(Path(digest), folder)
-        finally:
-            os.close(folder)
+        return open_plain_file_in(self._path(digest).parent, digest)
 
 
 class LocalBlobWriter:
     """A blob on its way to the disk, under a temporary name until it is committed."""
 
-    def __init__(self, store: LocalBlobStore, path: Path) -> None:
+    def __init__(self, store: LocalBlobStore, durable: Durable, path: Path) -> None:
+        """Create a file at `path`."""
         self._store = store
-        self._path = path
+        self._durable = durable
         self._hash = hashlib.sha256()
         self._size = 0
-        with _storage_full_named():
-            # Unbuffered: a full disk is met by the write that fills it.
-            self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb", 0)
-        self._committed = False
+        self._reserved = 0
+        with storage_faults("this blob"):
+            self._file = durable.create(path)
 
     @property
     def size(self) -> int:
@@ -149,20 +183,27 @@ class LocalBlobWriter:
         return self._hash.hexdigest()
 
     def write(self, data: bytes) -> None:
-        """Take more bytes; StorageFull if there is no room for them."""
-        remaining = memoryview(data)
-        with _storage_full_named():
-            while remaining:
-                remaining = remaining[self._file.write(remaining) :]
-        self._hash.update(data)
+        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
+        self._store.usage.reserve(len(data))
+        self._reserved += len(data)
         self._size += len(data)
+        self._hash.update(data)
+        with storage_faults("this blob"):
+            self._file.write(data)
 
     def commit(self) -> Blob:
-        """Make what was written a blob that survives a power cut."""
+        """Make what was written a blob that survives a power cut; StorageFailed if it is not, or not all of it."""
+        descriptor = self._file.fileno()
+        if os.fstat(descriptor).st_size != self._size:
+            raise StorageFailed("this blob was not written to its end; send it again")
         blob = Blob(self.digest, self.size)
-        self._store.keep(self._file.fileno(), self._path, blob.digest)
-        self._committed = True
+        self._store.keep(descriptor, self._file.path, blob.digest)
+        self._release()
         return blob
+
+    def _release(self) -> None:
+        self._store.usage.settle(reserved=self._reserved)
+        self._reserved = 0
 
     def __enter__(self) -> Self:
         return self
@@ -170,44 +211,18 @@ class LocalBlobWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._release()
         self._file.close()
-        if not self._committed:
-            self._path.unlink(missing_ok=True)
+        try:
+            self._durable.unlink(self._file.path)  # no longer there if it was committed
+        except OSError:
+            _logger.exception("an unfinished blob stays until the next start")
 
 
-def _open_plain_file(path: Path, folder: int | None = None) -> int:
-    """Open the file for reading; NotFound unless it is a regular file with one name."""
-    # Not blocking: opening a planted pipe would wait for its writer.
-    descriptor = _open_or_not_found(path, os.O_NONBLOCK, path.name, folder)
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-        os.close(descriptor)
-        raise NotFound(f"blob {path.name} is not a plain file with one name; restore it from a backup")
-    return descriptor
-
-
-def _open_or_not_found(path: Path, flags: int, name: str, folder: int | None = None) -> int:
+def _size_of(path: Path) -> int:
+    """Return the size of a file, 0 if there is none."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=folder)
-    except OSError as error:
-        if error.errno in NO_SUCH_FILE:
-            raise NotFound(f"there is no blob {name}") from error
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _storage_full_named() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in NO_SPACE:
-            raise StorageFull("the disk has no room for this blob; free some space, then try again") from error
-        raise
+        status = path.lstat()
+    except OSError:
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from app.blobs.store import Blob, checked_digest
+from app.blobs.usage import Usage
 from app.domain.errors import NotFound
 
 
@@ -17,10 +18,11 @@ class MemoryBlobStore:
     def __init__(self, spill: Path) -> None:
         self._spill = spill
         self._blobs: dict[str, bytes] = {}
+        self.usage = Usage()
 
     def writer(self) -> "MemoryBlobWriter":
         """Open a new blob for writing."""
-        return MemoryBlobWriter(self._blobs)
+        return MemoryBlobWriter(self._blobs, self.usage)
 
     def put(self, content: bytes | BinaryIO) -> Blob:
         """Store bytes, or all that is left in an open file."""
@@ -54,7 +56,8 @@ class MemoryBlobStore:
 
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there."""
-        self._blobs.pop(checked_digest(digest), None)
+        gone = self._blobs.pop(checked_digest(digest), b"")
+        self.usage.settle(stored=-len(gone))
         (self._spill / digest).unlink(missing_ok=True)
 
     def digests(self) -> Iterator[str]:
@@ -71,8 +74,9 @@ class MemoryBlobStore:
 class MemoryBlobWriter:
     """A blob on its way into the dict."""
 
-    def __init__(self, blobs: dict[str, bytes]) -> None:
+    def __init__(self, blobs: dict[str, bytes], usage: Usage) -> None:
         self._blobs = blobs
+        self._usage = usage
         self._content = bytearray()
 
     @property
@@ -91,6 +95,7 @@ class MemoryBlobWriter:
 
     def commit(self) -> Blob:
         """Make what was written a blob."""
+        self._usage.settle(stored=self.size - len(self._blobs.get(self.digest, b"")))
         self._blobs[self.digest] = bytes(self._content)
         return Blob(self.digest, self.size)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
+from app.blobs.usage import Usage
 from app.domain.errors import NotFound
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -46,11 +47,14 @@ class BlobWriter(Protocol):
         ...
 
     def write(self, data: bytes) -> None:
-        """Take more bytes; StorageFull if there is no room for them."""
+        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
         ...
 
     def commit(self) -> Blob:
-        """Make what was written a blob that survives a power cut, and return it. To be called once, last."""
+        """Make what was written a blob that survives a power cut, and return it. To be called once, last.
+
+        StorageFailed if that cannot be: then nothing is stored.
+        """
         ...
 
     def __enter__(self) -> Self: ...
@@ -62,6 +66,11 @@ class BlobWriter(Protocol):
 
 class BlobStore(Protocol):
     """Bytes by digest. NotFound if there is no such blob; to delete one that is not there is no error."""
+
+    @property
+    def usage(self) -> Usage:
+        """How many bytes the blobs have together, and may have."""
+        ...
 
     def writer(self) -> BlobWriter:
         """Open a new blob for writing."""
@@ -75,6 +84,7 @@ class BlobStore(Protocol):
         """Move a finished local file in: afterwards it is a blob, and gone from `path`.
 
         Made by this server's own processes, on the file system of the store, and not open for writing any more.
+        StorageFull if there is no room for it, when it stays where it is; StorageFailed if it cannot be stored.
         """
         ...
 

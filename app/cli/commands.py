@@ -6,9 +6,11 @@ from collections.abc import Sequence
 import typer
 
 from adjoint_client import AdjointError
+from app.cli.backup import backup
 from app.cli.catalogue import openapi, ops
 from app.cli.demo import demo
 from app.cli.fit import fit
+from app.cli.restore import restore
 from app.cli.watch import watch
 
 
@@ -34,7 +36,7 @@ def commands() -> typer.Typer:
     )
     passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
     app.command("serve", context_settings=passed_on, help="Run the server until Ctrl-C.")(_serve)
-    for command in (demo, fit, watch, ops, openapi):
+    for command in (demo, fit, watch, backup, restore, ops, openapi):
         app.command()(command)
     return app
 

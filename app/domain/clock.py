@@ -1,8 +1,11 @@
 """The one way to ask for the time, so that a test can hold it still."""
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class Clock(Protocol):
@@ -47,6 +50,19 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Let `seconds` pass."""
         self._elapsed += seconds
+
+
+def read_rfc3339(text: str) -> datetime:
+    """Return the moment that a text such as `2026-01-31T12:00:00.250+01:00` names, in UTC (RFC 3339).
+
+    ValueError if it names none, or one without an offset.
+    """
+    if _RFC3339.fullmatch(text) is None:
+        raise ValueError("must be a moment as 2026-01-31T12:00:00Z, with its offset from UTC")
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("must lie within the years 1 to 9999") from error
 
 
 def rfc3339(moment: datetime) -> str:

@@ -179,6 +179,14 @@ class IdempotencyInFlight(RetryLater):
     title = "The same request is being answered"
 
 
+class BackupInProgress(RetryLater):
+    """Another backup is being downloaded."""
+
+    code = "backup_in_progress"
+    status = 409
+    title = "A backup is being made"
+
+
 class QueueFull(RetryLater):
     """The queue holds as many fits as this server accepts."""
 
@@ -209,6 +217,14 @@ class StorageFull(AdjointError):
     code = "storage_full"
     status = 507
     title = "Storage is full"
+
+
+class StorageFailed(AdjointError):
+    """The disk failed while something was written. It is not kept; what was acknowledged before still is."""
+
+    code = "storage_failed"
+    status = 503
+    title = "The storage failed"
 
 
 class DataDirectoryInUse(AdjointError):

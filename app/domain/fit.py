@@ -25,6 +25,9 @@ class FitState(StrEnum):
     FAILED = "failed"
 
 
+KILLED = "killed"
+"""The `stop_reason` of a fit that was cancelled without a last checkpoint."""
+
 TERMINAL = frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED})
 # What a free worker may take. An interrupted fit lost its process and goes on from its last checkpoint.
 CLAIMABLE = (FitState.QUEUED, FitState.INTERRUPTED)

@@ -23,6 +23,8 @@ class Assignment:
     that only this attempt writes;
     `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
     `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
+    `checkpoint_seconds` is how long it may be to the next checkpoint, if they are cheap; None: as long as it is.
+    `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.durable`).
     """
 
     fit_id: str
@@ -39,6 +41,8 @@ class Assignment:
     sweep: dict[str, Any] | None = None
     fork: Literal["all", "parameters"] | None = None
     reopened_at: int | None = None
+    kill_at_op: int | None = None
+    checkpoint_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from app.domain.errors import Conflict
 from app.domain.fit import FitRecord, FitState
 
 WAITING = "waiting"
@@ -69,3 +70,12 @@ def terms_of(parent: FitRecord) -> SweepTerms:
     """Return how a sweep runs."""
     assert parent.sweep is not None
     return SweepTerms(**parent.sweep)
+
+
+def check_whole(fit: FitRecord) -> None:
+    """Conflict if the fit is a variant: some things are for a sweep as a whole."""
+    if fit.parent_id is not None:
+        raise Conflict(
+            f"fit {fit.id} is a variant of {fit.parent_id} and goes as that does; ask for this of {fit.parent_id}",
+            code="is_variant",
+        )

@@ -11,16 +11,19 @@ KILLED_IN_A_SHELL = 128 + signal.SIGKILL
 BLAS_ABORT = 1
 
 
-def classify(status: int) -> tuple[ExitReason, str]:
-    """Say how a process ended that left `status`: its exit code, or minus the signal that killed it."""
+def classify(status: int, *, memory_ran_out: bool = False) -> tuple[ExitReason, str]:
+    """Say how a process ended that left `status`: its exit code, or minus the signal that killed it.
+
+    `memory_ran_out` tells that the kernel has killed processes for want of memory while this one ran.
+    """
     if status == 0:
         return "finished", "the process ended by itself"
     if status == BLAS_ABORT:
         return "blas_abort", "the linear algebra library ended the process, which it does when it finds no memory"
-    if status == KILLED_IN_A_SHELL:
-        return "out_of_memory", "the process was killed, as the system does when memory runs out"
+    if status == KILLED_IN_A_SHELL or (status == -signal.SIGKILL and memory_ran_out):
+        return "out_of_memory", "the process was killed by the system, since memory had run out"
     if status == -signal.SIGKILL:
-        return "killed", "the process was killed (SIGKILL: by a person, or by the system because memory ran out)"
+        return "killed", "the process was killed (SIGKILL), and not by the system for want of memory"
     if status < 0:
         return "error", f"the process crashed ({_signal_name(-status)})"
     return "error", f"the process ended with exit code {status}"

@@ -19,6 +19,7 @@ from app.domain.errors import BadMessage
 from app.domain.messages import Assignment, Control, Message, Started
 from app.domain.wire import FORK, KILL, ORDER, LineReader, to_line
 from app.runner.exits import classify
+from app.runner.memory_kills import memory_kills
 from app.runner.port import Exited, Handle, Report
 
 CHUNK_BYTES = 1 << 18
@@ -40,7 +41,10 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """A process as seen from here. It is gone when its socket has been read to the end and `status` is known."""
+    """A process as seen from here. It is gone when its socket has been read to the end and `status` is known.
+
+    `memory_kills` is how often the kernel had killed for want of memory when it began, `killed` whether we did.
+    """
 
     handle: Handle
     assignment: Assignment
@@ -50,6 +54,8 @@ class _Worker:
     read_to_end: bool = False
     status: int | None = None
     deadline: float | None = None
+    memory_kills: int = field(default_factory=memory_kills)
+    killed: bool = False
 
     def interest(self, hold: Collection[Handle]) -> int:
         """Return what to wait for on the socket."""
@@ -121,7 +127,7 @@ class LocalRunner:
     def kill(self, handle: Handle) -> None:
         """Have the fork server kill: it knows which process still has the pid."""
         for number, worker in self._of(handle):
-            worker.deadline = None
+            worker.deadline, worker.killed = None, True
             if worker.status is None and self._orders is not None:
                 with contextlib.suppress(OSError):
                     self._orders.sendall(ORDER.pack(number, KILL))
@@ -278,7 +284,8 @@ class LocalRunner:
         for number, worker in [*self._workers.items()]:
             if worker.status is not None and worker.read_to_end:
                 del self._workers[number]
-                yield Exited(worker.handle, *classify(worker.status))
+                memory_ran_out = not worker.killed and memory_kills() > worker.memory_kills
+                yield Exited(worker.handle, *classify(worker.status, memory_ran_out=memory_ran_out))
 
 
 def _environment() -> dict[str, str]:

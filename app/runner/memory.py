@@ -21,6 +21,8 @@ class MemoryRunner:
         self.told: list[tuple[Handle, Control]] = []
         self.obedient = False
         """Whether a process ends when it is asked to, without a word."""
+        self.stubborn = False
+        """Whether a process that is killed takes its time; the test ends it."""
         self._known: set[Handle] = set()
         self._news: list[Report | Exited] = []
         self._changed = threading.Condition()
@@ -53,11 +55,11 @@ class MemoryRunner:
             self._changed.notify_all()
 
     def kill(self, handle: Handle) -> None:
-        """Report the attempt as killed."""
+        """Report the attempt as killed, unless it is stubborn."""
         with self._changed:
             self.killed.append(handle)
             self._changed.notify_all()
-        if handle in self._known:
+        if handle in self._known and not self.stubborn:
             self.end(handle, "killed", "the process was killed")
 
     def known(self) -> tuple[Handle, ...]:

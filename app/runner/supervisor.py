@@ -7,17 +7,20 @@ arrive in order, and the database follows.
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import psutil  # type: ignore[import-untyped]
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Literal
 
 from app.domain.clock import Clock
-from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFull
+from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFailed, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Control, Failed
 from app.runner.inbox import NOW, Inbox
-from app.runner.port import Exited, Handle, Runner
+from app.runner.port import Exited, Handle, Report, Runner
+from app.runner.resident import rss_bytes
+from app.runner.running import Running
+from app.runner.turns import Turns
+from app.runner.vigil import Vigil
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.workforce import WorkerStatus
@@ -27,36 +30,31 @@ BACKOFF_SECONDS = (1.0, 5.0, 25.0)
 """How long a fit waits after its first, second, third crash in a row; then as after the last."""
 
 CANCEL_GRACE_SECONDS = 10.0
+"""How long a process that is to stop may take to write a checkpoint; then it is killed."""
+
 RETRY_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
+
+DEADLINE_SECONDS = 60.0
+"""How long a deadline is trusted to be as far away as it was: wall clocks are put right at times."""
+
 UNRECORDED = Failed("internal_error", "the server could not write down what the fit reported; its log says why")
+
+NOT_NOW = (RetryLater, StorageFull, StorageFailed)
+"""Errors after which the same can be tried again, since nothing of it was done."""
+
+STORAGE = "storage"
+"""Why an attempt ended before it began, if the disk is to blame and not the fit."""
 
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(eq=False, slots=True)
-class _Running:
-    """An attempt under way. `news` is what could not be written down yet, to be tried again at `retry_at`."""
-
-    claim: Claim
-    handle: Handle
-    inbox: Inbox
-    state: FitState
-    pid: int | None = None
-    news: Progress | None = None
-    retry_at: float | None = None
-    ended: bool = False
-    gone: bool = False
-
-    def due_at(self) -> float | None:
-        """Return when something is to be written down, None if there is nothing."""
-        if self.news is not None:
-            return self.retry_at
-        return self.inbox.due_at
-
-
 class Supervisor:
-    """Runs fits on `runner`, at most `settings.workers` at a time (a `service.workforce.Workforce`)."""
+    """Runs fits on `runner`, at most `settings.workers` at a time (a `service.workforce.Workforce`).
+
+    What a client wants of a fit stands in the database; to cancel, pause or kill it has the supervisor look there. So
+    whatever comes together, however late, there is one truth about it.
+    """
 
     def __init__(
         self,
@@ -72,19 +70,18 @@ class Supervisor:
         self._settings = settings
         self._clock = clock
         self._backoff_seconds = tuple(backoff_seconds)
-        self._running: dict[Handle, _Running] = {}
-        self._rests_until: dict[str, float] = {}
-        self._cancelled: deque[tuple[str, str | None]] = deque()
-        self._look = True
+        self._running: dict[Handle, Running] = {}
+        self._turns = Turns()
+        self._changed: deque[tuple[str, str | None]] = deque()
+        self._vigil = Vigil(clock, settings.lease_seconds)
         self._draining = False
         self._drain_ends: float | None = None
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
         self._workers: tuple[tuple[Handle, int, FitState], ...] = ()
 
     def start(self) -> None:
-        """Take back what an earlier server left, then begin to work."""
+        """Begin to work."""
         self._runner.open()
-        self._attempts.recover()
         self._thread.start()
 
     @property
@@ -93,19 +90,31 @@ class Supervisor:
         return self._thread.is_alive() and not self._draining
 
     def wake(self) -> None:
-        """Look at the queue; from any thread."""
-        self._look = True
+        """Look at the queue, and at the deadlines of what waits in it; from any thread."""
+        self._turns.wake()
         self._runner.wake()
 
     def cancel(self, fit_id: str, variant: str | None = None) -> None:
         """Have the process that works on the fit, or on this variant of it, stop, if there is one; from any thread."""
-        self._cancelled.append((fit_id, variant))
+        self._changed.append((fit_id, variant))
         self._runner.wake()
+
+    def pause(self, fit_id: str) -> None:
+        """Have the process that works on the fit write a checkpoint and go, if there is one; from any thread."""
+        self.cancel(fit_id)
+
+    def kill(self, fit_id: str) -> None:
+        """Kill the process that works on the fit, if there is one, whose attempt has ended; from any thread."""
+        self.cancel(fit_id)
+
+    def heed(self, fit_id: str) -> None:
+        """Look at what is asked of the fit now, if a process works on it; from any thread."""
+        self.cancel(fit_id)
 
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that are at work, as far as they have reported; from any thread."""
         return [
-            WorkerStatus(pid, handle.fit_id, handle.attempt, state.value, _rss_bytes(pid))
+            WorkerStatus(pid, handle.fit_id, handle.attempt, state.value, rss_bytes(pid))
             for handle, pid, state in self._workers
         ]
 
@@ -136,18 +145,9 @@ class Supervisor:
     def _round(self) -> None:
         self._obey()
         self._claim()
-        held = [running.handle for running in self._running.values() if running.news is not None]
-        for news in self._runner.receive(self._patience(), held):
-            running = self._running.get(news.handle)
-            if running is None:
-                continue
-            if isinstance(news, Exited):
-                running.gone = True
-                if not running.ended:
-                    running.inbox.end(self._death(news))
-            elif not running.ended:
-                running.inbox.take(news.message, self._clock.monotonic())
+        self._listen()
         for running in [*self._running.values()]:
+            self._limit(running)
             self._settle(running)
         self._workers = tuple(
             (running.handle, running.pid, running.state)
@@ -155,70 +155,131 @@ class Supervisor:
             if running.pid is not None and not running.ended
         )
 
-    def _death(self, exited: Exited) -> Died:
-        if self._draining:
-            return Died("stopped", "the process was stopped, since the server is stopping")
-        # One that ends by itself has a verdict to give first.
-        return Died("error" if exited.reason == "finished" else exited.reason, exited.detail)
-
     def _obey(self) -> None:
-        while self._cancelled:
-            fit_id, variant = self._cancelled.popleft()
-            for running in self._running.values():
-                if running.claim.fit.id != fit_id or running.ended:
-                    continue
-                if variant is not None:
-                    self._runner.tell(running.handle, Control("cancel", variant))
-                else:
-                    running.inbox.cancel()
-                    self._runner.stop(running.handle, "cancel", CANCEL_GRACE_SECONDS)
+        try:
+            while self._changed:
+                fit_id, variant = self._changed[0]
+                for running in self._running.values():
+                    if running.claim.fit.id == fit_id and not running.ended:
+                        self._heed(running, variant)
+                self._changed.popleft()
+        except NOT_NOW as error:
+            _logger.warning("what is wanted of a fit cannot be found out: %s", error.detail)
         if self._draining and self._drain_ends is None:
             self._drain_ends = self._clock.monotonic() + self._settings.drain_seconds
             for running in self._running.values():
-                self._runner.stop(running.handle, "drain", self._settings.drain_seconds)
+                self._stop(running, "drain", self._settings.drain_seconds)
+
+    def _heed(self, running: Running, variant: str | None) -> None:
+        """Do what the database says is wanted of a fit."""
+        if variant is not None:
+            self._runner.tell(running.handle, Control("cancel", variant))
+            return
+        fit = self._attempts.fit(running.claim)
+        if fit is None:
+            self._give_up(running)
+            return
+        running.fit = fit
+        if fit.state is FitState.CANCELLING:
+            self._stop(running, "cancel", CANCEL_GRACE_SECONDS)
+        elif fit.state is FitState.PAUSING:
+            self._stop(running, "drain", CANCEL_GRACE_SECONDS)
+
+    def _stop(self, running: Running, kind: Literal["cancel", "drain"], grace: float) -> None:
+        running.stopping = True
+        self._runner.stop(running.handle, kind, grace)
 
     def _claim(self) -> None:
         now = self._clock.monotonic()
-        rested = [fit_id for fit_id, until in self._rests_until.items() if until <= now]
-        for fit_id in rested:
-            del self._rests_until[fit_id]
-        if not (self._look or rested) or self._draining:
+        if self._draining or not self._turns.take(now):
             return
-        self._look = False
-        while len(self._running) < self._settings.workers:
-            claim = self._attempts.claim(skip=self._rests_until.keys())
-            if claim is None:
-                return
-            self._begin(claim)
+        try:
+            self._turns.look_at(self._before(self._attempts.fail_overdue()))
+            while len(self._running) < self._settings.workers:
+                claim = self._attempts.claim(skip={*self._turns.resting, *self._dying()})
+                if claim is None:
+                    return
+                self._begin(claim)
+        except NOT_NOW as error:
+            _logger.warning("no fit can be begun: %s", error.detail)
+            self._turns.look_at(now + RETRY_SECONDS)
+
+    def _dying(self) -> Iterator[str]:
+        """Go through the fits whose last process may not be gone yet: there is never more than one of a fit."""
+        return (running.claim.fit.id for running in self._running.values() if running.ended)
+
+    def _before(self, deadline: datetime | None) -> float | None:
+        """Return when to look at a deadline again, by the monotonic clock."""
+        if deadline is None:
+            return None
+        left = (deadline - self._clock.now()).total_seconds()
+        return self._clock.monotonic() + min(max(0.0, left), DEADLINE_SECONDS)
 
     def _begin(self, claim: Claim) -> None:
         handle = Handle(claim.fit.id, claim.fit.attempt, claim.token)
-        running = _Running(claim, handle, Inbox(self._settings.metrics_flush_seconds), claim.fit.state)
+        now = self._clock.monotonic()
+        running = Running(claim, handle, Inbox(self._settings.metrics_flush_seconds), claim.fit, begun_at=now)
         self._running[handle] = running
         try:
             self._runner.start(self._attempts.assignment(claim))
         except NotFound as error:
-            running.gone = True
+            running.gone_at = now
             running.inbox.end(Failed("input_missing", error.detail))
+        except NOT_NOW as error:
+            running.gone_at = now
+            running.inbox.end(Died(STORAGE, f"no process could be started: {error.detail}"))
         except (AdjointError, OSError) as error:
             _logger.exception("fit %s cannot be started", claim.fit.id)
-            running.gone = True
+            running.gone_at = now
             running.inbox.end(Died("not_started", f"no process could be started ({type(error).__name__})"))
 
-    def _settle(self, running: _Running) -> None:
+    def _listen(self) -> None:
+        """Wait for news, and kill processes that have had none for too long."""
+        patience = self._patience()
+        held = [running.handle for running in self._running.values() if running.held]
+        heard = set()
+        for news in self._runner.receive(patience, held):
+            heard.add(news.handle)
+            self._hear(news)
+        for running in self._vigil.keep(self._running.values(), heard, patience):
+            _logger.warning("fit %s: its process is silent and is killed", running.claim.fit.id)
+            running.stalled = True
+            self._runner.kill(running.handle)
+
+    def _hear(self, news: Report | Exited) -> None:
+        running = self._running.get(news.handle)
+        if running is None:
+            return
+        if isinstance(news, Exited):
+            running.gone_at = self._clock.monotonic()
+            if not running.ended:
+                running.inbox.end(running.death(news, draining=self._draining))
+        elif not running.ended:
+            running.inbox.take(news.message, self._clock.monotonic())
+
+    def _limit(self, running: Running) -> None:
+        """Have a fit stop that has come to a limit of its time, unless it is about to stop as it is."""
+        if running.at_work and not running.stopping:
+            expired = running.expired(self._clock)
+            if expired is not None:
+                running.inbox.expire(expired)
+                self._stop(running, "drain", CANCEL_GRACE_SECONDS)
+
+    def _settle(self, running: Running) -> None:
         """Write down what is due."""
-        due_at = running.due_at()
-        if due_at is not None and due_at <= self._clock.monotonic() and not running.ended:
+        due_at, now = running.due_at(), self._clock.monotonic()
+        if due_at is not None and due_at <= now and not running.ended:
             running.news = running.news or running.inbox.gather()
+            running.news.seconds = running.seconds(now)
             self._record(running, running.news)
         if running.gone and running.ended:
             del self._running[running.handle]
-            self._look = True
+            self._turns.wake()
 
-    def _record(self, running: _Running, news: Progress) -> None:
+    def _record(self, running: Running, news: Progress) -> None:
         try:
             recorded = self._attempts.record(running.claim, news)
-        except (RetryLater, StorageFull) as error:
+        except NOT_NOW as error:
             # Its process comes to a halt when the pipe is full, and goes on when this does.
             _logger.warning("fit %s waits: %s", running.claim.fit.id, error.detail)
             running.retry_at = self._clock.monotonic() + RETRY_SECONDS
@@ -227,25 +288,33 @@ class Supervisor:
             self._fail(running, news, error)
             return
         running.news = running.retry_at = None
-        running.state = recorded.fit.state
+        running.fit = recorded.fit
         running.pid = running.pid or news.pid
         if recorded.ended:
             self._give_up(running)
-            if recorded.fit.state is FitState.INTERRUPTED and recorded.losses:
-                rest = self._backoff_seconds[min(recorded.losses, len(self._backoff_seconds)) - 1]
-                self._rests_until[recorded.fit.id] = self._clock.monotonic() + rest
+            if recorded.fit.state is FitState.INTERRUPTED:
+                self._rest(recorded.fit.id, recorded.losses, news)
 
-    def _fail(self, running: _Running, news: Progress, error: Exception) -> None:
+    def _rest(self, fit_id: str, losses: int, news: Progress) -> None:
+        """Let a fit wait for its next attempt if the last one was lost."""
+        now = self._clock.monotonic()
+        if losses:
+            self._turns.rest(fit_id, now + self._backoff_seconds[min(losses, len(self._backoff_seconds)) - 1])
+        elif isinstance(news.verdict, Died) and news.verdict.reason == STORAGE:
+            self._turns.rest(fit_id, now + RETRY_SECONDS)
+
+    def _fail(self, running: Running, news: Progress, error: Exception) -> None:
         """Take care of an attempt whose news cannot be written down, now or later."""
-        _logger.error("fit %s: attempt %s is given up", running.claim.fit.id, running.handle.attempt, exc_info=error)
         fenced = isinstance(error, Conflict) and error.code == "fenced"
         if fenced or news.verdict == UNRECORDED:
+            _logger.warning("fit %s: attempt %s is given up", running.claim.fit.id, running.handle.attempt)
             self._give_up(running)
         else:
+            _logger.error("fit %s: its news cannot be written down", running.claim.fit.id, exc_info=error)
             self._runner.kill(running.handle)
             running.news, running.retry_at = Progress(verdict=UNRECORDED), NOW
 
-    def _give_up(self, running: _Running) -> None:
+    def _give_up(self, running: Running) -> None:
         """Have nothing more to do with a process; it has said all that counts."""
         running.news = running.retry_at = None
         running.ended = True
@@ -254,26 +323,23 @@ class Supervisor:
 
     def _patience(self) -> float | None:
         """Return how long the next news may be waited for, None for ever."""
-        if self._look and not self._draining and len(self._running) < self._settings.workers:
+        if not self._draining and self._turns.woken and len(self._running) < self._settings.workers:
             return 0.0
-        moments = [*self._rests_until.values()] if not self._draining else []
-        moments += [due for running in self._running.values() if (due := running.due_at()) is not None]
-        if self._draining and self._drain_ends is not None:
-            moments.append(self._drain_ends + CLOSE_SECONDS)
+        moments = [*self._moments()]
         return max(0.0, min(moments) - self._clock.monotonic()) if moments else None
 
-
-def _rss_bytes(worker: int) -> int:
-    """Return the resident memory of a worker and its other ranks; pages that they share count for each."""
-    try:
-        family = [process := psutil.Process(worker), *process.children(recursive=True)]
-    except psutil.Error:
-        return 0
-    return sum(map(_own_rss_bytes, family))
-
-
-def _own_rss_bytes(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
-        return 0
+    def _moments(self) -> Iterator[float]:
+        """Go through the moments at which there is something to do, whether there are news or not."""
+        if self._changed:
+            yield self._clock.monotonic() + RETRY_SECONDS
+        if not self._draining:
+            yield from self._turns.moments()
+        elif self._drain_ends is not None:
+            yield self._drain_ends + CLOSE_SECONDS
+        for running in self._running.values():
+            if (due_at := running.due_at()) is not None:
+                yield due_at
+            if running.at_work:
+                yield self._vigil.ends_at(running)
+            if running.at_work and not running.stopping and (expires_at := running.expires_at(self._clock)) is not None:
+                yield expires_at

@@ -14,7 +14,7 @@ from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
 
-NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep"})
+NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
 """Fields of a fit request that are for the service; the others are for the engine."""
 
 

@@ -11,21 +11,25 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.finite import finite_part
 from app.domain.fit import FitRecord, FitState
 from app.domain.gradient import GradientRecord
-from app.domain.messages import Failed, Finished, Log, Points
+from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
 from app.domain.sweep import terms_of
-from app.service.attempt_progress import CRASHES, Died, Verdict
-from app.service.journal import record_state
+from app.service.attempt_progress import Died, Expired, Verdict
+from app.service.crashes import CRASHES, crash_loop
+from app.service.journal import REOPENED, record_state
 from app.store.unit_of_work import UnitOfWork
 
 DIVERGED = (
     "metric row {seq} came out differently when the fit went on from its last checkpoint; a row that was read never "
     "changes, so the fit ends here: submit it again"
 )
+NUMERICS_CHANGED = (
+    "the fit goes on under other numerics than its checkpoint was computed with ({changes}); its numbers may differ in "
+    "the last bits from here on"
+)
 GRADIENT_DIVERGED = (
     "the gradient of {parameter} at step {step} came out differently when the fit went on from its last checkpoint; "
     "what was read never changes, so the fit ends here: submit it again"
 )
-CRASH_LOOP = "{losses} processes in a row died without getting any further; the last one: {detail}"
 EVENTS_MAX = 10_000
 OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
 
@@ -51,10 +55,15 @@ class AttemptJournal:
         if self.fit.state is FitState.STARTING:
             self._become(FitState.RUNNING, phase="loading")
 
-    def cancelling(self) -> None:
-        """Note that the fit was asked to stop, if nobody has yet."""
-        if self.fit.state in (FitState.STARTING, FitState.RUNNING, FitState.PAUSING):
-            self._become(FitState.CANCELLING, phase="cancelling")
+    def ran(self, seconds: float) -> None:
+        """Note how long the fit has run by now, over all attempts."""
+        self.fit = replace(self.fit, seconds=max(self.fit.seconds, seconds))
+
+    def numerics_changed(self, change: NumericsChanged) -> None:
+        """Note that from here on the fit's numbers need not be those of one that was never interrupted."""
+        self.fit = replace(self.fit, bit_exact=False)
+        entry = Log("warning", NUMERICS_CHANGED.format(changes=_differences(change)), "numerics_changed")
+        record_log(self._work, self.fit.id, entry)
 
     def phase(self, phase: str, total_steps: int | None, runtime: dict[str, Any] | None) -> None:
         """Note what the process is doing, and how many steps there are and what it runs with if it has found out."""
@@ -66,13 +75,16 @@ class AttemptJournal:
             self.fit = replace(self.fit, runtime=runtime)
 
     def points(self, points: Points) -> None:
-        """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails."""
+        """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails.
+
+        Under other numerics they need not, and are dropped: a row that was read never changes.
+        """
         rows = [(json.loads(row)["seq"], row) for row in points.rows]
         last = self._work.events.last_metric_seq(self.fit.id)
         again = {seq: row for seq, row in rows if seq <= last}
         stored = self._work.events.metric_bodies(self.fit.id, again) if again else {}
         different = [seq for seq, row in again.items() if stored.get(seq) != row]
-        if different:
+        if different and self.fit.bit_exact:
             self.end(Failed("numerics_diverged", DIVERGED.format(seq=different[0])))
             return
         self._work.events.append_metrics(self.fit.id, rows[len(again) :])
@@ -128,9 +140,12 @@ class AttemptJournal:
             case Failed(code, detail):
                 self._end_attempt(code)
                 self._stop(FitState.FAILED, {"code": code, "detail": detail})
+            case Expired(code, detail):
+                self._end_attempt(code)
+                self._expire({"code": code, "detail": detail})
             case Died(reason, detail):
                 self._end_attempt(reason)
-                self._lose(detail, crashed=reason in CRASHES)
+                self._lose(reason, detail)
 
     def losses(self) -> int:
         """Return how many attempts, this one included, crashed since the fit last got any further."""
@@ -138,14 +153,19 @@ class AttemptJournal:
         attempts = self._work.attempts.for_fit(self.fit.id)
         return sum(attempt.outcome in CRASHES for attempt in attempts if attempt.number >= first)
 
-    def _lose(self, detail: str, *, crashed: bool) -> None:
-        state = self._stopped()
-        losses = self.losses() if crashed else 0
-        if state is FitState.INTERRUPTED and losses >= self.fit.attempts_max:
-            error = {"code": "crash_loop", "detail": CRASH_LOOP.format(losses=losses, detail=detail)}
-            self._stop(FitState.FAILED, error)
+    def _expire(self, error: Mapping[str, Any]) -> None:
+        if self.fit.state is FitState.CANCELLING:
+            self._stop(FitState.CANCELLED)
         else:
-            record_log(self._work, self.fit.id, Log("warning", f"attempt {self._attempt.number}: {detail}"))
+            self._stop(FitState.FAILED, error)
+
+    def _lose(self, reason: str, detail: str) -> None:
+        state = self._stopped()
+        losses = self.losses() if reason in CRASHES else 0
+        if state is FitState.INTERRUPTED and losses >= self.fit.attempts_max:
+            self._stop(FitState.FAILED, crash_loop(losses, reason, detail))
+        else:
+            record_log(self._work, self.fit.id, Log("warning", f"attempt {self._attempt.number}: {detail}", reason))
             self._stop(state)
 
     def _stopped(self) -> FitState:
@@ -171,18 +191,30 @@ class AttemptJournal:
         self._work.attempts.end(self.fit.id, self._attempt.number, outcome)
 
     def _first_attempt_since_progress(self) -> int:
-        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump."""
+        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump.
+
+        Of a fit that was taken up again after its end, those before that do not count.
+        """
         if self.fit.sweep is not None:
             return terms_of(self.fit).progressed_in
         events = self._work.events
         last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
         first: int | None = None
         for event in events.after(self.fit.id, last[0].seq if last else 0, EVENTS_MAX):
-            if event.kind == "checkpoint":
+            body = json.loads(event.body)
+            if event.kind == "checkpoint" or body.get("code") == REOPENED:
                 first = None
             elif event.kind == "state" and first is None:
-                first = json.loads(event.body)["attempt"]
+                # In the queue a fit has no process: the next attempt is the first.
+                first = body["attempt"] + (body["state"] == FitState.QUEUED)
         return self._attempt.number if first is None else first
+
+
+def _differences(change: NumericsChanged) -> str:
+    """Name the entries of the fingerprints that differ."""
+    names = sorted(change.before.keys() | change.now.keys())
+    pairs = [(name, change.before.get(name), change.now.get(name)) for name in names]
+    return ", ".join(f"{name}: {old} -> {new}" for name, old, new in pairs if old != new)
 
 
 def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:

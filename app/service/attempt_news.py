@@ -36,12 +36,7 @@ def write_down(
     journal: AttemptJournal, work: UnitOfWork, policy: engine.CheckpointPolicy, progress: Progress
 ) -> list[str]:
     """Enter all of `progress`; return the digests of blobs that may be superfluous."""
-    if progress.pid is not None:
-        journal.started(progress.pid)
-    if progress.cancelling:
-        journal.cancelling()
-    if progress.phase is not None:
-        journal.phase(progress.phase, progress.total_steps, progress.runtime)
+    _enter_standing(journal, progress)
     for entry in progress.logs:
         record_log(work, journal.fit.id, entry)
     if progress.points is not None:
@@ -61,10 +56,26 @@ def write_down(
     return discarded
 
 
+def _enter_standing(journal: AttemptJournal, progress: Progress) -> None:
+    """Enter what the process is and does, apart from what it makes."""
+    if progress.pid is not None:
+        journal.started(progress.pid)
+    if progress.seconds is not None:
+        journal.ran(progress.seconds)
+    if progress.phase is not None:
+        journal.phase(progress.phase, progress.total_steps, progress.runtime)
+    if progress.numerics is not None:
+        journal.numerics_changed(progress.numerics)
+
+
 def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
-    """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last."""
-    kept = work.checkpoints.kept(fit_id)
-    superfluous = [checkpoint for checkpoint in kept if checkpoint not in retained(kept, policy)]
+    """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last.
+
+    Pinned ones stay, and do not count.
+    """
+    kept = [checkpoint for checkpoint in work.checkpoints.kept(fit_id) if not checkpoint.pinned]
+    worth = retained(kept, policy)
+    superfluous = [checkpoint for checkpoint in kept if checkpoint not in worth]
     for checkpoint in superfluous:
         work.checkpoints.delete(checkpoint.id)
     return [checkpoint.digest for checkpoint in superfluous]

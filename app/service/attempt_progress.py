@@ -13,14 +13,12 @@ from app.domain.messages import (
     GradientWritten,
     Log,
     Message,
+    NumericsChanged,
     Phase,
     Points,
     Reached,
     Started,
 )
-
-CRASHES = frozenset({"killed", "out_of_memory", "blas_abort", "error", "not_started"})
-"""Reasons that count as a crash of the fit; that the server went down, or had it stopped, does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +29,34 @@ class Died:
     detail: str
 
 
-Verdict = Finished | Failed | Died
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The process was stopped, with a checkpoint if it could, since the fit has come to the limit `code`."""
+
+    code: str
+    detail: str
+
+
+Verdict = Finished | Failed | Died | Expired
 
 
 @dataclass(slots=True)
 class Progress:
     """News of an attempt, applied in the order of the fields.
 
+    `seconds` is how long the fit has run by now, over all attempts.
     `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now;
     the same holds for `captured` and `gradients`.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
+    `waits_for_room` once it was told that there is none for a checkpoint.
     """
 
     pid: int | None = None
-    cancelling: bool = False
+    seconds: float | None = None
     phase: str | None = None
     total_steps: int | None = None
     runtime: dict[str, Any] | None = None
+    numerics: NumericsChanged | None = None
     logs: list[Log] = field(default_factory=list)
     points: Points | None = None
     written: list[CheckpointWritten] = field(default_factory=list)
@@ -57,6 +66,7 @@ class Progress:
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, Progress]" = field(default_factory=dict)
+    waits_for_room: bool = False
 
     @property
     def digests(self) -> list[str]:
@@ -73,18 +83,26 @@ class Progress:
                 self.phase = phase
                 self.total_steps = total_steps if total_steps is not None else self.total_steps
                 self.runtime = runtime if runtime is not None else self.runtime
-            case Log():
-                self.logs.append(message)
+            case NumericsChanged():
+                self.numerics = message
             case Points(rows, step, epoch, latest, best):
                 before = [] if self.points is None else self.points.rows
                 before += rows
                 self.points = Points(before, step, epoch, latest, best)
+            case Finished() | Failed():
+                self.verdict = message
+            case _:
+                self._collect(message)
+
+    def _collect(self, message: Message) -> None:
+        """Take a message of which each counts."""
+        match message:
+            case Log():
+                self.logs.append(message)
             case CheckpointWritten():
                 self.written.append(message)
             case GradientWritten():
                 self.captured.append(message)
-            case Finished() | Failed():
-                self.verdict = message
             case Reached(_, value):
                 self.reached.append(value)
             case About(fit_id, inner):

@@ -4,13 +4,12 @@ What a supervisor of processes needs to know and to write down, each in one unit
 passes the fence of its attempt's token first: a process that was given up can change nothing any more.
 """
 
-import hashlib
 import logging
 import secrets
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -20,23 +19,29 @@ from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
-from app.domain.errors import NotFound
+from app.domain.errors import Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
-from app.domain.messages import Assignment, CheckpointWritten, Log, SweepShare, VariantShare
+from app.domain.messages import Assignment, CheckpointWritten, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
+from app.domain.storage_faults import storage_faults
 from app.domain.sweep import VariantTerms, terms_of
+from app.durable import Durable
 from app.service.admission import recipe_of, replicas_of
-from app.service.attempt_journal import AttemptJournal, record_log
+from app.service.attempt_journal import AttemptJournal
 from app.service.attempt_news import retained, write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
 from app.service.captures import adopt_gradients
 from app.service.journal import record_state
 from app.service.memory import memory_budget
+from app.service.resumption import Beginning, Resumption
 from app.service.sweep_journal import SweepJournal, close_variants
+from app.service.time_limits import fail_overdue
+from app.service.unkept import DAMAGED, lost, waits_for_room
 from app.store.unit_of_work import Store, UnitOfWork
 
+CHECKPOINT_SECONDS = 30.0
 LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
 
 _logger = logging.getLogger(__name__)
@@ -69,6 +74,14 @@ class Recorded:
     losses: int
 
 
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What an earlier server was working on when it ended: how many attempts, and the folders they wrote to."""
+
+    attempts: int
+    staging_folders: int
+
+
 class Attempts:
     """The use cases of attempts."""
 
@@ -81,11 +94,15 @@ class Attempts:
         notify: Callable[[str], None],
         clock: Clock,
         workers: int = 1,
+        durable: Durable | None = None,
+        kill_worker_at_op: int | None = None,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
 
         Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`. Up to
-        `workers` are made at a time.
+        `workers` are made at a time. The first one of each fit is killed before its operation `kill_worker_at_op`.
+        A fit writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap.
         """
         self._store = store
         self._blobs = blobs
@@ -94,14 +111,20 @@ class Attempts:
         self._notify = notify
         self._clock = clock
         self._workers = workers
+        self._durable = durable or Durable()
+        self._kill_worker_at_op = kill_worker_at_op
+        self._checkpoint_seconds = checkpoint_seconds
+        self._resumption = Resumption(store, blobs, sweeper, notify)
 
-    def recover(self) -> None:
+    def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
-        shutil.rmtree(self._staging, ignore_errors=True)
-        self._staging.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folders = sorted(self._staging.iterdir()) if self._staging.is_dir() else []
+        for folder in folders:
+            self._clear(folder)
         sweeps: list[FitRecord] = []
         with self._store.begin() as work:
-            for attempt in work.attempts.unended():
+            lost = work.attempts.unended()
+            for attempt in lost:
                 journal = AttemptJournal(work, attempt)
                 journal.end(LOST)
                 fit = journal.save()
@@ -110,6 +133,7 @@ class Attempts:
                     sweeps.append(fit)
             for sweep in sweeps:
                 close_variants(work, sweep, self._notify)
+        return TakenBack(len(lost), len(folders))
 
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
         """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits."""
@@ -134,11 +158,13 @@ class Attempts:
             datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
             validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]
             variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
-            checkpoints = {each.id: work.checkpoints.kept(each.id) for each in (fit, *variants) if not each.terminal}
+            checkpoints = [(each, work.checkpoints.kept(each.id)) for each in (fit, *variants) if not each.terminal]
         runtime = self._runtime(fit)
-        resume_from = {each: self._sound(each, kept) for each, kept in checkpoints.items()}
+        beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
         staging = self._staging / claim.token
-        staging.mkdir(mode=0o700)
+        with storage_faults("the folder of this attempt"):
+            # Need not last: what is in it counts once it is moved out, and is cleared away if it never is.
+            staging.mkdir(mode=0o700, parents=True)
         return Assignment(
             fit_id=fit.id,
             attempt=fit.attempt,
@@ -147,23 +173,43 @@ class Attempts:
             request=recipe_of(fit.request),
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
-            resume_from=resume_from[fit.id],
+            resume_from=beginnings[fit.id].resume_from,
             staging=str(staging),
             runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
-            sweep=None if fit.sweep is None else _shared_out(fit, variants, resume_from, runtime).to_json(),
+            sweep=None if fit.sweep is None else _shared_out(fit, variants, beginnings, runtime).to_json(),
+            fork=beginnings[fit.id].fork,
+            reopened_at=fit.reopened_at,
+            checkpoint_seconds=self._checkpoint_seconds,
+            kill_at_op=self._kill_worker_at_op if fit.attempt == 1 else None,
         )
+
+    def fit(self, claim: Claim) -> FitRecord | None:
+        """Return the fit as it is now, None if the attempt does not count any more."""
+        with self._store.begin() as work:
+            try:
+                work.attempts.guard(claim.fit.id, claim.token)
+            except Conflict:
+                return None
+            return work.fits.get(claim.fit.id)
+
+    def fail_overdue(self) -> datetime | None:
+        """Have the fits fail that wait beyond their deadline; return the next deadline of one that waits."""
+        with self._store.begin() as work:
+            return fail_overdue(work, self._notify)
 
     def record(self, claim: Claim, progress: Progress) -> Recorded:
         """Write news down, as a whole or, if this raises, not at all; it can then be called again with the same.
 
         Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
-        StorageFull or DatabaseBusy if the time is not right.
+        StorageFull, StorageFailed or DatabaseBusy if the time is not right.
         """
         with self._sweeper.holding():
-            self._adopt(claim, claim.fit.id, progress)
-            for fit_id, news in progress.variants.items():
-                self._adopt(claim, fit_id, news)
+            for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
+                try:
+                    self._adopt(claim, fit_id, news)
+                except StorageFull as error:
+                    self._hold_up(claim, fit_id, news, error)
             with self._store.begin() as work:
                 attempt = work.attempts.guard(claim.fit.id, claim.token)
                 journal = AttemptJournal(work, attempt)
@@ -178,7 +224,7 @@ class Attempts:
                 work.after_commit(partial(self._notify, fit.id))
         self._sweeper.discard(discarded)
         if journal.ended:
-            shutil.rmtree(self._staging / claim.token, ignore_errors=True)
+            self._clear(self._staging / claim.token)
         return Recorded(fit, journal.ended, losses)
 
     def _write_down_sweep(
@@ -200,20 +246,41 @@ class Attempts:
         while progress.written:
             written = progress.written[0]
             record = self._adopted(claim, fit_id, written, progress) if written in worth else None
-            Path(written.path).unlink(missing_ok=True)
+            self._clear(Path(written.path))
             if record is not None:
                 progress.checkpoints.append(record)
             del progress.written[0]
 
+    def _hold_up(self, claim: Claim, fit_id: str, progress: Progress, error: StorageFull) -> None:
+        """Raise `error` again if the fit is to wait for room, of which its journal tells."""
+        with self._store.begin() as work:
+            work.attempts.guard(claim.fit.id, claim.token)
+            waits = waits_for_room(work, fit_id, claim.fit.id, progress, error)
+            work.after_commit(partial(self._notify, fit_id))
+        progress.waits_for_room = waits
+        if waits:
+            raise error
+
+    def _clear(self, path: Path) -> None:
+        """Delete a file or folder of an attempt; if that fails, the next start does it."""
+        try:
+            self._durable.remove_tree(path) if path.is_dir() else self._durable.unlink(path)
+        except OSError:
+            _logger.exception("a file of an attempt stays until the next start")
+
     def _adopted(
         self, claim: Claim, fit_id: str, written: CheckpointWritten, progress: Progress
     ) -> CheckpointRecord | None:
+        blob = None
         try:
             blob = self._blobs.adopt(Path(written.path))
         except NotFound:
-            blob = None
+            pass
+        except StorageFailed as error:
+            progress.logs.append(lost(written, error.detail))
+            return None
         if blob is None or blob.digest != written.digest:
-            progress.logs.append(Log("error", f"the checkpoint of step {written.step} was damaged and is not kept"))
+            progress.logs.append(lost(written, DAMAGED))
             return None
         return CheckpointRecord(
             id=new_id("ckpt"),
@@ -241,32 +308,9 @@ class Attempts:
                 files[column.name].append(str(self._blobs.local_path(column.blob)))
         return dict(files)
 
-    def _sound(self, fit_id: str, checkpoints: Iterable[CheckpointRecord]) -> str | None:
-        """Return the file of the first checkpoint that is what it was when it was written; the others are deleted."""
-        for checkpoint in checkpoints:
-            path = self._intact(checkpoint)
-            if path is not None:
-                return str(path)
-            _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
-            with self._store.begin() as work:
-                work.checkpoints.delete(checkpoint.id)
-                text = f"checkpoint_corrupt: {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
-                record_log(work, fit_id, Log("error", text))
-                work.after_commit(partial(self._notify, fit_id))
-            self._sweeper.discard([checkpoint.digest])
-        return None
-
-    def _intact(self, checkpoint: CheckpointRecord) -> Path | None:
-        try:
-            path = self._blobs.local_path(checkpoint.digest)
-        except NotFound:
-            return None
-        with path.open("rb") as file:
-            return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
-
 
 def _shared_out(
-    sweep: FitRecord, variants: Sequence[FitRecord], resume_from: Mapping[str, str | None], runtime: Runtime
+    sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
 ) -> SweepShare:
     """Return what the process of a sweep needs to know of its variants."""
     terms = terms_of(sweep)
@@ -274,7 +318,7 @@ def _shared_out(
         VariantShare(
             fit_id=fit.id,
             request=recipe_of(fit.request),
-            resume_from=resume_from.get(fit.id),
+            resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
             reached=VariantTerms(**(fit.variant or {})).reached,
             ended=fit.terminal,
         )

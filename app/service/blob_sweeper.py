@@ -1,11 +1,15 @@
 """Deleting blobs that nothing refers to any more, never one that a running request relies on."""
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from app.blobs.store import BlobStore
+from app.domain.errors import AdjointError
 from app.store.unit_of_work import Store
+
+_logger = logging.getLogger(__name__)
 
 
 class BlobSweeper:
@@ -44,24 +48,37 @@ class BlobSweeper:
                 self._sweep()
 
     def discard(self, digests: Iterable[str]) -> None:
-        """Delete those of the blobs that nothing refers to, as soon as nobody holds. Call it after the commit."""
+        """Delete those of the blobs that nothing refers to, as soon as nobody holds. Call it after the commit.
+
+        Does not raise: what cannot be deleted now is tried again with the next that is discarded, or at the next start.
+        """
         with self._lock:
             self._discarded.update(digests)
             self._sweep()
 
-    def discard_orphans(self) -> None:
-        """Delete what a server that died left behind: blobs without a committed row. Call it at start."""
+    def discard_orphans(self) -> int:
+        """Delete what a server that died left behind, blobs without a committed row; return how many. For the start."""
         with self._lock:
             with self._store.begin() as work:
                 referenced = work.blob_references.all()
-            for digest in set(self._blobs.digests()) - referenced:
-                self._blobs.delete(digest)
+            # In order, so that a start can be repeated operation by operation.
+            orphans = sorted(set(self._blobs.digests()) - referenced)
+            self._discarded.update(orphans)
+            self._sweep()
+        return len(orphans)
 
     def _sweep(self) -> None:
         if self._holders or not self._discarded:
             return
+        try:
+            self._delete_discarded()
+        except AdjointError as error:
+            # Whoever calls has committed by now, and must not be told that anything of theirs has failed.
+            _logger.warning("%s blobs stay for now: %s", len(self._discarded), error.detail)
+
+    def _delete_discarded(self) -> None:
         with self._store.begin() as work:
-            referenced = {digest for digest in self._discarded if work.blob_references.includes(digest)}
-        for digest in self._discarded - referenced:
+            self._discarded = {digest for digest in self._discarded if not work.blob_references.includes(digest)}
+        for digest in sorted(self._discarded):
             self._blobs.delete(digest)
-        self._discarded.clear()
+            self._discarded.remove(digest)

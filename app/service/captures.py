@@ -3,25 +3,29 @@
 from pathlib import Path
 
 from app.blobs.store import BlobStore
-from app.domain.errors import NotFound
+from app.domain.errors import NotFound, StorageFailed
 from app.domain.gradient import GradientRecord
-from app.domain.messages import GradientWritten, Log
+from app.domain.messages import GradientWritten
 from app.service.attempt_progress import Progress
+from app.service.unkept import DAMAGED, lost
 
 
 def adopt_gradients(blobs: BlobStore, fit_id: str, progress: Progress) -> None:
-    """Make blobs of the files that were captured; one that is damaged is dropped, with an entry in the journal.
+    """Make blobs of the files that were captured; one that cannot be kept is dropped, with an entry in the journal.
 
     Each that is done leaves the list, so that this can be called again should it raise StorageFull.
     """
     while progress.captured:
         written = progress.captured[0]
-        gradient = _adopted(blobs, fit_id, written)
-        if gradient is not None:
-            progress.gradients.append(gradient)
+        try:
+            gradient = _adopted(blobs, fit_id, written)
+        except StorageFailed as error:
+            progress.logs.append(lost(written, error.detail))
         else:
-            text = f"the gradient of {written.parameter} at step {written.step} was damaged and is not kept"
-            progress.logs.append(Log("error", text, "gradient_lost"))
+            if gradient is None:
+                progress.logs.append(lost(written, DAMAGED))
+            else:
+                progress.gradients.append(gradient)
         del progress.captured[0]
 
 

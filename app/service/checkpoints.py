@@ -1,4 +1,4 @@
-"""Checkpoints: look at, hand out, predict with, delete."""
+"""Checkpoints: take, look at, hand out, predict with, pin, delete."""
 
 import hashlib
 import tempfile
@@ -11,12 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.blobs.store import BlobStore
+from app.blobs.store import BlobStore, BlobWriter
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.errors import Conflict, Gone, NotFound
+from app.domain.clock import Clock
+from app.domain.errors import Conflict, Finding, Gone, NotFound
+from app.domain.graph import GraphRecord
+from app.domain.ids import is_id, new_id
 from app.service.blob_sweeper import BlobSweeper
 from app.service.definitions import read_definition
-from app.service.engine_faults import engine_faults
+from app.service.disk_space import DiskSpace
+from app.service.engine_faults import engine_faults, invalid
+from app.service.idempotency import Keep
+from app.service.uploaded_checkpoint import read_uploaded
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
@@ -27,12 +33,47 @@ Alias = Literal["latest", "best"]
 class Checkpoints:
     """The use cases of checkpoints."""
 
-    def __init__(self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, scratch: Path) -> None:
-        """Read rows from `store` and files from `blobs`; files made to order stand below `scratch` for a while."""
+    def __init__(
+        self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, scratch: Path, space: DiskSpace, clock: Clock
+    ) -> None:
+        """Keep rows in `store` and files in `blobs`; files made to order stand below `scratch` for a while."""
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
         self._scratch = scratch
+        self._space = space
+        self._clock = clock
+
+    def open_upload(self) -> BlobWriter:
+        """Open a writer for the bytes of an upload; leave its context and nothing is left of them."""
+        self._space.check()
+        return self._blobs.writer()
+
+    def create(self, upload: BlobWriter, graph_id: str, keep: Keep[CheckpointRecord]) -> CheckpointRecord:
+        """Store what was written to `upload` as a checkpoint of the graph; Invalid if it is none of it."""
+        definition = read_definition(self._graph(graph_id).definition)
+        with self._sweeper.holding() as stored:
+            blob = upload.commit()
+            stored.add(blob.digest)
+            loaded = read_uploaded(self._blobs.local_path(blob.digest), definition)
+            checkpoint = CheckpointRecord(
+                id=new_id("ckpt"),
+                fit_id=None,
+                graph_id=graph_id,
+                step=loaded.cursor.get("step", 0),
+                epoch=loaded.cursor.get("epoch", 0),
+                digest=blob.digest,
+                size_bytes=blob.size,
+                metrics={},
+                created_at=self._clock.now(),
+                is_best=False,
+                deleted=False,
+            )
+            with self._store.begin() as work:
+                work.graphs.get(graph_id)  # it may have been deleted meanwhile
+                work.checkpoints.add(checkpoint)
+                keep(work, checkpoint)
+        return checkpoint
 
     def of_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
         """Return a page of the fit's checkpoints; NotFound if there is no such fit."""
@@ -52,10 +93,7 @@ class Checkpoints:
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint; NotFound if there never was one, Gone if it is deleted."""
         with self._store.begin() as work:
-            checkpoint = work.checkpoints.get(checkpoint_id)
-        if checkpoint.deleted:
-            raise Gone(f"checkpoint {checkpoint_id} was deleted; list those that the fit keeps")
-        return checkpoint
+            return _present(work.checkpoints.get(checkpoint_id))
 
     def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
         """Return the checkpoint and its file."""
@@ -84,10 +122,24 @@ class Checkpoints:
             raise NotFound(f"checkpoint {checkpoint_id} has no parameter of that name; list its parameters")
         return found
 
-    def delete(self, checkpoint_id: str) -> None:
-        """Delete the file and keep the record; Conflict for the one that an unfinished fit would go on from."""
-        checkpoint = self.get(checkpoint_id)
+    def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
+        """Have the checkpoint kept whatever newer ones come, or not any more; Gone if it is deleted.
+
+        One that is unpinned may be superfluous: it goes when its fit next writes a checkpoint.
+        """
         with self._store.begin() as work:
+            _present(work.checkpoints.get(checkpoint_id))
+            return work.checkpoints.pin(checkpoint_id, pinned=pinned)
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Delete the file and keep the record.
+
+        Conflict if it is pinned, or for the one that an unfinished fit would go on from.
+        """
+        with self._store.begin() as work:
+            checkpoint = _present(work.checkpoints.get(checkpoint_id))
+            if checkpoint.pinned:
+                raise Conflict(f"checkpoint {checkpoint_id} is pinned; unpin it first", code="pinned")
             fit_id = checkpoint.fit_id
             if fit_id is not None and not work.fits.get(fit_id).terminal:
                 latest = work.checkpoints.latest(fit_id)
@@ -112,6 +164,15 @@ class Checkpoints:
         with engine_faults():
             return predictor.predict(arrays)
 
+    def _graph(self, graph_id: str) -> GraphRecord:
+        try:
+            if not is_id("graph", graph_id):
+                raise NotFound("such ids start with graph_")
+            with self._store.begin() as work:
+                return work.graphs.get(graph_id)
+        except NotFound as error:
+            raise invalid([Finding("/graph", "not_found", f"there is no graph of this id: {error.detail}")]) from error
+
     def _predictor(self, checkpoint: CheckpointRecord, loaded: engine.Checkpoint) -> engine.Predictor:
         with self._store.begin() as work:
             definition = read_definition(work.graphs.get(checkpoint.graph_id).definition)
@@ -126,6 +187,12 @@ class Checkpoints:
 
     def _path(self, checkpoint: CheckpointRecord) -> Path:
         return self._blobs.local_path(checkpoint.digest)
+
+
+def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:
+    if checkpoint.deleted:
+        raise Gone(f"checkpoint {checkpoint.id} was deleted; list those that the fit keeps")
+    return checkpoint
 
 
 def _array(name: str, value: object) -> Array:

@@ -1,26 +1,34 @@
-"""Room on the disk of the data directory: new work is refused before it runs out."""
+"""Room for what is stored: new work is refused before the disk or the quota runs out."""
 
 import shutil
 from pathlib import Path
 
+from app.blobs.usage import Usage
 from app.domain.errors import StorageFull
 
 
 class DiskSpace:
-    """What is left of the disk, and how much of it must stay free."""
+    """What is left of the disk and of the quota, and how much must stay free."""
 
-    def __init__(self, data_dir: Path, free_bytes_min: int) -> None:
-        """Watch the disk of `data_dir`."""
+    def __init__(self, data_dir: Path, free_bytes_min: int, usage: Usage | None = None) -> None:
+        """Watch the disk of `data_dir`, and the `usage` of the blobs on it."""
         self._data_dir = data_dir
         self._free_bytes_min = free_bytes_min
+        self._usage = usage or Usage()
 
     @property
     def free_bytes(self) -> int:
-        """How much room there is."""
+        """How much room the disk has."""
         return shutil.disk_usage(self._data_dir).free
+
+    @property
+    def stored_bytes(self) -> int:
+        """How much datasets and checkpoints take."""
+        return self._usage.stored_bytes
 
     def check(self) -> None:
         """StorageFull if less is free than must be: nothing new is written then, and what runs can finish."""
+        self._usage.check()
         if self.free_bytes < self._free_bytes_min:
             raise StorageFull(
                 f"the disk has less than {self._free_bytes_min} bytes free; delete datasets or checkpoints, or set "

@@ -6,6 +6,16 @@ from app.domain.clock import rfc3339
 from app.domain.fit import FitRecord
 from app.store.unit_of_work import UnitOfWork
 
+REOPENED = "reopened"
+"""The code of the log event that says that a fit which had ended was taken up again."""
+
+
+def record_reopening(work: UnitOfWork, fit: FitRecord) -> None:
+    """Say of a fit that has ended that its journal goes on, in the place of what said that nothing follows."""
+    text = f"the fit had {fit.state} at step {fit.step} and is taken up again"
+    body = {"level": "info", "code": REOPENED, "text": text}
+    work.events.reopen(fit.id, json.dumps(body, separators=(",", ":")))
+
 
 def record_state(work: UnitOfWork, fit: FitRecord) -> None:
     """Append the fit's state to its journal; a terminal one is followed by the `end` event."""

@@ -11,7 +11,7 @@ from app.domain.messages import Failed, Finished
 from app.domain.sweep import WAITING, terms_of
 from app.service.attempt_journal import AttemptJournal
 from app.service.attempt_news import write_down
-from app.service.attempt_progress import Died, Progress, Verdict
+from app.service.attempt_progress import Died, Expired, Progress, Verdict
 from app.service.journal import record_state
 from app.store.unit_of_work import UnitOfWork
 
@@ -56,6 +56,8 @@ class SweepJournal:
                 self._save(journal)
                 if journal.fit.terminal:
                     self._progressed(0)
+        if isinstance(verdict, Expired):
+            return verdict
         states = [variant.state for variant in self._work.fits.standings(self._sweep.fit.id)]
         if not TERMINAL.issuperset(states):
             return UNFINISHED if verdict == Finished("succeeded") else verdict

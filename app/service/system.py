@@ -12,6 +12,7 @@ import engine
 from app.domain.errors import AdjointError, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
+from app.service.recovery import Recovery
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus, Workforce
 from app.store.unit_of_work import Store
@@ -40,6 +41,8 @@ class Overview:
     cpu_quota: float | None
     cores: int
     data_dir_free_bytes: int
+    stored_bytes: int
+    recovery: Recovery | None
     queued: int
     running: int
     workers: Sequence[WorkerStatus]
@@ -48,12 +51,15 @@ class Overview:
 class System:
     """The use cases of the server itself."""
 
-    def __init__(self, store: Store, wakes: Wakes, workforce: Workforce, space: DiskSpace) -> None:
-        """Look at these parts."""
+    def __init__(
+        self, store: Store, wakes: Wakes, workforce: Workforce, space: DiskSpace, recovery: Recovery | None = None
+    ) -> None:
+        """Look at these parts; `recovery` is what the server found when it started."""
         self._store = store
         self._wakes = wakes
         self._workforce = workforce
         self._space = space
+        self._recovery = recovery
         self._executors = engine.executors()
         self._fingerprint = engine.fingerprint(self._executors[-1])
 
@@ -70,6 +76,8 @@ class System:
             cpu_quota=engine.cpu_quota(),
             cores=engine.usable_cores(),
             data_dir_free_bytes=self._space.free_bytes,
+            stored_bytes=self._space.stored_bytes,
+            recovery=self._recovery,
             queued=sum(counts[state] for state in CLAIMABLE),
             running=sum(counts[state] for state in AT_WORK),
             workers=self._workforce.workers(),

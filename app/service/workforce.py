@@ -30,6 +30,18 @@ class Workforce(Protocol):
         """
         ...
 
+    def pause(self, fit_id: str) -> None:
+        """Tell the process that works on the fit to write a checkpoint and go; nothing happens if there is none."""
+        ...
+
+    def kill(self, fit_id: str) -> None:
+        """Kill the process that works on the fit, if there is one, whose attempt has ended in the database already."""
+        ...
+
+    def heed(self, fit_id: str) -> None:
+        """Look at what is asked of the fit that a process works on: its limits of time may be others."""
+        ...
+
     def workers(self) -> Sequence[WorkerStatus]:
         """Return the processes that are running now."""
         ...

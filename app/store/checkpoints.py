@@ -17,6 +17,8 @@ _BEST = _KEPT_OF_FIT.where(checkpoints.c.is_best).order_by(*_NEWEST_FIRST).limit
 _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
+_FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
+_PIN = update(checkpoints).where(checkpoints.c.id == bindparam("pinned_id")).values(pinned=bindparam("is_pinned"))
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
 
 
@@ -53,6 +55,10 @@ class Checkpoints:
         found = self._connection.execute(_KEPT_OF_FIT.order_by(*_NEWEST_FIRST), {"fit": fit_id})
         return tuple(CheckpointRecord(*row) for row in found)
 
+    def files(self) -> tuple[tuple[str, str, int], ...]:
+        """Return id, digest and size of every checkpoint that is not deleted."""
+        return tuple((row.id, row.digest, row.size_bytes) for row in self._connection.execute(_FILES))
+
     def latest(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's furthest checkpoint that is not deleted."""
         row = self._connection.execute(_LATEST, {"fit": fit_id}).first()
@@ -62,6 +68,11 @@ class Checkpoints:
         """Return the fit's best checkpoint unless it is deleted."""
         row = self._connection.execute(_BEST, {"fit": fit_id}).first()
         return None if row is None else CheckpointRecord(*row)
+
+    def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
+        """Note whether the checkpoint is pinned, and return it; NotFound if there is none."""
+        self._connection.execute(_PIN, {"pinned_id": checkpoint_id, "is_pinned": pinned})
+        return self.get(checkpoint_id)
 
     def delete(self, checkpoint_id: str) -> None:
         """Mark the checkpoint as deleted; NotFound if there is none. Its blob is free once nothing refers to it."""

@@ -7,7 +7,8 @@ affected SQLite keeps a rollback journal instead.
 
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,9 @@ from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
 from app.domain.errors import DatabaseUnusable
+from app.domain.storage_faults import storage_faults
+from app.durable import Durable
+from app.store.faults import database_faults
 from app.store.schema import bring_up_to_date
 
 FILE_NAME = "adjoint.db"
@@ -57,14 +61,16 @@ class Database:
         self.lock = threading.RLock()
 
     @classmethod
-    def open(cls, data_dir: Path) -> Self:
+    def open(cls, data_dir: Path, durable: Durable | None = None) -> Self:
         """Open `adjoint.db` in `data_dir`, made if missing, and bring its schema up to date.
 
         Raises DatabaseUnusable if the file is no database of ours, is in use, or was written by a newer server.
+        Commits that change something are operations of `durable`.
         """
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable = durable or Durable()
+        durable.mkdir(data_dir.resolve())
         path = data_dir / FILE_NAME
-        engine = _engine(path)
+        engine = _engine(path, durable)
         try:
             connection = engine.connect()
             bring_up_to_date(connection)
@@ -79,6 +85,20 @@ class Database:
             raise
         return cls(engine, connection)
 
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Commit what the block does, or nothing if it raises or the commit fails; see `database_faults`."""
+        with database_faults():
+            try:
+                with self.connection.begin():
+                    yield self.connection
+            except BaseException:
+                # After a commit that was refused SQLAlchemy takes the transaction for closed, SQLite does not.
+                driver = _driver(self.connection)
+                if driver.in_transaction:
+                    driver.rollback()
+                raise
+
     def close(self) -> None:
         """Close the file. What was committed stays."""
         with self.lock:
@@ -86,7 +106,7 @@ class Database:
             self._engine.dispose()
 
 
-def _engine(path: Path) -> Engine:
+def _engine(path: Path, durable: Durable) -> Engine:
     # isolation_level None: the driver starts no transaction of its own accord, the "begin" hook below does.
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
@@ -94,7 +114,9 @@ def _engine(path: Path) -> Engine:
         connect_args={"check_same_thread": False, "isolation_level": None, "timeout": BUSY_SECONDS},
     )
     event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _begin)
+    turns = _Turns(durable)
+    event.listen(engine, "begin", turns.begin)
+    event.listen(engine, "commit", turns.commit)
     return engine
 
 
@@ -112,9 +134,28 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA temp_store=MEMORY")
 
 
-def _begin(connection: Connection) -> None:
-    # IMMEDIATE takes the write lock at once: should another program hold it, we wait before the work, not amid it.
-    # Straight to the driver: through SQLAlchemy this would be a third of the cost of reading a row.
-    driver = connection.connection.dbapi_connection
+class _Turns:
+    """The beginning and the end of each transaction of the one connection."""
+
+    def __init__(self, durable: Durable) -> None:
+        self._durable = durable
+        self._changes = 0
+
+    def begin(self, connection: Connection) -> None:
+        # IMMEDIATE takes the write lock at once: should another program hold it, we wait before the work, not amid
+        # it. Straight to the driver: through SQLAlchemy this would be a third of the cost of reading a row.
+        driver = _driver(connection)
+        driver.execute("BEGIN IMMEDIATE").close()
+        self._changes = driver.total_changes
+
+    def commit(self, connection: Connection) -> None:
+        # One that changes nothing writes nothing.
+        if _driver(connection).total_changes != self._changes:
+            with storage_faults("this change"):
+                self._durable.about_to("commit")
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver: sqlite3.Connection | None = connection.connection.driver_connection
     assert driver is not None
-    driver.cursor().execute("BEGIN IMMEDIATE").close()
+    return driver

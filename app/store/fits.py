@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
-from app.domain.fit import TERMINAL, FitRecord, FitState
+from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState
 from app.domain.sweep import Standing
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
@@ -26,6 +26,9 @@ _VARIANTS = select(fits).where(fits.c.parent_id == bindparam("parent")).order_by
 _STANDINGS = _VARIANTS.with_only_columns(
     fits.c.id, fits.c.state, fits.c.step, fits.c.total_steps, fits.c.latest, fits.c.best, fits.c.variant
 )
+_WAITING_UNTIL = (_IN_TURN, fits.c.finished_at.is_(None), fits.c.state.not_in(AT_WORK))
+_OVERDUE = select(fits).where(*_WAITING_UNTIL, fits.c.deadline_at <= bindparam("now")).order_by(fits.c.deadline_at)
+_NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fits.c.deadline_at > bindparam("now"))
 
 
 class Fits:
@@ -54,8 +57,10 @@ class Fits:
         state: FitState | None = None,
         label: tuple[str, str] | None = None,
         parent: str | None = None,
+        origin: str | None = None,
     ) -> Page[FitRecord]:
-        """Return a page of fits, of those in `state` and with the `label` (key, value) where these are given.
+        """Return a page of fits: those in `state`, with the `label` (key, value), forked from the fit `origin`, where
+        these are given.
 
         Of the variants of sweeps only those of `parent` are listed, and then nothing else.
         """
@@ -65,11 +70,21 @@ class Fits:
         if label is not None:
             entry = func.json_each(fits.c.labels).table_valued("key", "value")
             statement = statement.where(exists().where(entry.c.key == label[0], entry.c.value == label[1]))
+        if origin is not None:
+            statement = statement.where(func.json_extract(fits.c.origin, "$.fit") == origin)
         return fetch_page(self._connection, statement, fits.c.id, page, lambda row: FitRecord(*row))
 
     def unfinished(self) -> tuple[FitRecord, ...]:
         """Return every fit that is not terminal, oldest first."""
         return tuple(FitRecord(*row) for row in self._connection.execute(_UNFINISHED).all())
+
+    def overdue(self) -> tuple[FitRecord, ...]:
+        """Return the fits that wait, for a worker or a client, and whose deadline is over."""
+        return tuple(FitRecord(*row) for row in self._connection.execute(_OVERDUE, {"now": self._now}))
+
+    def next_deadline(self) -> datetime | None:
+        """Return the next deadline of a fit that waits, None if there is none."""
+        return self._connection.execute(_NEXT_DEADLINE, {"now": self._now}).scalar()
 
     def variants(self, parent_id: str) -> tuple[FitRecord, ...]:
         """Return the variants of a sweep in their order."""
@@ -105,6 +120,8 @@ class Fits:
                 code="stale_version",
             )
         self._changed(fit.id)
+        if fit.parent_id is not None:
+            self._changed(fit.parent_id)  # which shows how its variants stand
         return stored
 
     def delete(self, fit_id: str) -> None:

@@ -7,17 +7,18 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from app.domain.errors import DataDirectoryInUse
+from app.durable import Durable
 
 FILE_NAME = "adjoint.lock"
 
 
 @contextmanager
-def data_directory_lock(data_dir: Path) -> Iterator[None]:
+def data_directory_lock(data_dir: Path, durable: Durable | None = None) -> Iterator[None]:
     """Hold `data_dir` (made if missing) for this process; DataDirectoryInUse at once if another one holds it.
 
     The system frees the lock when the process ends, however it ends: the file left behind means nothing.
     """
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (durable or Durable()).mkdir(data_dir.resolve())
     lock = FileLock(data_dir / FILE_NAME, timeout=0)
     try:
         lock.acquire()

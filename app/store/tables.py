@@ -105,7 +105,7 @@ fits = Table(
     Column("sweep", JsonText),
     Column("bit_exact", Boolean(create_constraint=False), nullable=False, server_default=true()),
     Column("seconds", Float, nullable=False, server_default=text("0")),
-    Column("deadline_at", Timestamp, index=True),
+    Column("deadline_at", Timestamp),
     Column("share", Text, nullable=False, server_default=text("''")),
     Column("origin", JsonText),
     Column("reopened_at", BigInteger),
@@ -122,6 +122,8 @@ Index(
     fits.c.id,
     sqlite_where=fits.c.parent_id.is_(None),
 )
+# Deadlines that can still be missed.
+Index("ix_fits_deadline_at", fits.c.deadline_at, sqlite_where=fits.c.finished_at.is_(None))
 Index("ix_fits_parent_id", fits.c.parent_id, sqlite_where=fits.c.parent_id.is_not(None))
 
 attempts = Table(

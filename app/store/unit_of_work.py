@@ -1,6 +1,5 @@
 """The unit of work: what is done in it happens as a whole or not at all. The only place that commits."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,10 +8,9 @@ from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
 
 from app.domain.clock import Clock, SystemClock
-from app.domain.errors import DatabaseBusy, StorageFull
+from app.durable import Durable
 from app.store.attempts import Attempts
 from app.store.blob_references import BlobReferences
 from app.store.checkpoints import Checkpoints
@@ -24,6 +22,8 @@ from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
+from app.store.retention import Retention
+from app.store.snapshot import Snapshot, take_snapshot
 
 
 class UnitOfWork:
@@ -37,11 +37,12 @@ class UnitOfWork:
         self.datasets = Datasets(connection)
         self.fits = Fits(connection, now, self.changed_fits.add)
         self.queue = Queue(connection, now, self.fits)
-        self.attempts = Attempts(connection, now)
+        self.attempts = Attempts(connection, now, self.changed_fits.add)
         self.events = Events(connection, now, self.changed_fits.add)
         self.checkpoints = Checkpoints(connection)
         self.gradients = Gradients(connection)
         self.idempotency = Idempotency(connection, now)
+        self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
         self._hooks: list[Callable[[], object]] = []
 
@@ -65,12 +66,12 @@ class Store:
         self._observers: list[Callable[[str], object]] = []
 
     @classmethod
-    def open(cls, data_dir: Path, clock: Clock | None = None) -> Self:
+    def open(cls, data_dir: Path, clock: Clock | None = None, durable: Durable | None = None) -> Self:
         """Open the database in `data_dir`, made or brought up to date if need be; DatabaseUnusable if it cannot be.
 
         Hold `app.store.lock.data_directory_lock` before: two servers must not open one file.
         """
-        return cls(Database.open(data_dir), clock or SystemClock())
+        return cls(Database.open(data_dir, durable), clock or SystemClock())
 
     def on_change(self, observer: Callable[[str], object]) -> None:
         """Call `observer` with the id of each fit that a unit of work has changed: after the commit, before its hooks.
@@ -92,8 +93,8 @@ class Store:
                 raise RuntimeError("this thread has a unit of work already; pass it on, two cannot commit apart")
             self._in_use = True
             try:
-                with _transaction(self._database.connection):
-                    unit_of_work = UnitOfWork(self._database.connection, self._clock.now())
+                with self._database.transaction() as connection:
+                    unit_of_work = UnitOfWork(connection, self._clock.now())
                     yield unit_of_work
             finally:
                 self._in_use = False
@@ -101,6 +102,13 @@ class Store:
             for observer in self._observers:
                 observer(fit_id)
         unit_of_work.committed()
+
+    def snapshot(self, folder: Path) -> Snapshot:
+        """Copy the database into the empty `folder`, while others go on to use it (see `take_snapshot`)."""
+        with self._database.lock:
+            if self._in_use:
+                raise RuntimeError("this thread has a unit of work; copy the database before or after it")
+        return take_snapshot(self._database, folder)
 
     def close(self) -> None:
         """Close the database."""
@@ -113,18 +121,3 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-@contextmanager
-def _transaction(connection: Connection) -> Iterator[None]:
-    try:
-        with connection.begin():
-            yield
-    except (OperationalError, sqlite3.OperationalError) as error:
-        cause = error.orig if isinstance(error, OperationalError) else error
-        code = cause.sqlite_errorcode if isinstance(cause, sqlite3.OperationalError) else None
-        if code == sqlite3.SQLITE_FULL:
-            raise StorageFull("the database cannot grow: the disk is full; free some space, then try again") from error
-        if code == sqlite3.SQLITE_BUSY:
-            raise DatabaseBusy("another program keeps the database locked; nothing was changed, try again") from error
-        raise

@@ -1,29 +1,30 @@
 """Captured gradients as files: written to the end, synced, and only then given the name that the server is told."""
 
 import hashlib
-import os
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 import engine
 from app.domain.messages import GradientWritten
+from app.domain.storage_faults import storage_faults
+from app.durable import Durable, DurableFile
 
 
-def write_gradient(gradient: engine.CapturedGradient, path: Path) -> GradientWritten:
+def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Path) -> GradientWritten:
     """Write a captured gradient to `path` as .npy, and return what there is to be told of it.
 
-    bfloat16, for which the format has no name, becomes float32.
+    bfloat16, for which the format has no name, becomes float32. StorageFull or StorageFailed if it cannot be written.
     """
     array = gradient.array if gradient.array.dtype.name != "bfloat16" else gradient.array.astype(np.float32)
     partial = path.with_suffix(".partial")
-    with partial.open("xb") as file:
-        hashed = _Hashed(file)
-        np.lib.format.write_array(hashed, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
+    with storage_faults("a captured gradient"):
+        with durable.create(partial) as file:
+            hashed = _Hashed(file)
+            np.lib.format.write_array(hashed, array, allow_pickle=False)
+            file.sync()
+        durable.rename(partial, path)
     return GradientWritten(
         path=str(path),
         step=gradient.step,
@@ -38,7 +39,7 @@ def write_gradient(gradient: engine.CapturedGradient, path: Path) -> GradientWri
 class _Hashed:
     """Hands bytes on to a file, and takes their digest on the way."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: DurableFile) -> None:
         self._file = file
         self._hash = hashlib.sha256()
         self.size = 0

@@ -1,10 +1,10 @@
 """Fitting, step by step, until it is done or should stop."""
 
-import errno
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -12,14 +12,26 @@ from typing import Any, Literal
 import numpy as np
 
 import engine
-from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Failed, Finished, Log, Outcome, Phase, Reached, decode, encode
+from app.domain.errors import BadMessage, StorageFailed, StorageFull
+from app.domain.messages import (
+    Assignment,
+    Failed,
+    Finished,
+    Log,
+    NumericsChanged,
+    Outcome,
+    Phase,
+    Reached,
+    decode,
+    encode,
+)
 from app.domain.runtime import Runtime
-from app.worker.control import Control, VariantControl, agreed
+from app.domain.storage_faults import storage_faults
+from app.worker.control import Control, VariantControl, Wish, agreed
+from app.worker.keeping import Keeper
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
 
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
 
 
@@ -91,22 +103,19 @@ def _lead(
     with closing(_prepared(assignment, runtime, collective, recorder)) as fit:
         recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
         staging = Path(assignment.staging)
-        saved, wanted = _place(fit), None
+        keeper = Keeper(fit, partial(recorder.checkpoint, staging), assignment.checkpoint_seconds)
+        wanted = None
         while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
             recorder.add(fit, fit.proceed(None if rung is None else rung.step))
             recorder.gradients(fit, staging)
-            if fit.checkpoint_due and fit.failure is None:
-                recorder.checkpoint(fit, staging)
-                saved = _place(fit)
-        # None of a failure: a process that is killed before it can tell would let the next one go on behind it.
-        if _place(fit) != saved and fit.failure is None:
-            recorder.checkpoint(fit, staging)
+            keeper.after(fit)
+        _put_aside(fit, keeper, recorder, wanted)
         if rung is not None and not fit.done and wanted is None:
             return _halfway(fit, rung, staging)
     if fit.failure is not None:
         return Failed("diverged", str(fit.failure))
     if fit.stopped is not None:
-        recorder.send(Log("info", f"stopped_early: {fit.stopped}"))
+        recorder.send(Log("info", fit.stopped, "stopped_early"))
     return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted], fit.stopped)
 
 
@@ -114,16 +123,23 @@ def _there(fit: engine.Fit, rung: Rung | None) -> bool:
     return fit.done or (rung is not None and fit.step >= rung.step)
 
 
+def _put_aside(fit: engine.Fit, keeper: Keeper, recorder: Recorder, wanted: Wish | None) -> None:
+    """Write the last checkpoint. A fit that is to stop, and can go on from an earlier one, does so without it."""
+    try:
+        keeper.end(fit)
+    except (StorageFull, StorageFailed) as error:
+        if wanted is None or fit.done:
+            raise
+        text = f"the fit stops without a checkpoint of step {fit.step}: {error.detail}"
+        recorder.send(Log("error", text, "checkpoint_lost"))
+
+
 def _halfway(fit: engine.Fit, rung: Rung, staging: Path) -> Halfway:
     """Put the fit aside. The server takes the checkpoints that it is told of; this one stays."""
     path = staging / f"rung-{fit.step}.safetensors"
-    fit.snapshot().save(path)
+    with storage_faults("the checkpoint"):
+        fit.snapshot().save(path)
     return Halfway(Reached(fit.step, engine.sweep.standing(rung.monitor, fit.best, fit.latest)), str(path))
-
-
-def _place(fit: engine.Fit) -> tuple[int, int]:
-    """Tell where a fit stands: not every step makes a row, and one that goes back comes by a step again."""
-    return fit.step, fit.seq
 
 
 def _told(reason: bytes) -> Failed:
@@ -142,8 +158,8 @@ def verdict_of(error: Exception, assignment: Assignment) -> Failed:
     _logger.error("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt, exc_info=error)
     if isinstance(error, MemoryError):
         return Failed("out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size")
-    if isinstance(error, OSError) and error.errno in NO_SPACE:
-        return Failed("storage_full", "the disk has no room for a checkpoint; free some space, then run it again")
+    if isinstance(error, StorageFull | StorageFailed):
+        return Failed(error.code, error.detail)
     return Failed("internal_error", type(error).__name__)
 
 
@@ -162,7 +178,7 @@ def _prepared(
         threads=runtime.threads,
     )
     if assignment.resume_from is not None:
-        _resume(fit, Path(assignment.resume_from), runtime, recorder)
+        _go_on(fit, Path(assignment.resume_from), assignment, runtime, recorder)
     return fit
 
 
@@ -192,10 +208,15 @@ class _Mapped(Mapping[str, list[np.ndarray[Any, Any]]]):
         return len(self._paths)
 
 
-def _resume(fit: engine.Fit, path: Path, runtime: Runtime, recorder: Recorder | None) -> None:
+def _go_on(fit: engine.Fit, path: Path, assignment: Assignment, runtime: Runtime, recorder: Recorder | None) -> None:
+    """Have the fit begin at the checkpoint at `path`: its own, from before it was taken up again, or another fit's."""
     checkpoint = engine.Checkpoint.load(path)
-    fit.restore(checkpoint)
-    before, now = checkpoint.meta.get("fingerprint"), runtime.fingerprint
-    if before != now and recorder is not None:
-        text = f"numerics_changed: the checkpoint was computed with {before}, this goes on with {now}"
-        recorder.send(Log("warning", f"{text}; the numbers may differ in the last bits"))
+    if assignment.fork is not None:
+        fit.fork(checkpoint, restore=assignment.fork)
+    else:
+        reopened_at = assignment.reopened_at
+        fit.restore(checkpoint, reopened=reopened_at is not None and checkpoint.cursor.get("step", 0) <= reopened_at)
+    before, now = checkpoint.meta.get("fingerprint") or {}, runtime.fingerprint
+    # Parameters alone are as good as those that are drawn at random: nothing was computed yet.
+    if before != now and assignment.fork != "parameters" and recorder is not None:
+        recorder.send(NumericsChanged(before, dict(now)))

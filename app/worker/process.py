@@ -14,6 +14,7 @@ from typing import NoReturn
 import engine
 from app.domain.messages import Assignment, Failed, Finished, Started
 from app.domain.runtime import Runtime
+from app.durable import Durable
 from app.worker import ranks
 from app.worker.control import ORPHANED, Control
 from app.worker.family import BROKEN, DONE, die_with
@@ -46,6 +47,7 @@ def _serve(channel: socket.socket) -> None:
     recorder.send(Started(os.getpid()))
     control = Control(channel)
     assignment = control.assignment()
+    recorder.durable = Durable(kill_at=assignment.kill_at_op)
     settle(Runtime.from_json(assignment.runtime))
     others = ranks.fork(assignment.replicas, channel, partial(follow, assignment))
 

@@ -84,6 +84,8 @@ class _Sweep:
             staging=str(staging),
             runtime=self._runtime,
             sweep=None,
+            fork=None,
+            reopened_at=None,
         )
         rung = None if goal is None else Rung(goal, self._share.monitor)
         return work(assignment, recorder, self._control.of(variant.fit_id), engine.Alone(), rung)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from engine.fit.capturing import CapturedGradient, Capturing
 from engine.fit.cursor import Cursor
 from engine.fit.evaluation import Evaluator, summarized
 from engine.fit.examples import Columns, Examples
+from engine.fit.kept import Anchor, Kept, read_kept, read_reopened
 from engine.fit.losses import LossTally
 from engine.fit.point import Point
 from engine.fit.running import MOST
@@ -36,9 +37,6 @@ Callback = Callable[["Fit", Sequence[Point]], None]
 
 LONGEST_CALL = 0.05
 """Seconds that steps of one call should take together at most: nobody can interrupt them."""
-
-BEST, ANCHOR, EPOCH = "best/", "anchor/", "epoch/"
-"""What names in a checkpoint's state start with: the best weights, where to go back to, the epoch's statistics."""
 
 
 class Fit:
@@ -97,6 +95,7 @@ class Fit:
         self._order = self._batches.order(0)
         self._epoch_tally = Tally(self._stepper.metrics)
         self._best: dict[str, Array] = {}
+        self._last: dict[str, Array] = {}
         self._anchor = self._anchored()
         trained = [name for flat in self.model.flats for name in flat.shapes]
         # Of a fit on several ranks the first one tells.
@@ -281,52 +280,65 @@ class Fit:
     def snapshot(self) -> Checkpoint:
         """Copy the state after the last step. Random draws are a function of seed and step, which are the cursor's."""
         checkpoint = self.model.snapshot(averaged=self._cursor.averaged > 0)
-        checkpoint.cursor = {"seed": self.recipe.seed, "epoch": self.epoch, **self._cursor.to_json()}
-        kept = {BEST: self._best, EPOCH: self._epoch_state(), SCALES: self._examples.scales.to_arrays()}
-        if self._anchor is not None:
-            cursor, kept[ANCHOR] = self._anchor
-            checkpoint.cursor["anchor"] = cursor.to_json()
-        for prefix, arrays in kept.items():
-            checkpoint.state.update({prefix + name: array.copy() for name, array in arrays.items()})
+        checkpoint.cursor["epoch"] = self.epoch
+        Kept(self._cursor, self._best, self._last, self._anchor, self._epoch_state()).write(checkpoint, self.recipe)
+        checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
         checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint(self.executor)}
         return checkpoint
 
-    def restore(self, checkpoint: Checkpoint) -> None:
+    def restore(self, checkpoint: Checkpoint, *, reopened: bool = False) -> None:
         """Go on from a snapshot of a fit of the same graph, recipe and rows.
+
+        With `reopened` it goes on where the fit had ended, and from the weights of its last step if the best ones had
+        taken their place; hyperparameters may differ as far as `engine.check_continuation` allows. Under the same
+        recipe with more epochs or steps it ends with the bits of a fit that had so many from the start.
 
         Raises:
             CheckpointError: the checkpoint belongs to another graph or seed, or is incomplete.
         """
-        found = checkpoint.cursor
         if checkpoint.meta.get("graph") != self.definition.digest:
             raise CheckpointError("the checkpoint belongs to another graph")
-        if found.get("seed", self.recipe.seed) != self.recipe.seed:
+        if checkpoint.cursor.get("seed", self.recipe.seed) != self.recipe.seed:
             raise CheckpointError(f"the checkpoint was made with another seed; this fit has {self.recipe.seed}")
-        try:
-            cursor = Cursor.from_json(found)
-            anchor = None if self._anchor is None else Cursor.from_json(found["anchor"])
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise CheckpointError(f"the checkpoint's cursor is incomplete ({error})") from error
-        if len(cursor.plateaus) != len(self._cursor.plateaus):
-            raise CheckpointError("the checkpoint's cursor is incomplete (its schedule goes by another metric)")
-        best = self._kept(checkpoint, BEST, self.model.learned) if checkpoint.under(BEST) else {}
-        arrays = {} if anchor is None else self._kept(checkpoint, ANCHOR, list(self.model.arrays))
-        self.model.restore(checkpoint, averaged=cursor.averaged > 0)
-        self._cursor, self._best = cursor, best
-        self._anchor = None if anchor is None else (anchor, arrays)
-        self._epoch_tally.clear()
-        if state := checkpoint.under(EPOCH):
-            self._epoch_tally.add(state)
-        self._order = self._batches.order(self.step // self.steps_per_epoch)
-        self.close()
+        model, recipe, start = self.model, self.recipe, self._first_cursor()
+        if reopened:
+            kept = read_reopened(checkpoint, model, recipe, start, self._monitor)
+        else:
+            kept = read_kept(checkpoint, model, recipe, start)
+        model.restore(checkpoint, averaged=kept.cursor.averaged > 0)
+        if reopened:
+            self._put(kept.last)
+            kept.last = {}
+        self._go_on(kept)
 
-    def _kept(self, checkpoint: Checkpoint, prefix: str, names: Sequence[str]) -> dict[str, Array]:
-        """Copy the arrays that a checkpoint keeps beside the model's, all of which must be there."""
-        found = checkpoint.under(prefix)
-        for name in names:
-            if name not in found or found[name].shape != self.model.arrays[name].shape:
-                raise CheckpointError(f"the checkpoint's {prefix}{name} is missing, or of another shape")
-        return {name: np.array(found[name]) for name in names}
+    def fork(self, checkpoint: Checkpoint, *, restore: Literal["all", "parameters"] = "all") -> None:
+        """Begin this fit, of which no step is done, at a checkpoint of another one.
+
+        With "all" it goes on from there as a reopened fit does, with optimizer state and the order of rows, but its
+        rows are counted from 1 and its seconds from 0. With "parameters" it only takes parameters and running
+        statistics, and begins at step 0; graph, recipe and rows may be others.
+
+        Raises:
+            CheckpointError: with "all", the checkpoint belongs to another graph or seed, or is incomplete; with
+                "parameters", it lacks one, or has one of another shape.
+        """
+        if restore == "all":
+            self.restore(checkpoint, reopened=True)
+            self._cursor.seq, self._cursor.seconds = 0, 0.0
+        else:
+            self.model.restore(checkpoint, optimizer=False)
+            self._go_on(Kept(self._first_cursor()))
+
+    def _go_on(self, kept: Kept) -> None:
+        """Take up what a fit had kept, whose arrays are in the model."""
+        self._cursor, self._best, self._last = kept.cursor, kept.best, kept.last
+        self._anchor = kept.anchor or self._anchored()
+        self._epoch_tally.clear()
+        if kept.epoch:
+            self._epoch_tally.add(kept.epoch)
+        self._order = self._batches.order(self.step // self.steps_per_epoch)
+        self.failure = None
+        self.close()
 
     def _new_model(self) -> Model:
         recipe = self.recipe
@@ -437,8 +449,7 @@ class Fit:
         """Go back to the state at the end of the last good epoch, and on at a lower rate."""
         assert self._anchor is not None
         now, (cursor, arrays) = self._cursor, self._anchor
-        for name, array in arrays.items():
-            self.model.arrays[name][...] = array
+        self._put(arrays)
         self._cursor = cursor.copy()
         self._cursor.seq, self._cursor.seconds, self._cursor.returns = now.seq, now.seconds, now.returns + 1
         self._cursor.rate_factor = now.rate_factor * self.recipe.divergence.factor
@@ -478,10 +489,15 @@ class Fit:
                 self._anchor = self._anchored()
         return points
 
+    @property
+    def _monitor(self) -> str:
+        """The metric whose best value is looked for."""
+        stopping = self.recipe.early_stopping
+        return (stopping and stopping.monitor) or ("val_loss" if self._evaluator.rows else "loss")
+
     def _watch(self, metrics: Mapping[str, float]) -> None:
         """Keep the best value of the monitored metric, and end the fit when it has not improved for long."""
-        cursor, stopping = self._cursor, self.recipe.early_stopping
-        monitor = (stopping and stopping.monitor) or ("val_loss" if self._evaluator.rows else "loss")
+        cursor, stopping, monitor = self._cursor, self.recipe.early_stopping, self._monitor
         if monitor not in metrics:
             return
         mode = (stopping and stopping.mode) or mode_of(monitor, self.recipe.higher_is_better)
@@ -530,13 +546,18 @@ class Fit:
         return {name: arrays[name].copy() for name in self.model.learned}
 
     def _finish(self) -> None:
-        """Let the best weights be the last ones if the recipe says so."""
+        """Let the best weights take the place of the last ones if the recipe says so."""
         self.close()
-        if self.failure is None:
-            for name, array in self._best.items():
-                self.model.arrays[name][...] = array
+        if self.failure is None and not self._last:
+            self._last = {name: self.model.arrays[name].copy() for name in self._best}
+            self._put(self._best)
 
-    def _anchored(self) -> tuple[Cursor, dict[str, Array]] | None:
+    def _put(self, arrays: Mapping[str, Array]) -> None:
+        """Copy arrays into those of the model."""
+        for name, array in arrays.items():
+            self.model.arrays[name][...] = array
+
+    def _anchored(self) -> Anchor | None:
         """Return where to go back to, if the recipe ever goes back."""
         if self.recipe.nonfinite != "roll_back":
             return None

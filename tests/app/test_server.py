@@ -1,6 +1,7 @@
 """A server's life: how it starts, and how it ends."""
 
 import asyncio
+import os
 import signal
 import socket
 import threading
@@ -74,6 +75,22 @@ def test_a_fit_goes_on_under_the_next_server(start_server: Any) -> None:
     assert [row["seq"] for row in seen] == [*range(1, len(seen) + 1)]
     assert http.post(f"/v1/fits/{fit_id}:cancel").status_code == 202
     assert http.get(f"/v1/fits/{fit_id}", params={"wait": 20}).json()["state"] == "cancelled"
+
+
+def test_a_server_that_drains_answers_and_takes_no_new_work(start_server: Any) -> None:
+    server = start_server(drain_seconds=2)
+    fit_id = submitted(server.http)
+    (worker,) = server.http.get("/v1/system").json()["workers"]
+    os.kill(worker["pid"], signal.SIGSTOP)  # it will have to be killed, which takes the server a while
+    server.process.send_signal(signal.SIGTERM)
+    while server.http.get("/readyz").status_code == 200:
+        time.sleep(0.01)
+    refused = httpx.post(f"{server.url}/v1/fits", json=ENDLESS)
+    assert (refused.status_code, refused.json()["code"]) == (503, "draining")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert httpx.get(f"{server.url}/v1/fits/{fit_id}").status_code == 200
+    assert server.process.wait(10) == 0
+    assert start_server().http.get(f"/v1/fits/{fit_id}").json()["attempts"][0]["outcome"] == "stopped"
 
 
 def test_a_second_server_on_the_data_directory_is_refused(server: Any) -> None:

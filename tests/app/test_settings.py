@@ -36,6 +36,7 @@ def test_the_defaults_are_safe_and_documented() -> None:
         ("max_json_bytes", "2048", 2048),
         ("metrics_flush_seconds", "0.25", 0.25),
         ("log_level", "debug", "debug"),
+        ("fair_share_label", "owner", "owner"),
     ],
 )
 def test_the_environment_sets_a_field(name: str, text: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +53,7 @@ def test_the_environment_sets_a_field(name: str, text: str, value: Any, monkeypa
         ("max_queue", 0),
         ("drain_seconds", -1),
         ("log_level", "loud"),
+        ("fair_share_label", "two words"),
         ("host", ""),
         ("api_key", "two words"),
         ("api_key", "clé"),

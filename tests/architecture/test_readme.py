@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -67,6 +68,17 @@ def test_the_lines_on_sweeps_run_as_printed(server: ServerProcess) -> None:
     assert '"states":{"succeeded":6}' in done.stdout
     assert done.stdout.count('"rank":1,') == 2
     assert "problem" not in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_lines_on_control_run_as_printed(server: ServerProcess, tmp_path: Path) -> None:
+    script = block("control").replace(PRINTED_URL, server.url).replace("/tmp/", f"{tmp_path}/")
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for state in ("paused", "queued", "cancelled", "succeeded"):
+        assert f'"state":"{state}"' in done.stdout, state
+    assert "problem" not in done.stdout
+    assert json.loads((tmp_path / "bundle.json").read_text())["object"] == "bundle"
 
 
 def test_the_python_lines_run_as_printed(server: ServerProcess) -> None:

@@ -1,5 +1,6 @@
 """Checkpoints: safetensors written byte for byte, read back exactly, and refused when damaged."""
 
+import hashlib
 import io
 import json
 from contextlib import suppress
@@ -197,3 +198,47 @@ def test_a_header_length_beyond_the_file_is_refused(tmp_path):
         path.write_bytes(length.to_bytes(8, "little") + b"{}")
         with pytest.raises(engine.CheckpointError):
             engine.Checkpoint.load(path)
+
+
+def digests(**tables):
+    return engine.state_digest(engine.Checkpoint(**{"parameters": {}, **tables}))
+
+
+W = {"w": np.array([[1.0, 2.0]], np.float32), "b": np.array(3, np.int64)}
+
+
+def test_digests_are_of_names_types_shapes_and_bytes():
+    text = b'["b","int64",[]]\n' + bytes([3] + [0] * 7) + b'["w","float32",[1,2]]\n' + bytes.fromhex("0000803f00000040")
+    wanted = hashlib.sha256(text).hexdigest()
+    empty = hashlib.sha256(b"").hexdigest()
+    assert digests(parameters=W) == {"parameters": wanted, "buffers": empty, "optimizer": empty}
+    assert digests(buffers=W, optimizer=W) == {"parameters": empty, "buffers": wanted, "optimizer": wanted}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**W, "w": np.array([[1.0, np.nextafter(np.float32(2), np.float32(3))]], np.float32)},
+        {**W, "w": W["w"][0]},
+        {**W, "w": W["w"].astype(np.float64)},
+        {**W, "b": np.array(3, np.int32)},
+        {"w": W["w"], "c": W["b"]},
+        {"w": W["w"]},
+        {**W, "x": np.zeros(0, np.float32)},
+    ],
+)
+def test_whatever_is_another_array_has_another_digest(other):
+    assert digests(parameters=other) != digests(parameters=W)
+
+
+def test_digests_do_not_depend_on_order_memory_or_the_file(tmp_path):
+    turned = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    arrays = {**W, "t": turned, "half": np.arange(4).astype("bfloat16" if "bfloat16" in CODES else "float16")}
+    checkpoint = engine.Checkpoint(arrays, optimizer={"big": np.arange(3.0).astype(">f8")}, cursor={"step": 1})
+    checkpoint.save(tmp_path / "c.safetensors")
+    loaded = engine.Checkpoint.load(tmp_path / "c.safetensors")
+    assert engine.state_digest(loaded) == engine.state_digest(checkpoint)
+    backwards = {name: arrays[name] for name in reversed(arrays)}
+    assert digests(parameters=backwards)["parameters"] == engine.state_digest(checkpoint)["parameters"]
+    others = engine.Checkpoint(arrays, optimizer=checkpoint.optimizer, state={"x": np.ones(1)}, meta={"a": 1})
+    assert engine.state_digest(others) == engine.state_digest(checkpoint)

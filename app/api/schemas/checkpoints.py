@@ -23,11 +23,12 @@ class Checkpoint(ResourceShape):
 
     id: str
     object: Literal["checkpoint"] = "checkpoint"
-    fit: str | None
+    fit: str | None = Field(description="null: it was uploaded.")
     graph: str
     step: int
     epoch: int
     is_best: bool
+    pinned: bool = Field(description="Kept whatever newer ones come.")
     metrics: dict[str, float | None]
     nonfinite: dict[str, str]
     digest: str = Field(description="SHA-256 of the content.")
@@ -47,6 +48,7 @@ class Checkpoint(ResourceShape):
             step=checkpoint.step,
             epoch=checkpoint.epoch,
             is_best=checkpoint.is_best,
+            pinned=checkpoint.pinned,
             metrics=metrics,
             nonfinite=nonfinite,
             digest=checkpoint.digest,
@@ -72,6 +74,12 @@ class CheckpointList(ResourceShape):
             has_more=page.next_cursor is not None,
             next_cursor=page.next_cursor,
         )
+
+
+class CheckpointChanges(RequestShape):
+    """What can be changed about a checkpoint."""
+
+    pinned: bool = Field(description="Whether it is kept whatever newer ones come.")
 
 
 class ParameterSummary(ResourceShape):

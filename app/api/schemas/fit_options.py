@@ -3,9 +3,9 @@
 Null, where a description does not give it a meaning, stands for the default.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from app.api.schemas.documents import OneOf
 from app.api.schemas.shapes import RequestShape
@@ -14,8 +14,6 @@ LONGEST_PATTERN = 256
 PATTERNS_MAX = 64
 GROUPS_MAX = 64
 SHARDS_MAX = 256
-THREADS_MAX = 64
-CPUS_MAX = 1024
 
 Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN)]
 Patterns = Annotated[
@@ -303,7 +301,7 @@ class GradientsChoice(RequestShape):
         default=None, description="And at step 0 and after every so many steps, at least 1; give this, steps, or both."
     )
     parameters: list[str] | None = Field(
-        default=None, description='Patterns of names of parameters, such as "conv*"; default all that are trained.'
+        default=None, description='Patterns of names of trained parameters, such as "conv*"; default ["*"].'
     )
 
 
@@ -322,30 +320,24 @@ class RecordChoice(RequestShape):
     gradients: GradientsChoice | None = None
 
 
-class ResourcesChoice(RequestShape):
-    """What the fit gets of the machine."""
+class ForkChoice(RequestShape):
+    """A checkpoint to begin a fit at, and what of it counts."""
 
-    priority: Literal["low", "normal", "high"] = Field(
-        default="normal",
-        description="Whose turn is earlier, and who gets more of the cores where they are scarce.",
-    )
-    executor: Literal["auto", "numpy", "native"] | None = Field(
+    checkpoint: str = Field(description="Id of a checkpoint.")
+    restore: Literal["all", "parameters"] | None = Field(
         default=None,
         description=(
-            'What computes; default "auto": native, compiled code, where the server has it, else numpy. A fit keeps '
-            "the one that it was begun with."
+            '"all": the fit goes on where the checkpoint was made, on the same graph and rows, with optimizer state '
+            'and data order, to a later end; "parameters": it begins anew with the values of parameters and buffers. '
+            'Default "all", for an uploaded checkpoint "parameters".'
         ),
     )
-    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
-        default=None,
-        description=(
-            f"Threads that work inside a step, 1 to {THREADS_MAX}, cut to the cores that there are; by default the "
-            "cores divided by the workers of the server and the replicas."
-        ),
-    )
-    affinity: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=CPUS_MAX)] | None = Field(
-        default=None, description="Numbers of the CPUs that its processes are bound to; by default those of the server."
-    )
-    replicas: Annotated[int, Field(ge=1, le=16)] | None = Field(
-        default=None, description="Processes that share each batch, 1 to 16; default 1."
-    )
+
+
+def _kind_of_fork(value: Any) -> Literal["choice", "id"]:
+    return "choice" if isinstance(value, (dict, ForkChoice)) else "id"
+
+
+FromCheckpoint = Annotated[
+    Annotated[str, Tag("id")] | Annotated[ForkChoice, Tag("choice")], Discriminator(_kind_of_fork)
+]

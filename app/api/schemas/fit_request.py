@@ -1,6 +1,6 @@
 """Requests for fits on the wire."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -18,6 +18,7 @@ from app.api.schemas.fit_options import (
     DivergenceChoice,
     EarlyStoppingChoice,
     FreezeChoice,
+    FromCheckpoint,
     LossScalingChoice,
     MetricChoice,
     NoiseChoice,
@@ -25,13 +26,13 @@ from app.api.schemas.fit_options import (
     OptimizerChoice,
     RecomputeChoice,
     RecordChoice,
-    ResourcesChoice,
     SamplingChoice,
     ScheduleChoice,
     ShuffleChoice,
     ValidationChoice,
     WindowsChoice,
 )
+from app.api.schemas.fit_resources import ResourcesChoice
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.shapes import RequestShape
 from app.api.schemas.sweeps import SweepChoice
@@ -61,14 +62,15 @@ ClassWeights = Annotated[
 class FitRequest(RequestShape):
     """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps.
 
-    Null stands for the default, unless a description says otherwise.
+    Null stands for the default, unless a description says otherwise. With from_checkpoint every field that is left out
+    is taken from the request of the checkpoint's fit, but for labels, start_paused and a deadline.
     """
 
-    graph: Annotated[str | dict[str, Any], DescribedBy(GraphDefinition, also=ID)] = Field(
-        description="Id of a graph, or a graph."
+    graph: Annotated[str | dict[str, Any] | None, DescribedBy(GraphDefinition, also=ID)] = Field(
+        default=None, description="Id of a graph, or a graph."
     )
-    dataset: Annotated[str | list[str] | dict[str, Any], DescribedBy(InlineDataset, also=IDS)] = Field(
-        description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
+    dataset: Annotated[str | list[str] | dict[str, Any] | None, DescribedBy(InlineDataset, also=IDS)] = Field(
+        default=None, description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
     )
     feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
     preset: Literal["ggml_opt_fit"] | None = Field(
@@ -132,6 +134,10 @@ class FitRequest(RequestShape):
     resources: ResourcesChoice | None = None
     sweep: SweepChoice | None = Field(default=None, description="Variants of this fit; by default it is a single one.")
     labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=LABELS_MAX)
+    start_paused: bool | None = Field(default=None, description="Whether it waits to be resumed; default false.")
+    from_checkpoint: FromCheckpoint | None = Field(
+        default=None, description="A checkpoint of another fit to begin at: its id, or an object; by default none."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -145,12 +151,14 @@ class FitRequest(RequestShape):
     def _bounded(cls, value: Any, info: ValidationInfo) -> Any:
         return value if info.field_name in BOUNDED_ELSEWHERE else bounded(value)
 
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        missing = [repr(name) for name in ("graph", "dataset") if name not in self.model_fields_set]
+        if missing and self.from_checkpoint is None:
+            names = {"names": " and ".join(missing)}
+            raise PydanticCustomError("missing_field", "{names} must be given, or else from_checkpoint", names)
+        return self
+
     def document(self) -> dict[str, Any]:
         """Return the fields that were given, and null where it was: what that means depends on the field."""
         return self.model_dump(exclude_unset=True)
-
-
-class FitChanges(RequestShape):
-    """Changes to a fit: labels to set, and null for those to remove."""
-
-    labels: dict[LabelKey, LabelValue | None]

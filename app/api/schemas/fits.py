@@ -8,8 +8,19 @@ from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
 from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
-from app.service.fits import FitView
+from app.service.fit_view import FitView
 from app.store.pages import Page
+
+STATES = (
+    "queued: waits for a worker. starting, running: a process works on it. pausing, cancelling: its process writes a "
+    "checkpoint and goes. paused: rests until it is resumed. interrupted: its process died, another will go on from "
+    "the last checkpoint. succeeded, failed, cancelled: it has ended, and can be taken up again."
+)
+OUTCOMES = (
+    "How its process ended; null while it works. succeeded, cancelled, drained: as it was asked to. killed_by_client. "
+    "lost, stopped: with the server. killed, out_of_memory, blas_abort, stalled, error, not_started: a crash. "
+    "Else the code of the error that the fit failed with."
+)
 
 
 class FitAttempt(ResourceShape):
@@ -18,7 +29,7 @@ class FitAttempt(ResourceShape):
     number: int
     started_at: Moment
     ended_at: Moment | None
-    outcome: str | None
+    outcome: str | None = Field(description=OUTCOMES)
 
     @classmethod
     def of(cls, attempt: Attempt) -> "FitAttempt":
@@ -51,6 +62,19 @@ class FitRuntime(ResourceShape):
     fingerprint: dict[str, Any] = Field(description="What the bits of its numbers depend on.")
 
 
+class FitOrigin(ResourceShape):
+    """The checkpoint that a fit was begun at."""
+
+    model_config = ConfigDict(frozen=True, serialize_by_alias=True)
+
+    checkpoint: str
+    fit: str | None = Field(description="The fit that it belongs to; null for one that was uploaded.")
+    step: int = Field(description="The step that the fit began at.")
+    digest: str = Field(description="SHA-256 of the checkpoint's content.")
+    restore: Literal["all", "parameters"] = Field(description="Whether all went on, or only the parameters were taken.")
+    copy_: str = Field(alias="copy", description="The fit's own checkpoint with that content.")
+
+
 class FitLinks(ResourceShape):
     """Where to go on from a fit."""
 
@@ -59,6 +83,8 @@ class FitLinks(ResourceShape):
     events: str
     checkpoints: str
     gradients: str
+    children: str = Field(description="The fits that were forked from its checkpoints.")
+    origin: str | None = None
     variants: str | None = None
     parent: str | None = None
     graph: str
@@ -70,8 +96,8 @@ class Fit(ResourceShape):
 
     id: str
     object: Literal["fit"] = "fit"
-    state: FitState
-    terminal: bool
+    state: FitState = Field(description=STATES)
+    terminal: bool = Field(description="Whether nothing more happens unless a client asks for it.")
     phase: str
     step: int
     total_steps: int
@@ -89,13 +115,22 @@ class Fit(ResourceShape):
     error: FitError | None
     runtime: FitRuntime | None = Field(description="What it runs with; null before the first step.")
     record_every_steps: int = Field(description="Steps from one training row to the next.")
-    stop_reason: str | None = Field(description="Why it ended, with success, before its last step.")
+    stop_reason: str | None = Field(
+        description="Why it ended, with success, before its last step; killed: it was, without a last checkpoint."
+    )
+    bit_exact: bool = Field(description="False once it has gone on under other numerics: bits may differ from then on.")
+    running_seconds: float = Field(description="How long it has run, over all attempts.")
+    deadline_at: Moment | None = Field(description="When it fails unless it has ended.")
+    reopened_at: int | None = Field(
+        description="The step at which it was last taken up again after its end, or with other hyperparameters."
+    )
     created_at: Moment
     started_at: Moment | None
     finished_at: Moment | None
     graph: str
     dataset: str = Field(description="The dataset that it trains on, or the first of them.")
     datasets: list[str] = Field(description="All datasets that it trains on, in their order.")
+    origin: FitOrigin | None = Field(description="The checkpoint that it was begun at, if it was.")
     parent: str | None = Field(description="The fit whose sweep it is a variant of.")
     variant: VariantInfo | None = Field(description="Which variant of the sweep it is.")
     sweep: SweepSummary | None = Field(description="How its variants are doing, if it was submitted with a sweep.")
@@ -128,12 +163,17 @@ class Fit(ResourceShape):
             runtime=None if fit.runtime is None else FitRuntime(**fit.runtime),
             record_every_steps=view.record_every_steps,
             stop_reason=fit.stop_reason,
+            bit_exact=fit.bit_exact,
+            running_seconds=round(fit.seconds, 3),
+            deadline_at=fit.deadline_at,
+            reopened_at=fit.reopened_at,
             created_at=fit.created_at,
             started_at=fit.started_at,
             finished_at=fit.finished_at,
             graph=fit.graph_id,
             dataset=fit.dataset_id,
             datasets=list(fit.dataset_ids),
+            origin=None if fit.origin is None else FitOrigin(**fit.origin),
             parent=fit.parent_id,
             variant=None if fit.variant is None else VariantInfo.of(fit.variant),
             sweep=SweepSummary.of(view),
@@ -197,6 +237,8 @@ def _links(fit: FitRecord) -> FitLinks:
         events=f"{here}/events",
         checkpoints=f"{here}/checkpoints",
         gradients=f"{here}/gradients",
+        children=f"/v1/fits?origin={fit.id}",
+        origin=None if fit.origin is None else f"/v1/checkpoints/{fit.origin['checkpoint']}",
         variants=f"{here}/variants" if fit.sweep is not None else None,
         parent=f"/v1/fits/{fit.parent_id}" if fit.parent_id is not None else None,
         graph=f"/v1/graphs/{fit.graph_id}",

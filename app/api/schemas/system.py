@@ -1,11 +1,14 @@
 """The server itself on the wire."""
 
+from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
 
 from app.api.schemas.shapes import ResourceShape
+from app.domain.clock import rfc3339
 from app.domain.runtime import allot
+from app.service.recovery import Recovery as Found
 from app.service.system import Overview
 from app.settings import Settings
 
@@ -56,6 +59,18 @@ class Limits(ResourceShape):
     max_queue: int
     workers: int
     attempts_max: int
+    storage_quota_bytes: int | None = Field(description="Of datasets and checkpoints together; null: the disk's size.")
+
+
+class Recovery(ResourceShape):
+    """What the server found when it started, and put in order."""
+
+    at: str
+    attempts_lost: int = Field(description="Processes that worked on fits and are gone; the fits go on.")
+    orphan_blobs: int = Field(description="Files that nothing referred to; deleted.")
+    temporary_files: int = Field(description="Unfinished files; deleted.")
+    staging_folders: int = Field(description="Folders of processes that are gone; deleted.")
+    damaged_checkpoints: int = Field(description="Checkpoints whose file is missing or has another size.")
 
 
 class SystemOverview(ResourceShape):
@@ -69,6 +84,8 @@ class SystemOverview(ResourceShape):
     executors: list[str] = Field(description="What can compute fits, the fastest last.")
     cores: Cores
     data_dir_free_bytes: int
+    stored_bytes: int = Field(description="What datasets and checkpoints take.")
+    recovery: Recovery | None
     queue: QueueCounts
     workers: list[Worker]
     limits: Limits
@@ -95,6 +112,8 @@ class SystemOverview(ResourceShape):
                 threads_per_fit=allot({}, None, cores=overview.cores, workers=settings.workers).threads,
             ),
             data_dir_free_bytes=overview.data_dir_free_bytes,
+            stored_bytes=overview.stored_bytes,
+            recovery=None if overview.recovery is None else _recovery(overview.recovery),
             queue=QueueCounts(queued=overview.queued, running=overview.running),
             workers=[
                 Worker(
@@ -109,3 +128,7 @@ class SystemOverview(ResourceShape):
             ],
             limits=Limits(**{name: getattr(settings, name) for name in Limits.model_fields}),
         )
+
+
+def _recovery(found: Found) -> Recovery:
+    return Recovery(**{**asdict(found), "at": rfc3339(found.at)})

@@ -16,8 +16,17 @@ from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.client import Client
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.sweep import SweepHandle
+from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed
-from adjoint_client.errors import AdjointError, DownloadDamaged, Finding, FitFailed, ServerError, ServerUnreachable
+from adjoint_client.errors import (
+    AdjointError,
+    BackupDamaged,
+    DownloadDamaged,
+    Finding,
+    FitFailed,
+    ServerError,
+    ServerUnreachable,
+)
 from adjoint_client.events import Event
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph, RankedVariant
 from adjoint_client.gradcheck import GradientCheck, GradientChecks
@@ -31,6 +40,7 @@ __all__ = [
     "AsyncClient",
     "AsyncFitHandle",
     "AsyncSweepHandle",
+    "BackupDamaged",
     "Checkpoint",
     "CheckpointHandle",
     "Client",
@@ -45,6 +55,7 @@ __all__ = [
     "GradientCheck",
     "GradientChecks",
     "Graph",
+    "Manifest",
     "MetricRow",
     "Progress",
     "RankedVariant",

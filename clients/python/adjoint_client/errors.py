@@ -72,6 +72,10 @@ class DownloadDamaged(AdjointError):
     """The bytes that came do not have the digest that the server promised, or do not form a file of their kind."""
 
 
+class BackupDamaged(AdjointError):
+    """A file is no whole backup: it is torn, or holds what no server wrote."""
+
+
 def retry_after(response: httpx.Response) -> float | None:
     """Seconds that the server asks to wait before the request is sent again; None if it does not."""
     text = response.headers.get("Retry-After", "")

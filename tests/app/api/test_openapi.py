@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 DOCUMENT = openapi_document()
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
-    "cancel", "check", "compute", "create", "delete", "download", "draw", "find", "get", "list", "plan", "predict",
-    "print", "scrape", "stream", "update", "validate",
+    "cancel", "check", "compute", "create", "delete", "download", "draw", "extend", "find", "get", "kill", "list",
+    "pause", "plan", "predict", "print", "resume", "scrape", "stream", "update", "validate",
 }  # fmt: skip
 
 

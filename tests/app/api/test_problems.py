@@ -38,7 +38,7 @@ def problem(response: httpx.Response, status: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("method", "path"), OF_A_THING)
 def test_what_does_not_exist_is_not_found(http: httpx.Client, method: str, path: str) -> None:
-    body = {"inputs": {}} if ":" in path else {"labels": {}}
+    body = {"inputs": {}} if ":" in path else {"pinned": True} if "checkpoints" in path else {"labels": {}}
     response = http.request(method, path.format(**IDS), json=body if method in BODIES else None)
     problem(response, 404)
 

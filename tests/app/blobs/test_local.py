@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from app.blobs.local import LocalBlobStore
-from app.domain.errors import NotFound, StorageFull
+from app.domain.errors import NotFound, StorageFailed, StorageFull
+from app.durable import Durable
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -111,7 +112,7 @@ def test_other_files_in_the_tree_are_not_taken_for_blobs(blobs: LocalBlobStore, 
     assert [*blobs.digests()] == [digest]
 
 
-@pytest.mark.parametrize(("code", "expected"), [(errno.EIO, OSError), (errno.ENOSPC, StorageFull)])
+@pytest.mark.parametrize(("code", "expected"), [(errno.EIO, StorageFailed), (errno.ENOSPC, StorageFull)])
 def test_a_failure_at_any_durable_operation_leaves_all_or_nothing(
     code: int, expected: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,3 +149,25 @@ def test_threads_may_put_the_same_and_different_blobs_at_once(blobs: LocalBlobSt
     assert len(set(found)) == 20
     assert {*blobs.digests()} == set(found)
     assert len(files_in(tmp_path)) == 20
+
+
+def test_a_blob_whose_folder_could_not_be_synced_is_not_found(tmp_path: Path) -> None:
+    made = Durable()
+    LocalBlobStore(tmp_path / "made", made).put(b"abc")
+    blobs = LocalBlobStore(tmp_path / "data", Durable(fail_at=made.operations))
+    with pytest.raises(StorageFailed):
+        blobs.put(b"abc")
+    assert [*blobs.digests()] == []
+
+
+def test_an_older_blob_stays_where_the_folder_could_not_be_synced_for_a_newer_one(tmp_path: Path) -> None:
+    kept = LocalBlobStore(tmp_path / "data").put(b"abc").digest
+    opened = Durable()
+    LocalBlobStore(tmp_path / "data", opened)
+    # Create, write, sync, rename; then comes the folder.
+    blobs = LocalBlobStore(tmp_path / "data", Durable(fail_at=opened.operations + 5))
+    with pytest.raises(StorageFailed):
+        blobs.put(b"abc")
+    assert [*blobs.digests()] == [kept]
+    with blobs.open(kept) as file:
+        assert file.read() == b"abc"

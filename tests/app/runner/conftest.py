@@ -81,7 +81,16 @@ class Workshop:
         """Start one; it is drained when the test ends."""
         chosen = self.settings.model_copy(update=settings)
         sweeper = BlobSweeper(self.store, self.blobs)
-        attempts = Attempts(self.store, self.blobs, sweeper, self.staging, self.notify, CLOCK)
+        attempts = Attempts(
+            self.store,
+            self.blobs,
+            sweeper,
+            self.staging,
+            self.notify,
+            CLOCK,
+            checkpoint_seconds=chosen.checkpoint_seconds,
+        )
+        attempts.recover()
         supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff)
         self.supervisors.append(supervisor)
         supervisor.start()
@@ -106,7 +115,7 @@ class Workshop:
 
     def submit(self, fit_id: str = "fit_1", **changes: Any) -> None:
         """Queue a fit; keyword arguments replace fields of the recipe, or of the record if it has such."""
-        record = {name: changes.pop(name) for name in ("attempts_max", "priority") if name in changes}
+        record = {name: changes.pop(name) for name in ("attempts_max", "priority", "deadline_at") if name in changes}
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
         fit = FitRecord(
             id=fit_id,
@@ -129,10 +138,31 @@ class Workshop:
             finished_at=None,
             priority=record.get("priority", 0),
             version=1,
+            deadline_at=record.get("deadline_at"),
         )
         with self.store.begin() as work:
             work.fits.add(fit)
             record_state(work, fit)
+
+    def want(self, state: str, fit_id: str = "fit_1") -> None:
+        """Enter what a client wants of a fit that is worked on, as the use cases do before they tell anybody."""
+        with self.store.begin() as work:
+            fit = work.fits.update(work.fits.get(fit_id).to(FitState(state), phase=state))
+            record_state(work, fit)
+
+    def cancel(self, fit_id: str = "fit_1") -> None:
+        self.want("cancelling", fit_id)
+        self.supervisors[-1].cancel(fit_id)
+
+    def pause(self, fit_id: str = "fit_1") -> None:
+        self.want("pausing", fit_id)
+        self.supervisors[-1].pause(fit_id)
+
+    def kill(self, fit_id: str = "fit_1") -> None:
+        with self.store.begin() as work:
+            work.attempts.end_open(fit_id, "killed_by_client")
+        self.want("cancelled", fit_id)
+        self.supervisors[-1].kill(fit_id)
 
     def fit(self, fit_id: str = "fit_1") -> FitRecord:
         with self.store.begin() as work:

@@ -75,7 +75,7 @@ def test_a_fit_that_stops_improving_ends_on_its_best_weights(workshop: Workshop)
     for learned, array in parameters(workshop, last.digest).items():
         np.testing.assert_array_equal(array, best_weights[learned])
     (entry,) = workshop.events("log")
-    assert entry["text"].startswith("stopped_early: val_loss has not improved")
+    assert entry["text"].startswith("val_loss has not improved")
 
 
 def test_a_fit_that_diverges_is_failed_at_that_step_with_all_rows_before(workshop: Workshop) -> None:
@@ -117,7 +117,7 @@ def test_a_fit_ends_well_when_its_budget_is_spent(
     fit = workshop.until_state("succeeded")
     assert fit.step == budget.get("steps", fit.step) == workshop.checkpoints()[0].step
     (entry,) = workshop.events("log")
-    assert entry["text"] == f"stopped_early: the budget of {words} is spent"
+    assert entry["text"] == f"the budget of {words} is spent"
 
 
 def test_the_seconds_of_all_attempts_count(workshop: Workshop) -> None:

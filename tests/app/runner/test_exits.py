@@ -23,3 +23,8 @@ def test_the_end_of_a_process_has_a_reason_and_words(status: int, reason: str, w
     found, detail = classify(status)
     assert found == reason
     assert word in detail
+
+
+def test_a_process_that_is_killed_when_memory_runs_out_was_killed_by_the_system() -> None:
+    assert classify(-signal.SIGKILL, memory_ran_out=True)[0] == "out_of_memory"
+    assert classify(-signal.SIGSEGV, memory_ran_out=True)[0] == "error"

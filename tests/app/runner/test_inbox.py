@@ -1,8 +1,19 @@
 import pytest
 
-from app.domain.messages import CheckpointWritten, Failed, Finished, Log, Message, Phase, Points, Started
+from app.domain.messages import (
+    CheckpointWritten,
+    Failed,
+    Finished,
+    Heartbeat,
+    Log,
+    Message,
+    NumericsChanged,
+    Phase,
+    Points,
+    Started,
+)
 from app.runner.inbox import NOW, Inbox
-from app.service.attempt_progress import Died
+from app.service.attempt_progress import Died, Expired, Verdict
 
 WRITTEN = CheckpointWritten("a", 1, 1, 1, {}, "ab" * 32, 10, is_best=False)
 
@@ -11,7 +22,9 @@ def points(*seqs: int) -> Points:
     return Points([f'{{"seq":{seq}}}' for seq in seqs], seqs[-1], 1, {"loss": seqs[-1]}, None)
 
 
-@pytest.mark.parametrize("message", [Started(1), points(1), Finished("succeeded"), Failed("code", "detail")])
+@pytest.mark.parametrize(
+    "message", [Started(1), points(1), NumericsChanged({}, {}), Finished("succeeded"), Failed("code", "detail")]
+)
 def test_the_first_row_and_what_changes_the_state_does_not_wait(message: Message) -> None:
     inbox = Inbox(0.1)
     inbox.take(message, now=5.0)
@@ -57,3 +70,33 @@ def test_a_process_that_ends_without_a_verdict_has_died() -> None:
     inbox.end(Died("killed", "gone"))
     assert inbox.due_at == NOW
     assert inbox.gather().verdict == Died("killed", "gone")
+
+
+def test_a_sign_of_life_is_nothing_to_write_down() -> None:
+    inbox = Inbox(0.1)
+    inbox.take(Heartbeat(), now=5.0)
+    assert inbox.due_at is None
+
+
+LATE = Expired("timeout", "too late")
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        (Finished("drained"), LATE),
+        (None, LATE),
+        (Finished("cancelled"), Finished("cancelled")),
+        (Finished("succeeded"), Finished("succeeded")),
+        (Failed("diverged", "nan"), Failed("diverged", "nan")),
+    ],
+)
+def test_a_process_that_is_stopped_at_a_limit_ends_by_that_unless_it_is_done_before(
+    said: Finished | Failed | None, outcome: Verdict
+) -> None:
+    inbox = Inbox(0.1)
+    inbox.expire(LATE)
+    if said is not None:
+        inbox.take(said, now=5.0)
+    inbox.end(Died("killed", "gone"))
+    assert inbox.gather().verdict == outcome

@@ -59,9 +59,8 @@ def test_who_works_on_what_can_be_seen(workshop: Workshop, runner: MemoryRunner)
 
 def test_a_cancelled_fit_is_asked_to_stop_and_given_time(workshop: Workshop, runner: MemoryRunner) -> None:
     handle = begin(workshop, runner)
-    workshop.supervisors[0].cancel("fit_1")
+    workshop.cancel()
     assert runner.await_stop(handle) == ("cancel", CANCEL_GRACE_SECONDS)
-    workshop.until_state("cancelling")
     runner.say(handle, points(2), Finished("cancelled"))
     workshop.until_state("cancelled")
     assert workshop.states()[-2:] == ["cancelling", "cancelled"]
@@ -79,17 +78,17 @@ def test_of_a_sweep_one_variant_can_be_told_to_stop(workshop: Workshop, runner: 
 
 def test_a_cancelled_fit_whose_process_has_to_be_killed_is_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:
     handle = begin(workshop, runner)
-    workshop.supervisors[0].cancel("fit_1")
-    workshop.until_state("cancelling")
+    workshop.cancel()
+    runner.await_stop(handle)
     runner.end(handle, "killed")
     workshop.until_state("cancelled")
-    assert workshop.outcomes() == ["killed"]
+    assert workshop.outcomes() == ["stopped"]
 
 
 def test_a_fit_that_succeeds_while_it_is_cancelled_has_succeeded(workshop: Workshop, runner: MemoryRunner) -> None:
     handle = begin(workshop, runner)
-    workshop.supervisors[0].cancel("fit_1")
-    workshop.until_state("cancelling")
+    workshop.cancel()
+    runner.await_stop(handle)
     runner.say(handle, Finished("succeeded"))
     workshop.until_state("succeeded")
 

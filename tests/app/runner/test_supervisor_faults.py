@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import DatabaseBusy, StorageFull
+from app.domain.errors import DatabaseBusy, StorageFailed, StorageFull
 from app.domain.messages import Failed, Finished, Started
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
@@ -22,7 +22,7 @@ def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner:
     assert workshop.states() == ["queued", "starting", "running", "interrupted", "starting"]
     assert workshop.outcomes() == ["error", None]
     assert workshop.events("log") == [
-        {"level": "warning", "code": None, "text": "attempt 1: the process crashed (SIGSEGV)"}
+        {"level": "warning", "code": "error", "text": "attempt 1: the process crashed (SIGSEGV)"}
     ]
 
 
@@ -40,10 +40,12 @@ def test_processes_that_die_without_getting_further_end_the_fit(workshop: Worksh
         runner.say(handle, Started(number))
         runner.end(handle, "blas_abort", "no memory")
     fit = workshop.until_state("failed")
-    assert fit.error == {
-        "code": "crash_loop",
-        "detail": "3 processes in a row died without getting any further; the last one: no memory",
-    }
+    assert fit.error is not None
+    assert fit.error["code"] == "crash_loop"
+    assert fit.error["detail"].startswith(
+        "3 processes in a row died without getting any further; the last one (blas_abort): no memory; "
+    )
+    assert "batch_size" in fit.error["detail"]
     assert workshop.outcomes() == ["blas_abort"] * 3
 
 
@@ -114,7 +116,10 @@ def test_while_rows_are_made_again_the_fit_does_not_go_back(workshop: Workshop, 
     assert workshop.fit().step == 3
 
 
-@pytest.mark.parametrize("error", [StorageFull("the disk is full"), DatabaseBusy("a backup runs")])
+NOT_NOW = [StorageFull("the disk is full"), StorageFailed("the disk failed"), DatabaseBusy("a backup runs")]
+
+
+@pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
 def test_a_fit_waits_while_nothing_can_be_written_down(
     workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -132,6 +137,28 @@ def test_a_fit_waits_while_nothing_can_be_written_down(
     workshop.until_state("succeeded")
     assert workshop.last_row() == 3
     assert workshop.outcomes() == ["succeeded"]
+
+
+@pytest.mark.parametrize("error", NOT_NOW, ids=lambda error: error.code)
+@pytest.mark.parametrize("method", ["claim", "assignment"])
+def test_a_fit_is_begun_once_the_disk_lets_it_and_that_is_no_crash(
+    workshop: Workshop, runner: MemoryRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, method: str
+) -> None:
+    monkeypatch.setattr("app.runner.supervisor.RETRY_SECONDS", 0.05)
+    real, failures = getattr(Attempts, method), iter([error] * 5)
+
+    def later(*arguments: Any, **options: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(Attempts, method, later)
+    workshop.submit(attempts_max=2)
+    workshop.supervisor(runner)
+    handle = runner.await_start(1)
+    runner.say(handle, Started(1), Finished("succeeded"))
+    workshop.until_state("succeeded")
+    assert [*filter(None, workshop.outcomes())][:-1] == ([] if method == "claim" else ["storage"] * 5)
 
 
 def test_a_fit_that_cannot_be_written_down_at_all_fails_alone(workshop: Workshop, runner: MemoryRunner) -> None:

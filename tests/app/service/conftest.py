@@ -17,7 +17,11 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.datasets import Datasets
 from app.service.definitions import new_graph
 from app.service.disk_space import DiskSpace
-from app.service.fits import Fits, FitTerms
+from app.service.fit_control import FitControl
+from app.service.fit_inputs import InputReader
+from app.service.fit_revision import FitRevision
+from app.service.fit_terms import FitTerms
+from app.service.fits import Fits
 from app.service.ingestion import Ingestion
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus
@@ -34,6 +38,9 @@ class IdleWorkforce:
 
     woken: int = 0
     cancelled: list[str] = field(default_factory=list)
+    paused: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+    heeded: list[str] = field(default_factory=list)
     variants_cancelled: list[tuple[str, str]] = field(default_factory=list)
 
     def wake(self) -> None:
@@ -44,6 +51,15 @@ class IdleWorkforce:
             self.cancelled.append(fit_id)
         else:
             self.variants_cancelled.append((fit_id, variant))
+
+    def pause(self, fit_id: str) -> None:
+        self.paused.append(fit_id)
+
+    def kill(self, fit_id: str) -> None:
+        self.killed.append(fit_id)
+
+    def heed(self, fit_id: str) -> None:
+        self.heeded.append(fit_id)
 
     def workers(self) -> list[WorkerStatus]:
         return []
@@ -120,6 +136,11 @@ def wakes() -> Wakes:
 
 
 @pytest.fixture
+def terms() -> FitTerms:
+    return FitTerms(3, 4, GRADIENTS_MAX, fair_share_label="team")
+
+
+@pytest.fixture
 def fits(
     store: Store,
     ingestion: Ingestion,
@@ -127,8 +148,19 @@ def fits(
     tmp_path: Path,
     wakes: Wakes,
     workforce: IdleWorkforce,
+    terms: FitTerms,
     clock: ManualClock,
 ) -> Fits:
-    return Fits(
-        store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, FitTerms(3, 4, GRADIENTS_MAX), clock
-    )
+    return Fits(store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, terms, clock)
+
+
+@pytest.fixture
+def control(store: Store, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerms) -> FitControl:
+    return FitControl(store, wakes, workforce, terms)
+
+
+@pytest.fixture
+def revision(
+    store: Store, ingestion: Ingestion, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerms, clock: ManualClock
+) -> FitRevision:
+    return FitRevision(store, InputReader(store, ingestion, clock), wakes, workforce, terms)

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import json
 import shutil
@@ -13,7 +14,7 @@ from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Conflict, NotFound, StorageFull
+from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, Points
@@ -22,6 +23,7 @@ from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
+from app.service.journal import record_reopening, record_state
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
@@ -275,6 +277,21 @@ def test_a_new_best_checkpoint_takes_the_place_of_the_old(office: Office) -> Non
     assert office.kept() == [3, 4]
 
 
+def test_a_pinned_checkpoint_is_kept_beside_the_others(office: Office) -> None:
+    claim = office.begin(checkpoint={"keep_last": 2, "keep_best": False})
+    for step in (1, 2, 3):
+        office.attempts.record(claim, Progress(written=[office.written(claim, step)]))
+        if step == 1:
+            with office.store.begin() as work:
+                work.checkpoints.pin(work.checkpoints.kept("fit_1")[0].id, pinned=True)
+    office.attempts.record(claim, Progress(written=[office.written(claim, 4)]))
+    assert office.kept() == [1, 3, 4]
+    with office.store.begin() as work:
+        work.checkpoints.pin(work.checkpoints.kept("fit_1")[-1].id, pinned=False)
+    office.attempts.record(claim, Progress(written=[office.written(claim, 5)]))
+    assert office.kept() == [4, 5]
+
+
 def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Office) -> None:
     claim = office.begin(checkpoint={"keep_last": 1})
     twin = office.written(claim, 1, content=b"twin")
@@ -300,7 +317,8 @@ def test_a_checkpoint_file_that_is_not_what_was_announced_is_not_kept(office: Of
     assert recorded.fit.step == 1
     assert office.kept() == []
     (entry,) = office.events("log")
-    assert "step 1 was damaged" in entry["text"]
+    assert entry["code"] == "checkpoint_lost"
+    assert "step 1 " in entry["text"]
 
 
 def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Office) -> None:
@@ -317,7 +335,7 @@ def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Off
     assignment = office.attempts.assignment(again)
     assert assignment.resume_from == str(office.blobs.local_path(written[0].digest))
     assert office.kept() == [1]
-    assert [entry["text"].split(":")[0] for entry in office.events("log")][-2:] == ["checkpoint_corrupt"] * 2
+    assert [entry["code"] for entry in office.events("log")][-2:] == ["checkpoint_corrupt"] * 2
 
 
 def test_rows_again_must_be_the_same_and_news_after_a_difference_is_dropped(office: Office) -> None:
@@ -361,6 +379,26 @@ def test_crashes_are_counted_from_the_last_that_got_any_further(office: Office, 
             claim = office.go_on()
     assert losses == [1, 2, 1, 2, 3]
     assert office.fit().state == "failed"
+
+
+def test_crashes_are_counted_afresh_when_a_fit_is_taken_up_again(office: Office) -> None:
+    claim = office.begin()
+    losses = []
+    for _ in range(2):
+        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+        claim = office.go_on()
+    recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    assert (recorded.losses, recorded.fit.state) == (3, "failed")
+    with office.store.begin() as work:
+        record_reopening(work, recorded.fit)
+        queued = work.fits.update(recorded.fit.to(FitState.QUEUED, error=None, finished_at=None))
+        record_state(work, queued)
+    for _ in range(2):
+        recorded = office.attempts.record(office.go_on(), Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+    assert losses == [1, 2, 1, 2]
+    assert recorded.fit.state == "interrupted"
 
 
 def test_what_the_server_did_is_no_crash(office: Office) -> None:
@@ -453,3 +491,97 @@ def test_gradients_of_a_full_disk_are_taken_when_there_is_room(office: Office, m
             office.attempts.record(claim, progress)
     office.attempts.record(claim, progress)
     assert [*office.gradients()] == [3, 2, 1]
+
+
+def fail_to_adopt(office: Office, error: AdjointError, monkeypatch: pytest.MonkeyPatch) -> None:
+    def adopt(_path: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(office.blobs, "adopt", adopt)
+
+
+def test_a_checkpoint_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(points=rows(1), written=[office.written(claim, 1)]))
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
+        recorded = office.attempts.record(claim, Progress(points=rows(2), written=[office.written(claim, 2)]))
+    assert (recorded.fit.state, recorded.fit.step) == (FitState.RUNNING, 2)
+    assert office.kept() == [1]
+    (entry,) = office.events("log")
+    assert (entry["code"], entry["level"]) == ("checkpoint_lost", "error")
+    assert "step 2 " in entry["text"]
+    assert [*(office.staging / claim.token).iterdir()] == []
+    office.attempts.record(claim, Progress(points=rows(3), written=[office.written(claim, 3)]))
+    assert office.kept() == [1, 3]
+
+
+def test_a_fit_is_told_once_that_it_waits_for_room_and_goes_on_when_there_is_some(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    news = Progress(points=rows(1), written=[office.written(claim, 1)])
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), patch)
+        for _ in range(3):
+            with pytest.raises(StorageFull):
+                office.attempts.record(claim, news)
+    (entry,) = office.events("log")
+    assert (entry["code"], entry["level"]) == ("storage_full", "warning")
+    assert office.fit().step == 0
+    assert office.attempts.record(claim, news).fit.step == 1
+    assert office.kept() == [1]
+    assert len(office.events("log")) == 1
+
+
+def test_a_gradient_that_the_disk_does_not_take_is_lost_and_the_fit_goes_on(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    with monkeypatch.context() as patch:
+        fail_to_adopt(office, StorageFailed("the disk failed (EIO)"), patch)
+        office.attempts.record(claim, Progress(points=rows(1), captured=[office.captured(claim, 1)]))
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost"]
+    office.attempts.record(claim, Progress(captured=[office.captured(claim, 2)]))
+    assert [*office.gradients()] == [2]
+
+
+def test_a_fit_that_is_to_stop_does_not_wait_for_room(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    with office.store.begin() as work:
+        work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLING, phase="cancelling"))
+    fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
+    files = {"captured": [office.captured(claim, 1)], "written": [office.written(claim, 1)]}
+    news = Progress(points=rows(1), **files, verdict=Finished("cancelled"))
+    assert office.attempts.record(claim, news).fit.state is FitState.CANCELLED
+    assert [entry["code"] for entry in office.events("log")] == ["gradient_lost", "checkpoint_lost"]
+    assert office.kept() == []
+    assert [*office.staging.iterdir()] == []
+
+
+def test_an_attempt_that_was_superseded_waits_for_nothing(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = office.begin()
+    written = office.written(claim, 1)
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    (office.staging / claim.token).mkdir()
+    Path(written.path).write_bytes(b"checkpoint 1")
+    fail_to_adopt(office, StorageFull("10 of 10 bytes are in use"), monkeypatch)
+    with pytest.raises(Conflict, match="no longer worked on"):
+        office.attempts.record(claim, Progress(written=[written]))
+
+
+def test_what_cannot_be_deleted_of_an_attempt_does_not_undo_what_was_recorded(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+
+    def remove_tree(_folder: Path) -> None:
+        raise OSError(errno.EIO, "the disk failed")
+
+    monkeypatch.setattr(office.attempts._durable, "remove_tree", remove_tree)
+    assert office.attempts.record(claim, Progress(verdict=Finished("succeeded"))).ended
+    monkeypatch.undo()
+    assert office.attempts.recover().staging_folders == 1
+    assert [*office.staging.iterdir()] == []

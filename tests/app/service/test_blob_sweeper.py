@@ -4,6 +4,7 @@ import pytest
 
 from app.blobs.local import LocalBlobStore
 from app.domain.dataset import DatasetRecord
+from app.domain.errors import StorageFailed
 from app.service.blob_sweeper import BlobSweeper
 from app.store.unit_of_work import Store
 
@@ -58,3 +59,20 @@ def test_orphans_of_an_earlier_server_are_deleted(store: Store, blobs: LocalBlob
     blobs.put(b"orphan")
     sweeper.discard_orphans()
     assert {*blobs.digests()} == {kept}
+
+
+def test_what_the_disk_does_not_delete_now_is_deleted_later_and_nobody_is_bothered(
+    store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (blobs.put(content).digest for content in (b"first", b"second"))
+    with monkeypatch.context() as patch:
+
+        def fail(self: LocalBlobStore, digest: str) -> None:
+            raise StorageFailed("the disk failed")
+
+        patch.setattr(LocalBlobStore, "delete", fail)
+        with sweeper.holding():
+            sweeper.discard([first])
+        assert {*blobs.digests()} == {first, second}
+    sweeper.discard([second])
+    assert {*blobs.digests()} == set()

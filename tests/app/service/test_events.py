@@ -1,10 +1,12 @@
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from app.domain.event import Event
-from app.service.events import BATCH, Events, StreamTerms, spelled
+from app.service.events import BATCH, BATCH_CHARACTERS, Events, StreamTerms, spelled
+from app.service.fit_control import FitControl
 from app.service.fits import Fits
 from app.service.wakes import Wakes
 from app.store.unit_of_work import Store
@@ -31,13 +33,13 @@ async def take(events: Events, fit_id: str, count: int, **terms: Any) -> list[Ev
     return seen[:count]
 
 
-def test_what_is_stored_comes_first_then_what_happens(events: Events, fits: Fits, fit_id: str) -> None:
+def test_what_is_stored_comes_first_then_what_happens(events: Events, control: FitControl, fit_id: str) -> None:
     async def follow() -> list[str]:
         kinds = []
         async for several in events.stream(fit_id, StreamTerms()):
             kinds += [event.kind for event in several]
             if [event.seq for event in several] == [1]:
-                await asyncio.to_thread(fits.cancel, fit_id)
+                await asyncio.to_thread(control.cancel, fit_id)
         return kinds
 
     assert asyncio.run(follow()) == ["state", "state", "end"]
@@ -64,17 +66,22 @@ def test_wakes_without_news_are_no_end_of_the_silence(events: Events, wakes: Wak
     assert [event and event.kind for event in asyncio.run(follow())] == ["state", None, None]
 
 
-def test_a_stream_holds_little_for_a_client_that_takes_nothing(events: Events, store: Store, fit_id: str) -> None:
+@pytest.mark.parametrize(("length", "most"), [(10, BATCH), (BATCH_CHARACTERS // 4, 4), (2 * BATCH_CHARACTERS, 1)])
+def test_a_stream_holds_little_for_a_client_that_takes_nothing_however_long_events_are(
+    events: Events, store: Store, control: FitControl, fit_id: str, length: int, most: int
+) -> None:
+    row = json.dumps("x" * (length - 2))
     with store.begin() as work:
-        work.events.append_metrics(fit_id, [(seq, f'{{"seq":{seq}}}') for seq in range(1, 1801)])
+        work.events.append_metrics(fit_id, [(seq, row) for seq in range(1, 181)])
 
-    async def first_of() -> int:
-        stream = events.stream(fit_id, StreamTerms())
-        first = await anext(stream)
-        await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
-        return len(first)
+    control.cancel(fit_id)
 
-    assert asyncio.run(first_of()) == BATCH
+    async def lengths() -> list[int]:
+        return [len(several) async for several in events.stream(fit_id, StreamTerms(after=1))]
+
+    taken = asyncio.run(lengths())
+    assert sum(taken) == 182  # with the state and the end
+    assert max(taken[:-1]) == most
 
 
 def test_a_stream_ends_at_its_limits(events: Events, fit_id: str) -> None:
@@ -92,11 +99,11 @@ def test_a_stream_ends_when_the_server_stops(events: Events, wakes: Wakes, fit_i
     assert asyncio.run(asyncio.wait_for(follow(), 5)) >= 1
 
 
-def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, fit_id: str) -> None:
+def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, control: FitControl, fit_id: str) -> None:
     async def follow() -> list[Event | None]:
         task = asyncio.create_task(take(events, fit_id, 10**6, after=3))
         await asyncio.sleep(0.02)
-        await asyncio.to_thread(fits.cancel, fit_id)
+        await asyncio.to_thread(control.cancel, fit_id)
         await asyncio.to_thread(fits.delete, fit_id)
         return await task
 
@@ -104,10 +111,12 @@ def test_a_stream_ends_when_the_fit_is_deleted(events: Events, fits: Fits, fit_i
     assert {event and event.kind for event in seen} <= {None, "end"}
 
 
-def test_a_journal_longer_than_a_batch_comes_whole(events: Events, store: Store, fits: Fits, fit_id: str) -> None:
+def test_a_journal_longer_than_a_batch_comes_whole(
+    events: Events, store: Store, control: FitControl, fit_id: str
+) -> None:
     with store.begin() as work:
         work.events.append_metrics(fit_id, [(seq, f'{{"seq":{seq}}}') for seq in range(1, 1801)])
-    fits.cancel(fit_id)
+    control.cancel(fit_id)
     seen = asyncio.run(take(events, fit_id, 10**6))
     assert [event.seq for event in seen if event is not None] == [*range(1, 1804)]
 

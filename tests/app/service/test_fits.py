@@ -2,18 +2,22 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import engine
 from app.blobs.local import LocalBlobStore
-from app.domain.clock import ManualClock
-from app.domain.errors import Conflict, Draining, Invalid, NotFound, PreconditionFailed, QueueFull, TooLarge
+from app.domain.clock import ManualClock, rfc3339
+from app.domain.errors import Conflict, Draining, Invalid, NotFound, QueueFull, TooLarge
 from app.domain.fit import FitState
 from app.service import admission
 from app.service.datasets import Datasets
-from app.service.fits import Fits, FitView
+from app.service.fit_control import FitControl
+from app.service.fit_revision import FitRevision
+from app.service.fit_view import FitView
+from app.service.fits import Fits
 from app.service.wakes import Wakes
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
@@ -74,7 +78,7 @@ def test_a_refused_fit_leaves_nothing(fits: Fits, blobs: LocalBlobStore, store: 
     with pytest.raises(Invalid):
         fits.submit({**INLINE, "feeds": {"x": "z"}}, nothing)
     assert not [*blobs.digests()]
-    assert not fits.list(PageRequest(), None, None).items
+    assert not fits.list(PageRequest()).items
     assert not workforce.woken
     with store.begin() as work:
         assert not work.graphs.list(PageRequest()).items
@@ -118,43 +122,12 @@ def test_a_stopping_server_takes_no_fits(submit: Submit, wakes: Wakes) -> None:
         submit()
 
 
-def test_a_waiting_fit_is_cancelled_at_once(
-    submit: Submit, fits: Fits, store: Store, workforce: Any, clock: ManualClock
-) -> None:
-    fit_id = submit()
-    fit = fits.cancel(fit_id).fit
-    assert (fit.state, fit.finished_at) == (FitState.CANCELLED, fit.created_at)
-    assert not workforce.cancelled
-    told = [(kind, body["state"]) for kind, body in events(store, fit_id)]
-    assert told == [("state", "queued"), ("state", "cancelled"), ("end", "cancelled")]
-    assert fits.cancel(fit_id).fit == fit
-    assert len(events(store, fit_id)) == 3
-
-
-def test_the_process_of_a_running_fit_is_told_to_stop(submit: Submit, fits: Fits, store: Store, workforce: Any) -> None:
-    fit_id = submit()
-    begun(store, fit_id)
-    assert fits.cancel(fit_id).fit.state is FitState.CANCELLING
-    assert fits.cancel(fit_id).fit.state is FitState.CANCELLING
-    assert workforce.cancelled == [fit_id]
-
-
-def test_what_has_ended_is_not_cancelled(submit: Submit, fits: Fits, store: Store) -> None:
-    fit_id = submit()
-    begun(store, fit_id)
-    with store.begin() as work:
-        work.fits.update(work.fits.get(fit_id).to(FitState.SUCCEEDED))
-    with pytest.raises(Conflict, match="succeeded"):
-        fits.cancel(fit_id)
-
-
-def test_the_time_left_is_told_by_the_pace_so_far(submit: Submit, fits: Fits, store: Store, clock: ManualClock) -> None:
+def test_the_time_left_is_told_by_the_pace_so_far(submit: Submit, fits: Fits, store: Store) -> None:
     fit_id = submit()
     begun(store, fit_id)
     assert fits.get(fit_id).eta_seconds is None
     with store.begin() as work:
-        work.fits.update(replace(work.fits.get(fit_id), step=2))
-    clock.advance(10)
+        work.fits.update(replace(work.fits.get(fit_id), step=2, seconds=10.0))
     assert fits.get(fit_id).eta_seconds == 30
 
 
@@ -167,7 +140,8 @@ def test_a_fit_that_nobody_changes_is_read_once_and_a_changed_one_anew(
         patched.setattr(store, "begin", None)
         assert fits.get(fit_id) == first
         assert asyncio.run(fits.wait(fit_id, seconds=0)) == first
-    fits.label(fit_id, {"a": "b"}, anything)
+    with store.begin() as work:
+        work.fits.update(replace(work.fits.get(fit_id), labels={"a": "b"}))
     assert fits.get(fit_id).fit.labels == {"a": "b"}
     begun(store, fit_id)
     assert asyncio.run(fits.wait(fit_id, seconds=0)).fit.state is FitState.RUNNING
@@ -179,56 +153,31 @@ def test_a_fit_that_nobody_changes_is_read_once_and_a_changed_one_anew(
         fits.get(fit_id)
 
 
-def test_the_time_left_is_told_anew_of_a_fit_that_is_known(
-    submit: Submit, fits: Fits, store: Store, clock: ManualClock
-) -> None:
-    fit_id = submit()
-    begun(store, fit_id)
-    with store.begin() as work:
-        work.fits.update(replace(work.fits.get(fit_id), step=2))
-    clock.advance(10)
-    assert fits.get(fit_id).eta_seconds == 30
-    clock.advance(10)
-    assert fits.get(fit_id).eta_seconds == 60
-
-
 def test_what_a_fit_validates_on_is_not_deleted_before_it_ends(
-    submit: Submit, fits: Fits, datasets: Datasets, store: Store
+    submit: Submit, fits: Fits, control: FitControl, datasets: Datasets
 ) -> None:
     rows = fits.submit(INLINE, nothing).fit
-    fits.cancel(rows.id)
+    control.cancel(rows.id)
     fit_id = submit(validation={"dataset": rows.dataset_id})
     with pytest.raises(Conflict, match="used by a fit"):
         datasets.delete(rows.dataset_id)
-    fits.cancel(fit_id)
+    control.cancel(fit_id)
     datasets.delete(rows.dataset_id)
 
 
-def test_labels_are_merged_unless_the_fit_has_changed(submit: Submit, fits: Fits) -> None:
-    fit_id = submit(labels={"a": "1", "b": "2"})
-    assert fits.label(fit_id, {"a": None, "c": "3"}, anything).fit.labels == {"b": "2", "c": "3"}
-
-    def refuse(_view: FitView) -> None:
-        raise PreconditionFailed("changed")
-
-    with pytest.raises(PreconditionFailed):
-        fits.label(fit_id, {"b": None}, refuse)
-    with pytest.raises(Invalid, match="64"):
-        fits.label(fit_id, {str(key): "" for key in range(70)}, anything)
-    assert fits.get(fit_id).fit.labels == {"b": "2", "c": "3"}
-
-
-def test_only_a_terminal_fit_is_deleted(submit: Submit, fits: Fits) -> None:
+def test_only_a_terminal_fit_is_deleted(submit: Submit, fits: Fits, control: FitControl) -> None:
     fit_id = submit()
     with pytest.raises(Conflict, match="queued"):
         fits.delete(fit_id)
-    fits.cancel(fit_id)
+    control.cancel(fit_id)
     fits.delete(fit_id)
     with pytest.raises(NotFound):
         fits.get(fit_id)
 
 
-def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(submit: Submit, fits: Fits) -> None:
+def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(
+    submit: Submit, fits: Fits, control: FitControl, revision: FitRevision
+) -> None:
     fit_id = submit()
 
     async def wait() -> None:
@@ -237,10 +186,10 @@ def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(submit: Submit,
         change = asyncio.create_task(fits.wait(fit_id, seconds=10, any_change=True))
         end = asyncio.create_task(fits.wait(fit_id, seconds=10))
         await asyncio.sleep(0.05)
-        await asyncio.to_thread(fits.label, fit_id, {"a": "b"}, anything)
+        await asyncio.to_thread(revision.update, fit_id, {"labels": {"a": "b"}}, anything, dict)
         assert (await change).fit.labels == {"a": "b"}
         assert not end.done()
-        await asyncio.to_thread(fits.cancel, fit_id)
+        await asyncio.to_thread(control.cancel, fit_id)
         assert (await end).fit.terminal
 
     asyncio.run(wait())
@@ -253,3 +202,37 @@ def test_a_native_fit_is_refused_where_only_numpy_computes(submit: Submit, monke
     (fault,) = caught.value.findings
     assert (fault.pointer, fault.code) == ("/resources/executor", "extra_missing")
     assert "pip install 'adjoint[fast]'" in fault.detail
+
+
+def test_a_fit_may_wait_to_be_resumed(submit: Submit, fits: Fits, store: Store) -> None:
+    fit_id = submit(start_paused=True)
+    assert fits.get(fit_id).fit.state is FitState.PAUSED
+    with store.begin() as work:
+        assert work.queue.claim() is None
+    assert [body["state"] for _, body in events(store, fit_id)] == ["paused"]
+
+
+def test_a_fit_keeps_its_deadline_and_whose_turn_it_shares(submit: Submit, fits: Fits, clock: ManualClock) -> None:
+    deadline = rfc3339(clock.now() + timedelta(seconds=60))
+    fit = fits.get(submit(resources={"deadline": deadline}, labels={"team": "blue"})).fit
+    assert (fit.deadline_at, fit.share) == (clock.now() + timedelta(seconds=60), "blue")
+    assert fits.get(submit()).fit.share == ""
+
+
+def test_a_deadline_that_has_passed_is_refused(submit: Submit, clock: ManualClock) -> None:
+    with pytest.raises(Invalid) as caught:
+        submit(resources={"deadline": rfc3339(clock.now())})
+    assert [finding.pointer for finding in caught.value.findings] == ["/resources/deadline"]
+
+
+def test_only_a_sweep_as_a_whole_waits_to_be_resumed_and_has_a_deadline(
+    submit: Submit, store: Store, clock: ManualClock
+) -> None:
+    sweep = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.2]}}
+    deadline = rfc3339(clock.now() + timedelta(seconds=60))
+    fit_id = submit(optimizer={"kind": "sgd"}, sweep=sweep, start_paused=True, resources={"deadline": deadline})
+    with store.begin() as work:
+        fit, variants = work.fits.get(fit_id), work.fits.variants(fit_id)
+    assert (fit.state, [variant.state for variant in variants]) == ("paused", ["queued"] * 2)
+    assert fit.deadline_at is not None
+    assert [variant.deadline_at for variant in variants] == [None, None]

@@ -30,7 +30,9 @@ from app.domain.sweep import WAITING
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim, Recorded
 from app.service.blob_sweeper import BlobSweeper
-from app.service.fits import Fits, FitView
+from app.service.fit_control import FitControl
+from app.service.fit_view import FitView
+from app.service.fits import Fits
 from app.service.sweeps import ranking
 from app.store.unit_of_work import Store
 
@@ -47,6 +49,7 @@ class Workplace:
 
     store: Store
     fits: Fits
+    control: FitControl
     attempts: Attempts
     staging: Path
     request: dict[str, Any]
@@ -90,6 +93,7 @@ def place(
     tmp_path: Path,
     store: Store,
     fits: Fits,
+    control: FitControl,
     blobs: LocalBlobStore,
     sweeper: BlobSweeper,
     clock: ManualClock,
@@ -104,7 +108,7 @@ def place(
         work.datasets.add(rows_at_hand)
     attempts = Attempts(store, blobs, sweeper, staging, notified.append, clock)
     attempts.recover()
-    return Workplace(store, fits, attempts, staging, {**request_, "dataset": rows_at_hand.id}, notified)
+    return Workplace(store, fits, control, attempts, staging, {**request_, "dataset": rows_at_hand.id}, notified)
 
 
 def rows(*seqs: int, loss: float = 0.5) -> Points:
@@ -242,7 +246,7 @@ def test_a_sweep_that_gets_further_between_its_losses_is_not_given_up(place: Wor
 
 def test_cancelling_a_sweep_that_waits_cancels_its_variants(place: Workplace, workforce: IdleWorkforce) -> None:
     sweep = place.submit(GRID)
-    place.fits.cancel(sweep)
+    place.control.cancel(sweep)
     assert place.states(sweep) == ["cancelled"] * 4
     assert workforce.cancelled == []
     assert place.attempts.claim() is None
@@ -255,10 +259,28 @@ def test_cancelling_a_sweep_that_runs_cancels_what_its_process_leaves(
     claim, _ = place.start()
     first, second, _ = (fit.id for fit in place.variants(sweep))
     place.say(claim, About(first, Finished("succeeded")), About(second, rows(1)))
-    place.fits.cancel(sweep)
+    place.control.cancel(sweep)
     assert workforce.cancelled == [sweep]
     place.say(claim, Finished("cancelled"))
     assert place.states(sweep) == ["cancelled", "succeeded", "cancelled", "cancelled"]
+
+
+def test_a_sweep_that_is_paused_goes_on_with_the_variants_that_are_left(
+    place: Workplace, workforce: IdleWorkforce
+) -> None:
+    sweep = place.submit(GRID)
+    claim, _ = place.start()
+    first, second, third = (fit.id for fit in place.variants(sweep))
+    place.say(claim, About(first, Finished("succeeded")), About(second, rows(1)))
+    place.control.pause(sweep)
+    assert workforce.paused == [sweep]
+    place.say(claim, About(second, Finished("drained")), Finished("drained"))
+    assert place.states(sweep) == ["paused", "succeeded", "interrupted", "queued"]
+    place.control.resume(sweep)
+    claim, assignment = place.start()
+    assert [share.fit_id for share in share_of(assignment).variants if not share.ended] == [second, third]
+    place.say(claim, About(second, Finished("succeeded")), About(third, Finished("succeeded")), Finished("succeeded"))
+    assert place.states(sweep) == ["succeeded"] * 4
 
 
 def test_a_variant_is_cancelled_at_once_unless_a_thread_works_on_it(place: Workplace, workforce: IdleWorkforce) -> None:
@@ -269,7 +291,7 @@ def test_a_variant_is_cancelled_at_once_unless_a_thread_works_on_it(place: Workp
     place.say(claim, About(waiting, Phase(WAITING)), About(waiting, Reached(2, 0.5)))
     before = place.fit(sweep).version
     for fit_id in (working, waiting, queued):
-        place.fits.cancel(fit_id)
+        place.control.cancel(fit_id)
     assert place.states(sweep) == ["running", "cancelling", "cancelled", "cancelled"]
     assert workforce.variants_cancelled == [(sweep, working), (sweep, waiting), (sweep, queued)]
     assert place.fit(sweep).version > before
@@ -289,7 +311,7 @@ def test_a_variant_outlives_no_sweep_and_is_not_deleted_under_one(place: Workpla
     with pytest.raises(Conflict):
         place.fits.delete(first)
     for fit_id in (second, third):
-        place.fits.cancel(fit_id)
+        place.control.cancel(fit_id)
     place.say(claim, Finished("succeeded"))
     place.fits.delete(second)
     assert len(place.variants(sweep)) == 2

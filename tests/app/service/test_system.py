@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from app.blobs.usage import Usage
 from app.service.disk_space import DiskSpace
 from app.service.memory import memory_budget, memory_needed
 from app.service.system import NotReady, System
@@ -25,6 +26,15 @@ def test_a_server_is_ready_until_it_stops(system: System, wakes: Wakes) -> None:
 def test_a_server_without_room_is_not_ready(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> None:
     with pytest.raises(NotReady, match="bytes free"):
         System(store, wakes, workforce, DiskSpace(tmp_path, 2**62)).check_ready()
+
+
+def test_a_server_whose_quota_is_used_up_is_not_ready(
+    store: Store, wakes: Wakes, workforce: Any, tmp_path: Path
+) -> None:
+    system = System(store, wakes, workforce, DiskSpace(tmp_path, 0, Usage(10, 10)))
+    assert system.overview().stored_bytes == 10
+    with pytest.raises(NotReady, match="ADJOINT_STORAGE_QUOTA_BYTES"):
+        system.check_ready()
 
 
 def test_the_overview_counts_fits(system: System) -> None:

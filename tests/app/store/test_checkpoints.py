@@ -90,3 +90,12 @@ def test_what_is_not_there_is_not_found(store: Store) -> None:
         for call in (uow.checkpoints.get, uow.checkpoints.delete):
             with pytest.raises(NotFound, match="ckpt_9"):
                 call("ckpt_9")
+
+
+def test_a_pin_is_noted_and_taken_back(with_fits: Store, a_checkpoint: ACheckpoint) -> None:
+    with with_fits.begin() as uow:
+        uow.checkpoints.add(a_checkpoint())
+        assert uow.checkpoints.pin("ckpt_1", pinned=True) == a_checkpoint(pinned=True) == uow.checkpoints.get("ckpt_1")
+        assert uow.checkpoints.pin("ckpt_1", pinned=False) == a_checkpoint()
+        with pytest.raises(NotFound):
+            uow.checkpoints.pin("ckpt_2", pinned=True)

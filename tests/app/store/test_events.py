@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.domain.errors import Conflict
-from app.domain.event import Event
+from app.domain.event import Event, EventKind
 from app.domain.fit import FitRecord
 from app.store.events import CHUNK
 from app.store.unit_of_work import Store
@@ -111,3 +111,18 @@ def test_a_journal_goes_with_its_fit(with_fits: Store) -> None:
 def test_a_fit_that_is_not_there_has_no_journal_to_write_to(store: Store) -> None:
     with pytest.raises(IntegrityError), store.begin() as uow:
         uow.events.append_metrics("fit_9", rows(1, 1))
+
+
+def test_an_end_that_is_none_any_more_becomes_a_log_entry_in_its_place(with_fits: Store) -> None:
+    with with_fits.begin() as uow:
+        kinds: tuple[EventKind, ...] = ("state", "end")
+        for kind in kinds:
+            for fit_id in ("fit_1", "fit_2"):
+                uow.events.append(fit_id, kind, "{}")
+        uow.events.reopen("fit_1", '{"code":"reopened"}')
+        uow.events.append("fit_1", "state", "{}")
+        # What goes on already is left as it is.
+        uow.events.reopen("fit_1", "[]")
+        journal = [(event.seq, event.kind, event.body) for event in uow.events.after("fit_1", 0, 10)]
+        assert journal == [(1, "state", "{}"), (2, "log", '{"code":"reopened"}'), (3, "state", "{}")]
+        assert [event.kind for event in uow.events.after("fit_2", 0, 10)] == ["state", "end"]

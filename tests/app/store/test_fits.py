@@ -88,6 +88,15 @@ def test_a_list_can_be_narrowed_by_state_and_by_label(store: Store, a_fit: AFit)
         assert ids(label=("$", "a")) == []
 
 
+def test_fits_are_found_by_what_they_were_forked_from(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1"))
+        uow.fits.add(a_fit("fit_2", origin={"fit": "fit_1", "step": 3}))
+        uow.fits.add(a_fit("fit_3", origin={"fit": None, "step": 0}))
+        assert [fit.id for fit in uow.fits.list(PageRequest(), origin="fit_1").items] == ["fit_2"]
+        assert uow.fits.list(PageRequest(), origin="fit_2").items == ()
+
+
 def test_narrowed_lists_page_too(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         for number in range(6):

@@ -1,16 +1,20 @@
+import resource
+import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.domain.clock import ManualClock
-from app.domain.errors import DatabaseBusy, NotFound, StorageFull
+from app.domain.errors import DatabaseBusy, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.graph import GraphRecord
+from app.durable import Durable
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
@@ -136,8 +140,66 @@ def test_a_full_disk_is_named_and_the_store_goes_on_when_there_is_room(store: St
         uow.fits.add(a_fit(request={"big": "x" * 1_000_000}))
 
 
+def test_a_commit_that_the_disk_refuses_changes_nothing_and_the_next_one_works(
+    tmp_path: Path, empty_database: Path, a_fit: AFit
+) -> None:
+    shutil.copy(empty_database, tmp_path)
+    called: list[str] = []
+
+    def submit() -> None:
+        with store.begin() as uow:
+            uow.fits.add(a_fit())
+            uow.after_commit(lambda: called.append("hook"))
+
+    with Store.open(tmp_path, durable=Durable(fail_at=1)) as store:
+        with pytest.raises(StorageFailed, match="EIO"):
+            submit()
+        with store.begin() as uow, pytest.raises(NotFound):
+            uow.fits.get("fit_1")
+        assert called == []
+        submit()
+        assert called == ["hook"]
+
+
+def test_what_changes_nothing_is_no_operation_of_the_disk(tmp_path: Path, empty_database: Path, a_fit: AFit) -> None:
+    shutil.copy(empty_database, tmp_path)
+    durable = Durable()
+    with Store.open(tmp_path, durable=durable) as store:
+        with store.begin() as uow:
+            uow.fits.count_by_state()
+        assert durable.operations == 0
+        with store.begin() as uow:
+            uow.fits.add(a_fit())
+        assert durable.operations == 1
+
+
+@contextmanager
+def no_file_grows_beyond(size: int) -> Iterator[None]:
+    """Have the system refuse what would make a file larger, which SQLite takes for a disk that fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_fails_amid_a_commit_is_named_and_the_connection_can_be_used_again(
+    store: Store, a_fit: AFit, tmp_path: Path
+) -> None:
+    size = (tmp_path / FILE_NAME).stat().st_size
+    with no_file_grows_beyond(size), pytest.raises(StorageFailed, match="SQLITE_IOERR_WRITE"), store.begin() as uow:
+        uow.fits.add(a_fit(request={"big": "x" * 1_000_000}))
+    with store.begin() as uow, pytest.raises(NotFound):
+        uow.fits.get("fit_1")
+    with store.begin() as uow:
+        uow.fits.add(a_fit(request={"big": "x" * 1_000_000}))
+    with store.begin() as uow:
+        assert uow.fits.get("fit_1").id == "fit_1"
+
+
 def test_who_observes_is_told_of_every_fit_that_changed_after_the_commit_and_before_the_hooks(
-    store: Store, a_fit: Callable[..., FitRecord]
+    store: Store, a_fit: AFit
 ) -> None:
     told: list[str] = []
     store.on_change(told.append)
@@ -158,7 +220,7 @@ def test_who_observes_is_told_of_every_fit_that_changed_after_the_commit_and_bef
         work.after_commit(lambda: told.append("hook"))
         assert told == []
     assert told.pop() == "hook"
-    assert changed() == ["fit_2", "fit_3"]
+    assert changed() == ["fit_1", "fit_2", "fit_3"]  # a sweep shows how its variants stand
     with store.begin() as work:
         work.events.append_metrics("fit_4", [(1, "{}")])
     assert changed() == ["fit_4"]

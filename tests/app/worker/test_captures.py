@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from app.domain.messages import About, Assignment, CheckpointWritten, Finished, GradientWritten, Message
+from app.durable import Durable
 from app.worker.captures import write_gradient
 from app.worker.loop import work
 from app.worker.recorder import Recorder
@@ -43,7 +44,7 @@ def told(messages: list[Message]) -> list[GradientWritten]:
 )
 def test_a_gradient_is_a_file_with_the_very_numbers(tmp_path: Path, array: np.ndarray[Any, Any]) -> None:
     path = tmp_path / "gradient.npy"
-    written = write_gradient(engine.CapturedGradient(7, "w/1", array), path)
+    written = write_gradient(Durable(), engine.CapturedGradient(7, "w/1", array), path)
     content = path.read_bytes()
     assert (written.path, written.step, written.parameter) == (str(path), 7, "w/1")
     assert (written.dtype, written.shape) == (array.dtype.name, list(array.shape))
@@ -54,7 +55,7 @@ def test_a_gradient_is_a_file_with_the_very_numbers(tmp_path: Path, array: np.nd
 
 def test_numbers_that_the_format_has_no_name_for_are_widened(tmp_path: Path) -> None:
     array = np.array([1.5, -2.0]).astype(pytest.importorskip("ml_dtypes").bfloat16)
-    written = write_gradient(engine.CapturedGradient(0, "w", array), tmp_path / "gradient.npy")
+    written = write_gradient(Durable(), engine.CapturedGradient(0, "w", array), tmp_path / "gradient.npy")
     assert written.dtype == "float32"
     assert np.load(written.path).tolist() == [1.5, -2.0]
 

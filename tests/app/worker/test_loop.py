@@ -1,5 +1,6 @@
 import errno
 import json
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,8 +10,20 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Log, Message, Phase, Points
-from app.worker.loop import follow, work
+from app.domain.errors import StorageFailed, StorageFull
+from app.domain.messages import (
+    Assignment,
+    CheckpointWritten,
+    Failed,
+    Finished,
+    Log,
+    Message,
+    NumericsChanged,
+    Phase,
+    Points,
+)
+from app.durable import Durable
+from app.worker.loop import OUTCOMES, follow, work
 from app.worker.recorder import Recorder
 from engine.collective import in_memory
 
@@ -108,16 +121,142 @@ def test_a_fit_goes_on_from_a_checkpoint_as_if_nothing_had_been(
     assert not any(isinstance(message, Log) for message in rest)
 
 
-def test_a_checkpoint_of_other_numerics_is_remarked_on(
+def test_other_numerics_than_those_of_the_checkpoint_are_told_of(
     assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(assign(), recorder, Wish(), ALONE)
     first = written(server.heard())[0]
     monkeypatch.setattr(engine, "fingerprint", lambda _: {"numpy": "99"})
     work(assign(resume_from=first.path), recorder, Wish(), ALONE)
+    (change,) = [message for message in server.heard() if isinstance(message, NumericsChanged)]
+    assert change.before == engine.Checkpoint.load(Path(first.path)).meta["fingerprint"]
+    assert change.now == {"numpy": "99"}
+
+
+def rows_of(messages: list[Message]) -> list[dict[str, Any]]:
+    return [json.loads(row) for message in messages if isinstance(message, Points) for row in message.rows]
+
+
+def test_a_fork_goes_on_where_the_other_fit_was_but_counts_its_rows_from_one(
+    assign: Assign, recorder: Recorder, server: Any
+) -> None:
+    work(assign(), recorder, Wish(), ALONE)
+    whole = server.heard()
+    first, last = written(whole)
+    fork = replace(assign(resume_from=first.path), fork="all")
+    assert work(fork, recorder, Wish(), ALONE) == Finished("succeeded")
+    forked = server.heard()
+    assert [(row["seq"], row["step"]) for row in rows_of(forked)] == [(1, 4), (2, 5), (3, 6)]
+    assert [row["values"] for row in rows_of(forked)] == [row["values"] for row in rows_of(whole)[3:]]
+    (end,) = written(forked)
+    assert (end.step, end.metric_seq) == (6, 3)
+    ours, theirs = (engine.Checkpoint.load(Path(each.path)) for each in (end, last))
+    assert ours.parameters["w"].tobytes() == theirs.parameters["w"].tobytes()
+
+
+def test_a_fork_of_parameters_alone_begins_at_step_zero_and_under_any_numerics(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(assign(), recorder, Wish(), ALONE)
+    first, _ = written(server.heard())
+    monkeypatch.setattr(engine, "fingerprint", lambda _: {"numpy": "99"})
+    fork = replace(assign(resume_from=first.path, seed=9, steps=2), fork="parameters")
+    assert work(fork, recorder, Wish(), ALONE) == Finished("succeeded")
+    messages = server.heard()
+    assert [(row["seq"], row["step"]) for row in rows_of(messages)] == [(1, 1), (2, 2)]
+    assert not any(isinstance(message, NumericsChanged) for message in messages)
+
+
+LONGER = {"steps": 10, "optimizer": {"kind": "sgd", "lr": 0.05}}
+
+
+@pytest.mark.parametrize(("place", "reopened"), [(6, True), (7, False)])
+def test_only_a_checkpoint_from_before_it_was_taken_up_again_is_reopened(
+    assign: Assign,
+    recorder: Recorder,
+    server: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    place: int,
+    reopened: bool,
+) -> None:
+    work(assign(), recorder, Wish(), ALONE)
+    ended = written(server.heard())[-1]
+    first = replace(assign(resume_from=ended.path, **LONGER), reopened_at=6)
+    work(first, recorder, Wish("drain", after=place - 6), ALONE)
+    checkpoint = ended if place == 6 else written(server.heard())[-1]
+    assert checkpoint.step == place
+    restore, asked = engine.Fit.restore, []
+
+    def noted(fit: engine.Fit, checkpoint: engine.Checkpoint, *, reopened: bool = False) -> None:
+        asked.append(reopened)
+        restore(fit, checkpoint, reopened=reopened)
+
+    monkeypatch.setattr(engine.Fit, "restore", noted)
+    again = replace(first, resume_from=checkpoint.path)
+    assert work(again, recorder, Wish(), ALONE) == Finished("succeeded")
+    assert asked == [reopened]
+
+
+@pytest.mark.parametrize("kind", ["cancel", "drain"])
+def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_room(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def full(*_: Any) -> None:
+        raise StorageFull("the disk has no room")
+
+    monkeypatch.setattr(Recorder, "checkpoint", full)
+    verdict = work(assign(), recorder, Wish(kind, after=2), ALONE)
+    assert verdict == Finished(OUTCOMES[kind])
     (entry,) = [message for message in server.heard() if isinstance(message, Log)]
-    assert entry.level == "warning"
-    assert entry.text.startswith("numerics_changed")
+    assert entry.code == "checkpoint_lost"
+    assert "step 2" in entry.text
+
+
+def test_a_fit_that_is_done_needs_its_last_checkpoint(
+    assign: Assign, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise StorageFull("the disk has no room")
+
+    monkeypatch.setattr(Recorder, "checkpoint", full)
+    found = work(assign(checkpoint={"every_epochs": None}), recorder, Wish(), ALONE)
+    assert found == Failed("storage_full", "the disk has no room")
+
+
+def test_checkpoints_by_the_clock_change_nothing_but_what_is_written(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.worker.keeping.CHEAP", math.inf)
+    work(assign(), recorder, Wish(), ALONE)
+    without = server.heard()
+    work(replace(assign(), checkpoint_seconds=1e-9), recorder, Wish(), ALONE)
+    by_the_clock = server.heard()
+    assert [checkpoint.step for checkpoint in written(without)] == [3, 6]
+    assert [checkpoint.step for checkpoint in written(by_the_clock)] == [1, 2, 3, 4, 5, 6]
+    assert rows_of(by_the_clock) == rows_of(without)
+    assert written(by_the_clock)[-1].digest == written(without)[-1].digest
+
+
+@pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
+def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_fit(
+    assign: Assign, recorder: Recorder, server: Any, operation: str
+) -> None:
+    class Failing(Durable):
+        """Fails at this operation on the second checkpoint, however many tensors there are."""
+
+        def about_to(self, kind: str, *paths: Path) -> None:
+            if kind == operation and paths[0].name.startswith("step-6"):
+                raise OSError(errno.EIO, "the disk failed", "/secret/path")
+
+    recorder.durable = Failing()
+    verdict = work(assign(), recorder, Wish(), ALONE)
+    assert isinstance(verdict, Failed)
+    assert verdict.code == "storage_failed"
+    assert "EIO" in verdict.detail
+    assert "/secret" not in verdict.detail
+    (kept,) = written(server.heard())
+    assert kept.step == 3
+    assert engine.Checkpoint.load(Path(kept.path)).cursor["seq"] == 3
 
 
 @pytest.mark.parametrize(
@@ -127,7 +266,8 @@ def test_a_checkpoint_of_other_numerics_is_remarked_on(
         (engine.ShapeError("node 'h': no"), Failed("shape_mismatch", "node 'h': no")),
         (ZeroDivisionError("/secret/path"), Failed("internal_error", "ZeroDivisionError")),
         (OSError(errno.EIO, "/secret/path"), Failed("internal_error", "OSError")),
-        (OSError(errno.ENOSPC, "/secret/path"), Failed("storage_full", "free some space")),
+        (StorageFull("no room; free some space"), Failed("storage_full", "free some space")),
+        (StorageFailed("the disk failed"), Failed("storage_failed", "the disk failed")),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -211,7 +351,7 @@ def test_a_fit_that_ends_early_says_why(assign: Assign, recorder: Recorder, serv
     assert seqs(messages) == [1, 2, 3, 4]
     assert [checkpoint.step for checkpoint in written(messages)] == [3, 4]
     (entry,) = [message for message in messages if isinstance(message, Log)]
-    assert entry == Log("info", f"stopped_early: {reason}")
+    assert entry == Log("info", reason, "stopped_early")
 
 
 def with_followers(

@@ -1,3 +1,4 @@
+import contextlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
@@ -5,9 +6,9 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.messages import Log, Points
+from app.domain.messages import About, Heartbeat, Log, Points
 from app.worker import recorder as module
-from app.worker.recorder import ROWS_SECONDS, STANDING_SECONDS, Recorder
+from app.worker.recorder import HEARTBEAT_SECONDS, ROWS_SECONDS, STANDING_SECONDS, Recorder
 
 
 @dataclass
@@ -88,6 +89,39 @@ def test_other_messages_do_not_overtake_rows(channel: Any, server: Any, time: Ti
     messages = server.heard()
     assert rows(messages) == [[1], [2]]
     assert messages[-1] == Log("info", "after")
+
+
+def test_a_worker_with_nothing_to_tell_gives_a_sign_of_life(channel: Any, server: Any, time: Time) -> None:
+    recorder = Recorder(channel)
+    for _ in range(2):
+        recorder.flush_overdue()
+        assert server.heard() == []
+        time.now += HEARTBEAT_SECONDS
+        recorder.flush_overdue()
+        assert server.heard() == [Heartbeat()]
+
+
+def test_what_is_told_of_a_variant_is_a_sign_of_life(channel: Any, server: Any, time: Time) -> None:
+    recorder = Recorder(channel)
+    with recorder.about("fit_2") as part:
+        time.now += HEARTBEAT_SECONDS
+        part.send(Log("info", "here"))
+        recorder.flush_overdue()
+        assert server.heard() == [About("fit_2", Log("info", "here"))]
+        time.now += HEARTBEAT_SECONDS
+        recorder.flush_overdue()
+        assert server.heard() == [Heartbeat()]
+
+
+def test_a_sign_of_life_waits_for_a_server_that_does_not_keep_up(channel: Any, server: Any, time: Time) -> None:
+    recorder = Recorder(channel)
+    channel.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            channel.send(bytes(1 << 16))
+    channel.setblocking(True)
+    time.now += HEARTBEAT_SECONDS
+    recorder.flush_overdue()  # would never return
 
 
 @pytest.fixture

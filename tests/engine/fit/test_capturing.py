@@ -152,7 +152,8 @@ def test_a_frozen_parameter_has_no_gradient():
     freeze = [{"match": "linear_0.weight", "first_epoch": 2}]
     _, captured = run(start(PLAIN, optimizer=groups, freeze=freeze, gradients={"steps": [0, 6]}))
     assert places(captured) == [
-        (0, "linear_0.weight"), (0, "linear_0.bias"), (0, "linear_1.weight"), (6, "linear_0.bias"), (6, "linear_1.weight"),
+        (0, "linear_0.weight"), (0, "linear_0.bias"), (0, "linear_1.weight"),
+        (6, "linear_0.bias"), (6, "linear_1.weight"),
     ]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ def upgrade() -> None:
     op.add_column("fits", sa.Column("origin", sa.Text))
     op.add_column("fits", sa.Column("reopened_at", sa.BigInteger))
     op.add_column("fits", sa.Column("replay", sa.Text))
-    op.create_index("ix_fits_deadline_at", "fits", ["deadline_at"])
+    op.create_index("ix_fits_deadline_at", "fits", ["deadline_at"], sqlite_where=sa.text("finished_at IS NULL"))
     op.add_column("checkpoints", sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()))
     op.create_table(
         "shares",

@@ -9,10 +9,12 @@ from typing import Any, Literal, Self
 from uuid import uuid4
 
 import httpx
+from adjoint_client._sync.backup import download_backup
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client._sync.transport import Body, Transport
+from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed, wants_to_wire
 from adjoint_client.generated import Client as GeneratedClient
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
@@ -52,6 +54,18 @@ class Client:
         """Return what the server says of itself: versions, workers, queue, limits."""
         document: dict[str, Any] = self._transport.get("/v1/system")
         return document
+
+    def backup(self, path: str | PathLike[str]) -> Manifest:
+        """Write everything that the server has stored to a file, while it goes on to work; return what that holds.
+
+        `adjoint restore` makes a data directory of it.
+
+        Raises:
+            BackupDamaged: what arrived is not a whole backup; nothing was written.
+            ServerError: another backup is being made, for example.
+            ServerUnreachable: the connection was lost; nothing was written.
+        """
+        return download_backup(self._transport, Path(path))
 
     def graph(self, definition: Mapping[str, Any]) -> Graph:
         """Store a graph, spelled as nodes, layers or program; a fault is raised with its place in `definition`."""

@@ -89,13 +89,19 @@ class Transport:
 
     @contextmanager
     def stream(
-        self, path: str, *, params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: httpx.Timeout | None = None,
     ) -> Iterator[httpx.Response]:
         """Open the answer to a GET without reading its body; a refusal is raised as by `send`.
 
         A connection lost while the body is read surfaces as `httpx.TransportError`: the reader knows how to go on.
         """
-        with self._http.stream("GET", path, params=params, headers=headers) as response:
+        patience = self._http.timeout if timeout is None else timeout
+        with self._http.stream("GET", path, params=params, headers=headers, timeout=patience) as response:
             if not response.is_success:
                 response.read()
                 raise ServerError.from_response(response)

@@ -12,6 +12,7 @@ from .catalogue_list import CatalogueList
 from .checked_gradient import CheckedGradient
 from .checked_gradient_nonfinite import CheckedGradientNonfinite
 from .checkpoint import Checkpoint
+from .checkpoint_changes import CheckpointChanges
 from .checkpoint_choice import CheckpointChoice
 from .checkpoint_links import CheckpointLinks
 from .checkpoint_list import CheckpointList
@@ -49,13 +50,16 @@ from .fit import Fit
 from .fit_attempt import FitAttempt
 from .fit_best_type_0 import FitBestType0
 from .fit_changes import FitChanges
-from .fit_changes_labels import FitChangesLabels
+from .fit_changes_labels_type_0 import FitChangesLabelsType0
 from .fit_error import FitError
+from .fit_extension import FitExtension
 from .fit_labels import FitLabels
 from .fit_latest import FitLatest
 from .fit_links import FitLinks
 from .fit_list import FitList
 from .fit_nonfinite import FitNonfinite
+from .fit_origin import FitOrigin
+from .fit_origin_restore import FitOriginRestore
 from .fit_request import FitRequest
 from .fit_request_activations_type_0 import FitRequestActivationsType0
 from .fit_request_as_sent import FitRequestAsSent
@@ -66,8 +70,11 @@ from .fit_request_precision_type_0 import FitRequestPrecisionType0
 from .fit_runtime import FitRuntime
 from .fit_runtime_fingerprint import FitRuntimeFingerprint
 from .fit_state import FitState
+from .fork_choice import ForkChoice
+from .fork_choice_restore_type_0 import ForkChoiceRestoreType0
 from .freeze_choice import FreezeChoice
 from .get_fit_until import GetFitUntil
+from .get_gradient_format_type_0 import GetGradientFormatType0
 from .get_parameter_format_type_0 import GetParameterFormatType0
 from .gradcheck_request import GradcheckRequest
 from .gradcheck_request_buffers_type_0 import GradcheckRequestBuffersType0
@@ -76,8 +83,14 @@ from .gradcheck_request_parameters_type_0 import GradcheckRequestParametersType0
 from .gradcheck_result import GradcheckResult
 from .gradcheck_result_gradients import GradcheckResultGradients
 from .gradcheck_result_nonfinite import GradcheckResultNonfinite
+from .gradient import Gradient
+from .gradient_links import GradientLinks
+from .gradient_list import GradientList
+from .gradient_statistics import GradientStatistics
+from .gradient_statistics_nonfinite import GradientStatisticsNonfinite
 from .gradient_want import GradientWant
 from .gradient_want_cotangents_type_0 import GradientWantCotangentsType0
+from .gradients_choice import GradientsChoice
 from .graph import Graph
 from .graph_canonical_spelling import GraphCanonicalSpelling
 from .graph_definition import GraphDefinition
@@ -110,6 +123,7 @@ from .hessian_product_spec import HessianProductSpec
 from .hessian_product_spec_by import HessianProductSpecBy
 from .hessian_spec import HessianSpec
 from .hessian_want import HessianWant
+from .histogram import Histogram
 from .hvp_want import HvpWant
 from .inline_dataset import InlineDataset
 from .inline_dataset_columns import InlineDatasetColumns
@@ -124,6 +138,7 @@ from .limits import Limits
 from .list_checkpoints_order import ListCheckpointsOrder
 from .list_datasets_order import ListDatasetsOrder
 from .list_fits_order import ListFitsOrder
+from .list_gradients_order import ListGradientsOrder
 from .list_graphs_order import ListGraphsOrder
 from .list_metrics_format import ListMetricsFormat
 from .list_metrics_split_type_0 import ListMetricsSplitType0
@@ -167,6 +182,9 @@ from .ranked_variant import RankedVariant
 from .ranked_variant_parameters import RankedVariantParameters
 from .recompute_choice import RecomputeChoice
 from .record_choice import RecordChoice
+from .recovery import Recovery
+from .resource_changes import ResourceChanges
+from .resource_changes_priority_type_0 import ResourceChangesPriorityType0
 from .resources_choice import ResourcesChoice
 from .resources_choice_executor_type_0 import ResourcesChoiceExecutorType0
 from .resources_choice_priority import ResourcesChoicePriority
@@ -213,6 +231,7 @@ __all__ = (
     "CheckedGradient",
     "CheckedGradientNonfinite",
     "Checkpoint",
+    "CheckpointChanges",
     "CheckpointChoice",
     "CheckpointLinks",
     "CheckpointList",
@@ -250,13 +269,16 @@ __all__ = (
     "FitAttempt",
     "FitBestType0",
     "FitChanges",
-    "FitChangesLabels",
+    "FitChangesLabelsType0",
     "FitError",
+    "FitExtension",
     "FitLabels",
     "FitLatest",
     "FitLinks",
     "FitList",
     "FitNonfinite",
+    "FitOrigin",
+    "FitOriginRestore",
     "FitRequest",
     "FitRequestActivationsType0",
     "FitRequestAsSent",
@@ -267,8 +289,11 @@ __all__ = (
     "FitRuntime",
     "FitRuntimeFingerprint",
     "FitState",
+    "ForkChoice",
+    "ForkChoiceRestoreType0",
     "FreezeChoice",
     "GetFitUntil",
+    "GetGradientFormatType0",
     "GetParameterFormatType0",
     "GradcheckRequest",
     "GradcheckRequestBuffersType0",
@@ -277,8 +302,14 @@ __all__ = (
     "GradcheckResult",
     "GradcheckResultGradients",
     "GradcheckResultNonfinite",
+    "Gradient",
+    "GradientLinks",
+    "GradientList",
+    "GradientStatistics",
+    "GradientStatisticsNonfinite",
     "GradientWant",
     "GradientWantCotangentsType0",
+    "GradientsChoice",
     "Graph",
     "GraphCanonicalSpelling",
     "GraphDefinition",
@@ -311,6 +342,7 @@ __all__ = (
     "HessianProductSpecBy",
     "HessianSpec",
     "HessianWant",
+    "Histogram",
     "HvpWant",
     "InlineDataset",
     "InlineDatasetColumns",
@@ -325,6 +357,7 @@ __all__ = (
     "ListCheckpointsOrder",
     "ListDatasetsOrder",
     "ListFitsOrder",
+    "ListGradientsOrder",
     "ListGraphsOrder",
     "ListMetricsFormat",
     "ListMetricsSplitType0",
@@ -368,6 +401,9 @@ __all__ = (
     "RankedVariantParameters",
     "RecomputeChoice",
     "RecordChoice",
+    "Recovery",
+    "ResourceChanges",
+    "ResourceChangesPriorityType0",
     "ResourcesChoice",
     "ResourcesChoiceExecutorType0",
     "ResourcesChoicePriority",

@@ -27,6 +27,7 @@ class Checkpoint:
     """ SHA-256 of the content. """
     epoch: int
     fit: None | str
+    """ null: it was uploaded. """
     graph: str
     id: str
     is_best: bool
@@ -34,6 +35,8 @@ class Checkpoint:
     """ Where to go on from a checkpoint. """
     metrics: CheckpointMetrics
     nonfinite: CheckpointNonfinite
+    pinned: bool
+    """ Kept whatever newer ones come. """
     size_bytes: int
     step: int
     object_: Literal["checkpoint"] | Unset = "checkpoint"
@@ -61,6 +64,8 @@ class Checkpoint:
 
         nonfinite = self.nonfinite.to_dict()
 
+        pinned = self.pinned
+
         size_bytes = self.size_bytes
 
         step = self.step
@@ -81,6 +86,7 @@ class Checkpoint:
                 "links": links,
                 "metrics": metrics,
                 "nonfinite": nonfinite,
+                "pinned": pinned,
                 "size_bytes": size_bytes,
                 "step": step,
             }
@@ -122,6 +128,8 @@ class Checkpoint:
 
         nonfinite = CheckpointNonfinite.from_dict(d.pop("nonfinite"))
 
+        pinned = d.pop("pinned")
+
         size_bytes = d.pop("size_bytes")
 
         step = d.pop("step")
@@ -141,6 +149,7 @@ class Checkpoint:
             links=links,
             metrics=metrics,
             nonfinite=nonfinite,
+            pinned=pinned,
             size_bytes=size_bytes,
             step=step,
             object_=object_,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..models.fit_latest import FitLatest
     from ..models.fit_links import FitLinks
     from ..models.fit_nonfinite import FitNonfinite
+    from ..models.fit_origin import FitOrigin
     from ..models.fit_request_as_sent import FitRequestAsSent
     from ..models.fit_runtime import FitRuntime
     from ..models.sweep_summary import SweepSummary
@@ -35,11 +36,15 @@ class Fit:
     attempts: list[FitAttempt]
     attempts_max: int
     best: FitBestType0 | None
+    bit_exact: bool
+    """ False once it has gone on under other numerics: bits may differ from then on. """
     created_at: datetime.datetime
     dataset: str
     """ The dataset that it trains on, or the first of them. """
     datasets: list[str]
     """ All datasets that it trains on, in their order. """
+    deadline_at: datetime.datetime | None
+    """ When it fails unless it has ended. """
     epoch: int
     error: FitError | None
     eta_seconds: float | None
@@ -52,14 +57,20 @@ class Fit:
     """ Where to go on from a fit. """
     nonfinite: FitNonfinite
     """ Values of latest that are not finite: nan, inf or -inf. """
+    origin: FitOrigin | None
+    """ The checkpoint that it was begun at, if it was. """
     parent: None | str
     """ The fit whose sweep it is a variant of. """
     phase: str
     progress: float
     record_every_steps: int
     """ Steps from one training row to the next. """
+    reopened_at: int | None
+    """ The step at which it was last taken up again after its end, or with other hyperparameters. """
     request: FitRequestAsSent
     """ With ids in place of what came inline. """
+    running_seconds: float
+    """ How long it has run, over all attempts. """
     runtime: FitRuntime | None
     """ What it runs with; null before the first step. """
     started_at: datetime.datetime | None
@@ -67,10 +78,11 @@ class Fit:
     """ Where a fit is in its life. The -ing states last while a process may still write for it. """
     step: int
     stop_reason: None | str
-    """ Why it ended, with success, before its last step. """
+    """ Why it ended, with success, before its last step; killed: it was, without a last checkpoint. """
     sweep: None | SweepSummary
     """ How its variants are doing, if it was submitted with a sweep. """
     terminal: bool
+    """ Whether nothing more happens unless a client asks for it. """
     total_steps: int
     variant: None | VariantInfo
     """ Which variant of the sweep it is. """
@@ -80,6 +92,7 @@ class Fit:
     def to_dict(self) -> dict[str, Any]:
         from ..models.fit_best_type_0 import FitBestType0  # noqa: PLC0415
         from ..models.fit_error import FitError  # noqa: PLC0415
+        from ..models.fit_origin import FitOrigin  # noqa: PLC0415
         from ..models.fit_runtime import FitRuntime  # noqa: PLC0415
         from ..models.sweep_summary import SweepSummary  # noqa: PLC0415
         from ..models.variant_info import VariantInfo  # noqa: PLC0415
@@ -99,11 +112,19 @@ class Fit:
         else:
             best = self.best
 
+        bit_exact = self.bit_exact
+
         created_at = self.created_at.isoformat()
 
         dataset = self.dataset
 
         datasets = self.datasets
+
+        deadline_at: None | str
+        if isinstance(self.deadline_at, datetime.datetime):
+            deadline_at = self.deadline_at.isoformat()
+        else:
+            deadline_at = self.deadline_at
 
         epoch = self.epoch
 
@@ -134,6 +155,12 @@ class Fit:
 
         nonfinite = self.nonfinite.to_dict()
 
+        origin: dict[str, Any] | None
+        if isinstance(self.origin, FitOrigin):
+            origin = self.origin.to_dict()
+        else:
+            origin = self.origin
+
         parent: None | str
         parent = self.parent
 
@@ -143,7 +170,12 @@ class Fit:
 
         record_every_steps = self.record_every_steps
 
+        reopened_at: int | None
+        reopened_at = self.reopened_at
+
         request = self.request.to_dict()
+
+        running_seconds = self.running_seconds
 
         runtime: dict[str, Any] | None
         if isinstance(self.runtime, FitRuntime):
@@ -190,9 +222,11 @@ class Fit:
                 "attempts": attempts,
                 "attempts_max": attempts_max,
                 "best": best,
+                "bit_exact": bit_exact,
                 "created_at": created_at,
                 "dataset": dataset,
                 "datasets": datasets,
+                "deadline_at": deadline_at,
                 "epoch": epoch,
                 "error": error,
                 "eta_seconds": eta_seconds,
@@ -203,11 +237,14 @@ class Fit:
                 "latest": latest,
                 "links": links,
                 "nonfinite": nonfinite,
+                "origin": origin,
                 "parent": parent,
                 "phase": phase,
                 "progress": progress,
                 "record_every_steps": record_every_steps,
+                "reopened_at": reopened_at,
                 "request": request,
+                "running_seconds": running_seconds,
                 "runtime": runtime,
                 "started_at": started_at,
                 "state": state,
@@ -233,6 +270,7 @@ class Fit:
         from ..models.fit_latest import FitLatest  # noqa: PLC0415
         from ..models.fit_links import FitLinks  # noqa: PLC0415
         from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
+        from ..models.fit_origin import FitOrigin  # noqa: PLC0415
         from ..models.fit_request_as_sent import FitRequestAsSent  # noqa: PLC0415
         from ..models.fit_runtime import FitRuntime  # noqa: PLC0415
         from ..models.sweep_summary import SweepSummary  # noqa: PLC0415
@@ -265,11 +303,28 @@ class Fit:
 
         best = _parse_best(d.pop("best"))
 
+        bit_exact = d.pop("bit_exact")
+
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         dataset = d.pop("dataset")
 
         datasets = cast(list[str], d.pop("datasets"))
+
+        def _parse_deadline_at(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                deadline_at_type_0 = datetime.datetime.fromisoformat(data)
+
+                return deadline_at_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        deadline_at = _parse_deadline_at(d.pop("deadline_at"))
 
         epoch = d.pop("epoch")
 
@@ -322,6 +377,21 @@ class Fit:
 
         nonfinite = FitNonfinite.from_dict(d.pop("nonfinite"))
 
+        def _parse_origin(data: object) -> FitOrigin | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                origin_type_0 = FitOrigin.from_dict(data)
+
+                return origin_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitOrigin | None, data)
+
+        origin = _parse_origin(d.pop("origin"))
+
         def _parse_parent(data: object) -> None | str:
             if data is None:
                 return data
@@ -335,7 +405,16 @@ class Fit:
 
         record_every_steps = d.pop("record_every_steps")
 
+        def _parse_reopened_at(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        reopened_at = _parse_reopened_at(d.pop("reopened_at"))
+
         request = FitRequestAsSent.from_dict(d.pop("request"))
+
+        running_seconds = d.pop("running_seconds")
 
         def _parse_runtime(data: object) -> FitRuntime | None:
             if data is None:
@@ -421,9 +500,11 @@ class Fit:
             attempts=attempts,
             attempts_max=attempts_max,
             best=best,
+            bit_exact=bit_exact,
             created_at=created_at,
             dataset=dataset,
             datasets=datasets,
+            deadline_at=deadline_at,
             epoch=epoch,
             error=error,
             eta_seconds=eta_seconds,
@@ -434,11 +515,14 @@ class Fit:
             latest=latest,
             links=links,
             nonfinite=nonfinite,
+            origin=origin,
             parent=parent,
             phase=phase,
             progress=progress,
             record_every_steps=record_every_steps,
+            reopened_at=reopened_at,
             request=request,
+            running_seconds=running_seconds,
             runtime=runtime,
             started_at=started_at,
             state=state,

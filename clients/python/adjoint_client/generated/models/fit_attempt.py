@@ -17,6 +17,9 @@ class FitAttempt:
     ended_at: datetime.datetime | None
     number: int
     outcome: None | str
+    """ How its process ended; null while it works. succeeded, cancelled, drained: as it was asked to.
+    killed_by_client. lost, stopped: with the server. killed, out_of_memory, blas_abort, stalled, error,
+    not_started: a crash. Else the code of the error that the fit failed with. """
     started_at: datetime.datetime
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

@@ -16,11 +16,15 @@ class FitLinks:
     """Where to go on from a fit."""
 
     checkpoints: str
+    children: str
+    """ The fits that were forked from its checkpoints. """
     dataset: str
     events: str
+    gradients: str
     graph: str
     metrics: str
     self_: str
+    origin: None | str | Unset = UNSET
     parent: None | str | Unset = UNSET
     variants: None | str | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -28,15 +32,25 @@ class FitLinks:
     def to_dict(self) -> dict[str, Any]:
         checkpoints = self.checkpoints
 
+        children = self.children
+
         dataset = self.dataset
 
         events = self.events
+
+        gradients = self.gradients
 
         graph = self.graph
 
         metrics = self.metrics
 
         self_ = self.self_
+
+        origin: None | str | Unset
+        if isinstance(self.origin, Unset):
+            origin = UNSET
+        else:
+            origin = self.origin
 
         parent: None | str | Unset
         if isinstance(self.parent, Unset):
@@ -55,13 +69,17 @@ class FitLinks:
         field_dict.update(
             {
                 "checkpoints": checkpoints,
+                "children": children,
                 "dataset": dataset,
                 "events": events,
+                "gradients": gradients,
                 "graph": graph,
                 "metrics": metrics,
                 "self": self_,
             }
         )
+        if origin is not UNSET:
+            field_dict["origin"] = origin
         if parent is not UNSET:
             field_dict["parent"] = parent
         if variants is not UNSET:
@@ -74,15 +92,28 @@ class FitLinks:
         d = dict(src_dict)
         checkpoints = d.pop("checkpoints")
 
+        children = d.pop("children")
+
         dataset = d.pop("dataset")
 
         events = d.pop("events")
+
+        gradients = d.pop("gradients")
 
         graph = d.pop("graph")
 
         metrics = d.pop("metrics")
 
         self_ = d.pop("self")
+
+        def _parse_origin(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        origin = _parse_origin(d.pop("origin", UNSET))
 
         def _parse_parent(data: object) -> None | str | Unset:
             if data is None:
@@ -104,11 +135,14 @@ class FitLinks:
 
         fit_links = cls(
             checkpoints=checkpoints,
+            children=children,
             dataset=dataset,
             events=events,
+            gradients=gradients,
             graph=graph,
             metrics=metrics,
             self_=self_,
+            origin=origin,
             parent=parent,
             variants=variants,
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0
     from ..models.fit_request_labels_type_0 import FitRequestLabelsType0
     from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0
+    from ..models.fork_choice import ForkChoice
     from ..models.freeze_choice import FreezeChoice
     from ..models.graph_definition import GraphDefinition
     from ..models.inline_dataset import InlineDataset
@@ -44,14 +45,11 @@ T = TypeVar("T", bound="FitRequest")
 class FitRequest:
     """A fit: a graph, rows, and how to go about it. Needs graph, dataset, and one of epochs and steps.
 
-    Null stands for the default, unless a description says otherwise.
+    Null stands for the default, unless a description says otherwise. With from_checkpoint every field that is left out
+    is taken from the request of the checkpoint's fit, but for labels, start_paused and a deadline.
 
     """
 
-    dataset: InlineDataset | list[str] | str
-    """ Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. """
-    graph: GraphDefinition | str
-    """ Id of a graph, or a graph. """
     activations: FitRequestActivationsType0 | None | Unset = UNSET
     """ What values of float32 are kept in for the backward pass, which halves them; by default as is. """
     average: AverageChoice | None | str | Unset = UNSET
@@ -63,6 +61,8 @@ class FitRequest:
     class_weights: list[float] | Literal["balanced"] | None | Unset = UNSET
     """ A factor from 0 on for each class in the loss, or "balanced"; by default none. """
     clip: ClipChoice | None | Unset = UNSET
+    dataset: InlineDataset | list[str] | str | Unset = UNSET
+    """ Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. """
     divergence: DivergenceChoice | None | Unset = UNSET
     drop_last: bool | None | Unset = UNSET
     """ Whether the rows of an epoch that fill no batch are left out; default false. """
@@ -74,6 +74,10 @@ class FitRequest:
     """ Input: column; by default of equal names. """
     freeze: list[FreezeChoice] | None | Unset = UNSET
     """ Parameters that keep their values in some epochs. """
+    from_checkpoint: ForkChoice | None | str | Unset = UNSET
+    """ A checkpoint of another fit to begin at: its id, or an object; by default none. """
+    graph: GraphDefinition | str | Unset = UNSET
+    """ Id of a graph, or a graph. """
     labels: FitRequestLabelsType0 | None | Unset = UNSET
     loss_scaling: LossScalingChoice | None | Unset = UNSET
     memory_budget: int | None | Unset = UNSET
@@ -106,6 +110,8 @@ class FitRequest:
     """ What splits, orders, first values and draws come from, at least 0; default 0. """
     shuffle: bool | None | ShuffleChoice | Unset = UNSET
     """ The order of rows, anew each epoch; default true. """
+    start_paused: bool | None | Unset = UNSET
+    """ Whether it waits to be resumed; default false. """
     steps: int | None | Unset = UNSET
     """ Training steps, at least 1, in place of epochs. """
     sweep: None | SweepChoice | Unset = UNSET
@@ -124,6 +130,7 @@ class FitRequest:
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
         from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0  # noqa: PLC0415
+        from ..models.fork_choice import ForkChoice  # noqa: PLC0415
         from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
         from ..models.inline_dataset import InlineDataset  # noqa: PLC0415
         from ..models.loss_scaling_choice import LossScalingChoice  # noqa: PLC0415
@@ -139,21 +146,6 @@ class FitRequest:
         from ..models.sweep_choice import SweepChoice  # noqa: PLC0415
         from ..models.validation_choice import ValidationChoice  # noqa: PLC0415
         from ..models.windows_choice import WindowsChoice  # noqa: PLC0415
-
-        dataset: dict[str, Any] | list[str] | str
-        if isinstance(self.dataset, list):
-            dataset = self.dataset
-
-        elif isinstance(self.dataset, InlineDataset):
-            dataset = self.dataset.to_dict()
-        else:
-            dataset = self.dataset
-
-        graph: dict[str, Any] | str
-        if isinstance(self.graph, GraphDefinition):
-            graph = self.graph.to_dict()
-        else:
-            graph = self.graph
 
         activations: None | str | Unset
         if isinstance(self.activations, Unset):
@@ -210,6 +202,17 @@ class FitRequest:
         else:
             clip = self.clip
 
+        dataset: dict[str, Any] | list[str] | str | Unset
+        if isinstance(self.dataset, Unset):
+            dataset = UNSET
+        elif isinstance(self.dataset, list):
+            dataset = self.dataset
+
+        elif isinstance(self.dataset, InlineDataset):
+            dataset = self.dataset.to_dict()
+        else:
+            dataset = self.dataset
+
         divergence: dict[str, Any] | None | Unset
         if isinstance(self.divergence, Unset):
             divergence = UNSET
@@ -257,6 +260,22 @@ class FitRequest:
 
         else:
             freeze = self.freeze
+
+        from_checkpoint: dict[str, Any] | None | str | Unset
+        if isinstance(self.from_checkpoint, Unset):
+            from_checkpoint = UNSET
+        elif isinstance(self.from_checkpoint, ForkChoice):
+            from_checkpoint = self.from_checkpoint.to_dict()
+        else:
+            from_checkpoint = self.from_checkpoint
+
+        graph: dict[str, Any] | str | Unset
+        if isinstance(self.graph, Unset):
+            graph = UNSET
+        elif isinstance(self.graph, GraphDefinition):
+            graph = self.graph.to_dict()
+        else:
+            graph = self.graph
 
         labels: dict[str, Any] | None | Unset
         if isinstance(self.labels, Unset):
@@ -400,6 +419,12 @@ class FitRequest:
         else:
             shuffle = self.shuffle
 
+        start_paused: bool | None | Unset
+        if isinstance(self.start_paused, Unset):
+            start_paused = UNSET
+        else:
+            start_paused = self.start_paused
+
         steps: int | None | Unset
         if isinstance(self.steps, Unset):
             steps = UNSET
@@ -432,12 +457,7 @@ class FitRequest:
 
         field_dict: dict[str, Any] = {}
 
-        field_dict.update(
-            {
-                "dataset": dataset,
-                "graph": graph,
-            }
-        )
+        field_dict.update({})
         if activations is not UNSET:
             field_dict["activations"] = activations
         if average is not UNSET:
@@ -452,6 +472,8 @@ class FitRequest:
             field_dict["class_weights"] = class_weights
         if clip is not UNSET:
             field_dict["clip"] = clip
+        if dataset is not UNSET:
+            field_dict["dataset"] = dataset
         if divergence is not UNSET:
             field_dict["divergence"] = divergence
         if drop_last is not UNSET:
@@ -464,6 +486,10 @@ class FitRequest:
             field_dict["feeds"] = feeds
         if freeze is not UNSET:
             field_dict["freeze"] = freeze
+        if from_checkpoint is not UNSET:
+            field_dict["from_checkpoint"] = from_checkpoint
+        if graph is not UNSET:
+            field_dict["graph"] = graph
         if labels is not UNSET:
             field_dict["labels"] = labels
         if loss_scaling is not UNSET:
@@ -500,6 +526,8 @@ class FitRequest:
             field_dict["seed"] = seed
         if shuffle is not UNSET:
             field_dict["shuffle"] = shuffle
+        if start_paused is not UNSET:
+            field_dict["start_paused"] = start_paused
         if steps is not UNSET:
             field_dict["steps"] = steps
         if sweep is not UNSET:
@@ -522,6 +550,7 @@ class FitRequest:
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
         from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0  # noqa: PLC0415
+        from ..models.fork_choice import ForkChoice  # noqa: PLC0415
         from ..models.freeze_choice import FreezeChoice  # noqa: PLC0415
         from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
         from ..models.inline_dataset import InlineDataset  # noqa: PLC0415
@@ -540,40 +569,6 @@ class FitRequest:
         from ..models.windows_choice import WindowsChoice  # noqa: PLC0415
 
         d = dict(src_dict)
-
-        def _parse_dataset(data: object) -> InlineDataset | list[str] | str:
-            try:
-                if not isinstance(data, list):
-                    raise TypeError()
-                dataset_type_1 = cast(list[str], data)
-
-                return dataset_type_1
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                dataset_type_2 = InlineDataset.from_dict(data)
-
-                return dataset_type_2
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(InlineDataset | list[str] | str, data)
-
-        dataset = _parse_dataset(d.pop("dataset"))
-
-        def _parse_graph(data: object) -> GraphDefinition | str:
-            try:
-                if not isinstance(data, dict):
-                    raise TypeError()
-                graph_type_1 = GraphDefinition.from_dict(data)
-
-                return graph_type_1
-            except (TypeError, ValueError, AttributeError, KeyError):
-                pass
-            return cast(GraphDefinition | str, data)
-
-        graph = _parse_graph(d.pop("graph"))
 
         def _parse_activations(data: object) -> FitRequestActivationsType0 | None | Unset:
             if data is None:
@@ -690,6 +685,29 @@ class FitRequest:
 
         clip = _parse_clip(d.pop("clip", UNSET))
 
+        def _parse_dataset(data: object) -> InlineDataset | list[str] | str | Unset:
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                dataset_type_1 = cast(list[str], data)
+
+                return dataset_type_1
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                dataset_type_2 = InlineDataset.from_dict(data)
+
+                return dataset_type_2
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(InlineDataset | list[str] | str | Unset, data)
+
+        dataset = _parse_dataset(d.pop("dataset", UNSET))
+
         def _parse_divergence(data: object) -> DivergenceChoice | None | Unset:
             if data is None:
                 return data
@@ -780,6 +798,38 @@ class FitRequest:
             return cast(list[FreezeChoice] | None | Unset, data)
 
         freeze = _parse_freeze(d.pop("freeze", UNSET))
+
+        def _parse_from_checkpoint(data: object) -> ForkChoice | None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                from_checkpoint_type_0_type_1 = ForkChoice.from_dict(data)
+
+                return from_checkpoint_type_0_type_1
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(ForkChoice | None | str | Unset, data)
+
+        from_checkpoint = _parse_from_checkpoint(d.pop("from_checkpoint", UNSET))
+
+        def _parse_graph(data: object) -> GraphDefinition | str | Unset:
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                graph_type_1 = GraphDefinition.from_dict(data)
+
+                return graph_type_1
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(GraphDefinition | str | Unset, data)
+
+        graph = _parse_graph(d.pop("graph", UNSET))
 
         def _parse_labels(data: object) -> FitRequestLabelsType0 | None | Unset:
             if data is None:
@@ -1068,6 +1118,15 @@ class FitRequest:
 
         shuffle = _parse_shuffle(d.pop("shuffle", UNSET))
 
+        def _parse_start_paused(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        start_paused = _parse_start_paused(d.pop("start_paused", UNSET))
+
         def _parse_steps(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -1129,8 +1188,6 @@ class FitRequest:
         windows = _parse_windows(d.pop("windows", UNSET))
 
         fit_request = cls(
-            dataset=dataset,
-            graph=graph,
             activations=activations,
             average=average,
             batch_size=batch_size,
@@ -1138,12 +1195,15 @@ class FitRequest:
             checkpoint=checkpoint,
             class_weights=class_weights,
             clip=clip,
+            dataset=dataset,
             divergence=divergence,
             drop_last=drop_last,
             early_stopping=early_stopping,
             epochs=epochs,
             feeds=feeds,
             freeze=freeze,
+            from_checkpoint=from_checkpoint,
+            graph=graph,
             labels=labels,
             loss_scaling=loss_scaling,
             memory_budget=memory_budget,
@@ -1162,6 +1222,7 @@ class FitRequest:
             schedule=schedule,
             seed=seed,
             shuffle=shuffle,
+            start_paused=start_paused,
             steps=steps,
             sweep=sweep,
             validation=validation,

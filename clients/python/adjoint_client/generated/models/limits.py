@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
@@ -20,6 +20,8 @@ class Limits:
     max_queue: int
     max_rows: int
     max_upload_bytes: int
+    storage_quota_bytes: int | None
+    """ Of datasets and checkpoints together; null: the disk's size. """
     workers: int
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -38,6 +40,9 @@ class Limits:
 
         max_upload_bytes = self.max_upload_bytes
 
+        storage_quota_bytes: int | None
+        storage_quota_bytes = self.storage_quota_bytes
+
         workers = self.workers
 
         field_dict: dict[str, Any] = {}
@@ -51,6 +56,7 @@ class Limits:
                 "max_queue": max_queue,
                 "max_rows": max_rows,
                 "max_upload_bytes": max_upload_bytes,
+                "storage_quota_bytes": storage_quota_bytes,
                 "workers": workers,
             }
         )
@@ -74,6 +80,13 @@ class Limits:
 
         max_upload_bytes = d.pop("max_upload_bytes")
 
+        def _parse_storage_quota_bytes(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        storage_quota_bytes = _parse_storage_quota_bytes(d.pop("storage_quota_bytes"))
+
         workers = d.pop("workers")
 
         limits = cls(
@@ -84,6 +97,7 @@ class Limits:
             max_queue=max_queue,
             max_rows=max_rows,
             max_upload_bytes=max_upload_bytes,
+            storage_quota_bytes=storage_quota_bytes,
             workers=workers,
         )
 

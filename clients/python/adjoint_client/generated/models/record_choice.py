@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.gradients_choice import GradientsChoice
+
 
 T = TypeVar("T", bound="RecordChoice")
 
@@ -20,8 +24,11 @@ class RecordChoice:
     """ Steps between rows, at least 1; by default so many that a fit makes at most about 10000 rows. """
     gradient_norms: bool | None | Unset = UNSET
     """ Whether rows hold norms; default true. """
+    gradients: GradientsChoice | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.gradients_choice import GradientsChoice  # noqa: PLC0415
+
         epochs: bool | None | Unset
         if isinstance(self.epochs, Unset):
             epochs = UNSET
@@ -40,6 +47,14 @@ class RecordChoice:
         else:
             gradient_norms = self.gradient_norms
 
+        gradients: dict[str, Any] | None | Unset
+        if isinstance(self.gradients, Unset):
+            gradients = UNSET
+        elif isinstance(self.gradients, GradientsChoice):
+            gradients = self.gradients.to_dict()
+        else:
+            gradients = self.gradients
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -49,11 +64,15 @@ class RecordChoice:
             field_dict["every_steps"] = every_steps
         if gradient_norms is not UNSET:
             field_dict["gradient_norms"] = gradient_norms
+        if gradients is not UNSET:
+            field_dict["gradients"] = gradients
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.gradients_choice import GradientsChoice  # noqa: PLC0415
+
         d = dict(src_dict)
 
         def _parse_epochs(data: object) -> bool | None | Unset:
@@ -83,10 +102,28 @@ class RecordChoice:
 
         gradient_norms = _parse_gradient_norms(d.pop("gradient_norms", UNSET))
 
+        def _parse_gradients(data: object) -> GradientsChoice | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                gradients_type_0 = GradientsChoice.from_dict(data)
+
+                return gradients_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(GradientsChoice | None | Unset, data)
+
+        gradients = _parse_gradients(d.pop("gradients", UNSET))
+
         record_choice = cls(
             epochs=epochs,
             every_steps=every_steps,
             gradient_norms=gradient_norms,
+            gradients=gradients,
         )
 
         return record_choice

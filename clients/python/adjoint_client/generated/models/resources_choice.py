@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
@@ -21,6 +22,9 @@ class ResourcesChoice:
 
     affinity: list[int] | None | Unset = UNSET
     """ Numbers of the CPUs that its processes are bound to; by default those of the server. """
+    deadline: datetime.datetime | None | Unset = UNSET
+    """ When it fails with the code deadline_exceeded unless it has ended: RFC 3339, with the offset from UTC. By
+    default never. """
     executor: None | ResourcesChoiceExecutorType0 | Unset = UNSET
     """ What computes; default "auto": native, compiled code, where the server has it, else numpy. A fit keeps the
     one that it was begun with. """
@@ -31,6 +35,9 @@ class ResourcesChoice:
     threads: int | None | Unset = UNSET
     """ Threads that work inside a step, 1 to 64, cut to the cores that there are; by default the cores divided by
     the workers of the server and the replicas. """
+    timeout_seconds: float | None | Unset = UNSET
+    """ Seconds that it may run, over all attempts; then it fails with the code timeout, after a checkpoint. By
+    default unlimited. """
 
     def to_dict(self) -> dict[str, Any]:
         affinity: list[int] | None | Unset
@@ -41,6 +48,14 @@ class ResourcesChoice:
 
         else:
             affinity = self.affinity
+
+        deadline: None | str | Unset
+        if isinstance(self.deadline, Unset):
+            deadline = UNSET
+        elif isinstance(self.deadline, datetime.datetime):
+            deadline = self.deadline.isoformat()
+        else:
+            deadline = self.deadline
 
         executor: None | str | Unset
         if isinstance(self.executor, Unset):
@@ -66,11 +81,19 @@ class ResourcesChoice:
         else:
             threads = self.threads
 
+        timeout_seconds: float | None | Unset
+        if isinstance(self.timeout_seconds, Unset):
+            timeout_seconds = UNSET
+        else:
+            timeout_seconds = self.timeout_seconds
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
         if affinity is not UNSET:
             field_dict["affinity"] = affinity
+        if deadline is not UNSET:
+            field_dict["deadline"] = deadline
         if executor is not UNSET:
             field_dict["executor"] = executor
         if priority is not UNSET:
@@ -79,6 +102,8 @@ class ResourcesChoice:
             field_dict["replicas"] = replicas
         if threads is not UNSET:
             field_dict["threads"] = threads
+        if timeout_seconds is not UNSET:
+            field_dict["timeout_seconds"] = timeout_seconds
 
         return field_dict
 
@@ -102,6 +127,23 @@ class ResourcesChoice:
             return cast(list[int] | None | Unset, data)
 
         affinity = _parse_affinity(d.pop("affinity", UNSET))
+
+        def _parse_deadline(data: object) -> datetime.datetime | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                deadline_type_0 = datetime.datetime.fromisoformat(data)
+
+                return deadline_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None | Unset, data)
+
+        deadline = _parse_deadline(d.pop("deadline", UNSET))
 
         def _parse_executor(data: object) -> None | ResourcesChoiceExecutorType0 | Unset:
             if data is None:
@@ -145,12 +187,23 @@ class ResourcesChoice:
 
         threads = _parse_threads(d.pop("threads", UNSET))
 
+        def _parse_timeout_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        timeout_seconds = _parse_timeout_seconds(d.pop("timeout_seconds", UNSET))
+
         resources_choice = cls(
             affinity=affinity,
+            deadline=deadline,
             executor=executor,
             priority=priority,
             replicas=replicas,
             threads=threads,
+            timeout_seconds=timeout_seconds,
         )
 
         return resources_choice

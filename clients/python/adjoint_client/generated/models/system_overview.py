@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..models.cores import Cores
     from ..models.limits import Limits
     from ..models.queue_counts import QueueCounts
+    from ..models.recovery import Recovery
     from ..models.system_overview_fingerprint import SystemOverviewFingerprint
     from ..models.worker import Worker
 
@@ -36,11 +37,16 @@ class SystemOverview:
     python: str
     queue: QueueCounts
     """ How many fits wait, and how many are worked on. """
+    recovery: None | Recovery
+    stored_bytes: int
+    """ What datasets and checkpoints take. """
     version: str
     workers: list[Worker]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.recovery import Recovery  # noqa: PLC0415
+
         blas = self.blas.to_dict()
 
         cores = self.cores.to_dict()
@@ -58,6 +64,14 @@ class SystemOverview:
         python = self.python
 
         queue = self.queue.to_dict()
+
+        recovery: dict[str, Any] | None
+        if isinstance(self.recovery, Recovery):
+            recovery = self.recovery.to_dict()
+        else:
+            recovery = self.recovery
+
+        stored_bytes = self.stored_bytes
 
         version = self.version
 
@@ -79,6 +93,8 @@ class SystemOverview:
                 "numpy": numpy,
                 "python": python,
                 "queue": queue,
+                "recovery": recovery,
+                "stored_bytes": stored_bytes,
                 "version": version,
                 "workers": workers,
             }
@@ -92,6 +108,7 @@ class SystemOverview:
         from ..models.cores import Cores  # noqa: PLC0415
         from ..models.limits import Limits  # noqa: PLC0415
         from ..models.queue_counts import QueueCounts  # noqa: PLC0415
+        from ..models.recovery import Recovery  # noqa: PLC0415
         from ..models.system_overview_fingerprint import SystemOverviewFingerprint  # noqa: PLC0415
         from ..models.worker import Worker  # noqa: PLC0415
 
@@ -114,6 +131,23 @@ class SystemOverview:
 
         queue = QueueCounts.from_dict(d.pop("queue"))
 
+        def _parse_recovery(data: object) -> None | Recovery:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                recovery_type_0 = Recovery.from_dict(data)
+
+                return recovery_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Recovery, data)
+
+        recovery = _parse_recovery(d.pop("recovery"))
+
+        stored_bytes = d.pop("stored_bytes")
+
         version = d.pop("version")
 
         workers = []
@@ -133,6 +167,8 @@ class SystemOverview:
             numpy=numpy,
             python=python,
             queue=queue,
+            recovery=recovery,
+            stored_bytes=stored_bytes,
             version=version,
             workers=workers,
         )

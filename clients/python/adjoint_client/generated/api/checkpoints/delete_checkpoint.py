@@ -49,7 +49,7 @@ def sync_detailed(
 ) -> Response[Any | Problem]:
     """Delete Checkpoint
 
-     Delete a checkpoint's content; asking for it is then answered with 410.
+     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
 
     Args:
         checkpoint_id (str):
@@ -80,7 +80,7 @@ def sync(
 ) -> Any | Problem | None:
     """Delete Checkpoint
 
-     Delete a checkpoint's content; asking for it is then answered with 410.
+     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
 
     Args:
         checkpoint_id (str):
@@ -106,7 +106,7 @@ async def asyncio_detailed(
 ) -> Response[Any | Problem]:
     """Delete Checkpoint
 
-     Delete a checkpoint's content; asking for it is then answered with 410.
+     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
 
     Args:
         checkpoint_id (str):
@@ -135,7 +135,7 @@ async def asyncio(
 ) -> Any | Problem | None:
     """Delete Checkpoint
 
-     Delete a checkpoint's content; asking for it is then answered with 410.
+     Delete the content of a checkpoint that is not pinned; asking for it is then answered with 410.
 
     Args:
         checkpoint_id (str):

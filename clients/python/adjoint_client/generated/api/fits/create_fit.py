@@ -68,7 +68,10 @@ def sync_detailed(
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
 
-            Null stands for the default, unless a description says otherwise.
+            Null stands for the default, unless a description says otherwise. With from_checkpoint
+            every field that is left out
+            is taken from the request of the checkpoint's fit, but for labels, start_paused and a
+            deadline.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -106,7 +109,10 @@ def sync(
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
 
-            Null stands for the default, unless a description says otherwise.
+            Null stands for the default, unless a description says otherwise. With from_checkpoint
+            every field that is left out
+            is taken from the request of the checkpoint's fit, but for labels, start_paused and a
+            deadline.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -139,7 +145,10 @@ async def asyncio_detailed(
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
 
-            Null stands for the default, unless a description says otherwise.
+            Null stands for the default, unless a description says otherwise. With from_checkpoint
+            every field that is left out
+            is taken from the request of the checkpoint's fit, but for labels, start_paused and a
+            deadline.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -175,7 +184,10 @@ async def asyncio(
         body (FitRequest): A fit: a graph, rows, and how to go about it. Needs graph, dataset, and
             one of epochs and steps.
 
-            Null stands for the default, unless a description says otherwise.
+            Null stands for the default, unless a description says otherwise. With from_checkpoint
+            every field that is left out
+            is taken from the request of the checkpoint's fit, but for labels, start_paused and a
+            deadline.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

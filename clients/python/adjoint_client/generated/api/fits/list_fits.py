@@ -16,6 +16,7 @@ def _get_kwargs(
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
     parent: None | str | Unset = UNSET,
+    origin: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
@@ -45,6 +46,13 @@ def _get_kwargs(
     else:
         json_parent = parent
     params["parent"] = json_parent
+
+    json_origin: None | str | Unset
+    if isinstance(origin, Unset):
+        json_origin = UNSET
+    else:
+        json_origin = origin
+    params["origin"] = json_origin
 
     params["limit"] = limit
 
@@ -98,6 +106,7 @@ def sync_detailed(
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
     parent: None | str | Unset = UNSET,
+    origin: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
@@ -111,6 +120,7 @@ def sync_detailed(
         label (None | str | Unset): Only fits with this key:value.
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
+        origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -127,6 +137,7 @@ def sync_detailed(
         state=state,
         label=label,
         parent=parent,
+        origin=origin,
         limit=limit,
         cursor=cursor,
         order=order,
@@ -145,6 +156,7 @@ def sync(
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
     parent: None | str | Unset = UNSET,
+    origin: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
@@ -158,6 +170,7 @@ def sync(
         label (None | str | Unset): Only fits with this key:value.
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
+        origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -175,6 +188,7 @@ def sync(
         state=state,
         label=label,
         parent=parent,
+        origin=origin,
         limit=limit,
         cursor=cursor,
         order=order,
@@ -187,6 +201,7 @@ async def asyncio_detailed(
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
     parent: None | str | Unset = UNSET,
+    origin: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
@@ -200,6 +215,7 @@ async def asyncio_detailed(
         label (None | str | Unset): Only fits with this key:value.
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
+        origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -216,6 +232,7 @@ async def asyncio_detailed(
         state=state,
         label=label,
         parent=parent,
+        origin=origin,
         limit=limit,
         cursor=cursor,
         order=order,
@@ -232,6 +249,7 @@ async def asyncio(
     state: FitState | None | Unset = UNSET,
     label: None | str | Unset = UNSET,
     parent: None | str | Unset = UNSET,
+    origin: None | str | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: None | str | Unset = UNSET,
     order: ListFitsOrder | Unset = "desc",
@@ -245,6 +263,7 @@ async def asyncio(
         label (None | str | Unset): Only fits with this key:value.
         parent (None | str | Unset): Only variants of the sweep of this fit, else none of any
             sweep.
+        origin (None | str | Unset): Only fits that were forked from this fit's checkpoints.
         limit (int | Unset):  Default: 100.
         cursor (None | str | Unset): next_cursor of the page before.
         order (ListFitsOrder | Unset): By age; newest first by default. Default: 'desc'.
@@ -263,6 +282,7 @@ async def asyncio(
             state=state,
             label=label,
             parent=parent,
+            origin=origin,
             limit=limit,
             cursor=cursor,
             order=order,

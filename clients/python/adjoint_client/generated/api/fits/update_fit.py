@@ -65,12 +65,23 @@ def sync_detailed(
 ) -> Response[Fit | Problem]:
     """Update Fit
 
-     Set and remove labels.
+     Merge changes into a fit's labels and request.
+
+    Labels, priority and limits of time may always change; the recipe before the first step, and
+    hyperparameters also
+    while the fit is paused.
 
     Args:
         fit_id (str):
         if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
-        body (FitChanges): Changes to a fit: labels to set, and null for those to remove.
+        body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
+            has it: null takes back to the default.
+
+            Labels, priority, timeout_seconds and deadline may change whenever; the other fields
+            before the first process, and
+            those that training can go on with (the optimizer's options, schedule, clip, noise,
+            epochs, steps and the like)
+            also while the fit is paused.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -102,12 +113,23 @@ def sync(
 ) -> Fit | Problem | None:
     """Update Fit
 
-     Set and remove labels.
+     Merge changes into a fit's labels and request.
+
+    Labels, priority and limits of time may always change; the recipe before the first step, and
+    hyperparameters also
+    while the fit is paused.
 
     Args:
         fit_id (str):
         if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
-        body (FitChanges): Changes to a fit: labels to set, and null for those to remove.
+        body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
+            has it: null takes back to the default.
+
+            Labels, priority, timeout_seconds and deadline may change whenever; the other fields
+            before the first process, and
+            those that training can go on with (the optimizer's options, schedule, clip, noise,
+            epochs, steps and the like)
+            also while the fit is paused.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -134,12 +156,23 @@ async def asyncio_detailed(
 ) -> Response[Fit | Problem]:
     """Update Fit
 
-     Set and remove labels.
+     Merge changes into a fit's labels and request.
+
+    Labels, priority and limits of time may always change; the recipe before the first step, and
+    hyperparameters also
+    while the fit is paused.
 
     Args:
         fit_id (str):
         if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
-        body (FitChanges): Changes to a fit: labels to set, and null for those to remove.
+        body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
+            has it: null takes back to the default.
+
+            Labels, priority, timeout_seconds and deadline may change whenever; the other fields
+            before the first process, and
+            those that training can go on with (the optimizer's options, schedule, clip, noise,
+            epochs, steps and the like)
+            also while the fit is paused.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -169,12 +202,23 @@ async def asyncio(
 ) -> Fit | Problem | None:
     """Update Fit
 
-     Set and remove labels.
+     Merge changes into a fit's labels and request.
+
+    Labels, priority and limits of time may always change; the recipe before the first step, and
+    hyperparameters also
+    while the fit is paused.
 
     Args:
         fit_id (str):
         if_match (None | str | Unset): ETag that the change is based on; 412 if it is outdated.
-        body (FitChanges): Changes to a fit: labels to set, and null for those to remove.
+        body (FitChanges): Changes to a fit, merged into its request field by field, as RFC 7396
+            has it: null takes back to the default.
+
+            Labels, priority, timeout_seconds and deadline may change whenever; the other fields
+            before the first process, and
+            those that training can go on with (the optimizer's options, schedule, clip, noise,
+            epochs, steps and the like)
+            also while the fit is paused.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-T = TypeVar("T", bound="FitChangesLabels")
+T = TypeVar("T", bound="FitChangesLabelsType0")
 
 
 @_attrs_define
-class FitChangesLabels:
+class FitChangesLabelsType0:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -23,10 +23,10 @@ class FitChangesLabels:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        fit_changes_labels = cls()
+        fit_changes_labels_type_0 = cls()
 
-        fit_changes_labels.additional_properties = d
-        return fit_changes_labels
+        fit_changes_labels_type_0.additional_properties = d
+        return fit_changes_labels_type_0
 
     @property
     def additional_keys(self) -> list[str]:

@@ -1,0 +1,40 @@
+"""Opening files that nobody planted: regular ones with one name, reached by no symbolic link."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from app.domain.errors import NotFound
+
+# ELOOP: the last part is a symbolic link; ENXIO: a socket.
+NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
+
+
+def open_plain_file(path: Path, folder: int | None = None) -> int:
+    """Open the file (in `folder`, a descriptor) for reading; NotFound unless it is a regular file with one name."""
+    # Not blocking: opening a planted pipe would wait for its writer.
+    descriptor = _open_or_not_found(path, os.O_NONBLOCK, path.name, folder)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        os.close(descriptor)
+        raise NotFound(f"blob {path.name} is not a plain file with one name; restore it from a backup")
+    return descriptor
+
+
+def open_plain_file_in(folder: Path, name: str) -> int:
+    """Open the file `name` of a folder that is no symbolic link itself, as `open_plain_file` does."""
+    descriptor = _open_or_not_found(folder, os.O_DIRECTORY, name)
+    try:
+        return open_plain_file(Path(name), descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_or_not_found(path: Path, flags: int, name: str, folder: int | None = None) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in NO_SUCH_FILE:
+            raise NotFound(f"there is no blob {name}") from error
+        raise

@@ -1,0 +1,26 @@
+"""Why processes die on a fit, and what can be done about each."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_LESS_MEMORY = "give it less to hold: a smaller batch_size or model, fewer workers, or a machine with more memory"
+
+CRASHES: Mapping[str, str] = MappingProxyType(
+    {
+        "killed": "find out who kills it (the kernel's log tells), then resume it",
+        "out_of_memory": _LESS_MEMORY,
+        "blas_abort": _LESS_MEMORY,
+        "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then resume it",
+        "error": "the server's log says where it died; resume it once that is put right",
+        "not_started": "see that the server may start processes (its log says what the system refused), then resume it",
+    }
+)
+"""Reasons that count as a crash of the fit, each with advice; that the server went down, or stopped it, does not."""
+
+_LOOP = "{losses} processes in a row died without getting any further; the last one ({reason}): {detail}; {advice}"
+
+
+def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
+    """Return the error of a fit that is given up, since attempt after attempt crashed."""
+    text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=CRASHES[reason])
+    return {"code": "crash_loop", "detail": text}

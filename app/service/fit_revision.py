@@ -1,0 +1,241 @@
+"""Changing what was asked of a fit: more of it, or otherwise."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import engine
+from app.domain.errors import Conflict, Finding, Invalid
+from app.domain.fit import FitRecord, FitState, Origin
+from app.domain.messages import Log
+from app.domain.sweep import check_whole
+from app.service.admission import admit, recipe_of
+from app.service.attempt_journal import record_log
+from app.service.engine_faults import engine_faults, invalid
+from app.service.fit_inputs import FitInputs, InputReader
+from app.service.fit_terms import LABELS_MAX, FitTerms, deadline_of, priority_of
+from app.service.fit_view import FitView, record_every_steps, view_of
+from app.service.idempotency import Keep
+from app.service.merge_patch import merged
+from app.service.taking_up import TakingUp, check_startable
+from app.service.wakes import Wakes
+from app.service.workforce import Workforce
+from app.store.unit_of_work import Store, UnitOfWork
+
+Check = Callable[[FitView], None]
+"""What is called at the sight of a fit, and raises if it is not to change."""
+
+Read = Callable[[dict[str, Any]], dict[str, Any]]
+"""What reads a request as a client would have sent it, and raises Invalid if it is none."""
+
+LENGTHS = ("epochs", "steps")
+NOT_TRAINING = frozenset({"labels", "resources"})
+"""Fields of a change that do not decide about numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """How much more of a fit is wanted."""
+
+    unit: Literal["epochs", "steps"]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Revision:
+    """A fit as it was read, and what it is to become; `altered` names the fields of its recipe that differ."""
+
+    before: FitRecord
+    after: FitRecord
+    altered: frozenset[str]
+    begun: bool
+
+
+class FitRevision:
+    """The use cases that change requests.
+
+    A request is checked in full outside any unit of work, since that takes a while; if the fit has changed meanwhile,
+    all is looked at anew.
+    """
+
+    def __init__(self, store: Store, inputs: InputReader, wakes: Wakes, workforce: Workforce, terms: FitTerms) -> None:
+        """Change fits in `store`; tell watchers by `wakes`, and the `workforce` whose turn may have come."""
+        self._store = store
+        self._inputs = inputs
+        self._wakes = wakes
+        self._workforce = workforce
+        self._terms = terms
+        self._taking_up = TakingUp(wakes, workforce, terms)
+
+    def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
+        """Queue a fit that has ended for more epochs or steps than it has made; it goes on from its last checkpoint.
+
+        Conflict if it has not ended, is a sweep or a part of one, or has no checkpoint to go on from; Invalid or
+        TooLarge if it cannot be run for so long.
+        """
+        while True:
+            with self._store.begin() as work:
+                fit = work.fits.get(fit_id)
+                _check_extendable(work, fit)
+                check_startable(work, fit)
+            request, total_steps = self._extended(fit, extension)
+            with self._store.begin() as work:
+                if work.fits.get(fit_id).version != fit.version:
+                    continue
+                fit = self._taking_up.queue(work, fit, request=request, total_steps=total_steps)
+                view = view_of(work, fit)
+                keep(work, view)
+                return view
+
+    def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
+        """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
+
+        Labels, priority and limits of time may always change. The recipe may change in full before the first process,
+        and in what a checkpoint can go on with while the fit is paused with a checkpoint of its last step. Conflict,
+        Invalid or TooLarge if it may not.
+        """
+        while True:
+            with self._store.begin() as work:
+                fit = work.fits.get(fit_id)
+                check(view_of(work, fit))
+                revision = self._revised(work, fit, changes, read)
+                if not revision.altered:
+                    return self._stored(work, revision)
+            revision = self._admitted(revision)
+            with self._store.begin() as work:
+                if work.fits.get(fit_id).version == fit.version:
+                    return self._stored(work, revision)
+
+    def _extended(self, fit: FitRecord, extension: Extension) -> tuple[dict[str, Any], int]:
+        """Return the request for so much more, and its steps."""
+        unit, request = extension.unit, _with_rows_as_before(fit, fit.request)
+        inputs = self._inputs.read(request, set())
+        try:
+            steps = 1 if unit == "steps" else self._estimate(inputs, request).steps_per_epoch
+            request = {name: value for name, value in request.items() if name not in LENGTHS}
+            request[unit] = -(-fit.step // steps) + extension.count
+            total_steps = self._estimate(inputs, request).total_steps
+        except Invalid as error:
+            # The client named a number only, and not the field that does not go with it.
+            raise invalid(replace(fault, pointer=f"/{unit}") for fault in error.findings) from error
+        budget = request.get("budget") or {}
+        if budget.get("steps") is not None:
+            request["budget"] = {**budget, "steps": max(budget["steps"], total_steps)}
+        return request, total_steps
+
+    def _estimate(self, inputs: FitInputs, request: Mapping[str, Any]) -> engine.FitEstimate:
+        return admit(inputs.candidate(request), self._terms.gradients_max_bytes)
+
+    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
+        """Return what the changes come to; Conflict if the fit may not change so as it is now."""
+        asked = {name: change for name, change in changes.items() if name != "labels"}
+        request = read(merged(fit.request, asked)) if asked else fit.request
+        altered = frozenset(
+            name
+            for name in changes.keys() - NOT_TRAINING
+            if (name in request, request.get(name)) != (name in fit.request, fit.request.get(name))
+        )
+        begun = fit.attempt > 0 or (fit.origin is not None and Origin(**fit.origin).restore == "all")
+        if request != fit.request:
+            check_whole(fit)
+        if altered or _threads(request) != _threads(fit.request):
+            _check_at_rest(fit)
+        if altered:
+            _check_checkpoint(work, fit)
+        if altered and fit.step > 0:
+            request = _with_rows_as_before(fit, request)
+        labels = merged(fit.labels, changes.get("labels") or {})
+        if len(labels) > LABELS_MAX:
+            raise invalid([Finding("/labels", "too_many", f"a fit has at most {LABELS_MAX} labels")])
+        limits = (changes.get("resources") or {}).keys()
+        after = replace(
+            fit,
+            request=request,
+            labels=labels,
+            share=self._terms.share(labels),
+            priority=priority_of(request),
+            deadline_at=deadline_of(request, work.now) if "deadline" in limits else fit.deadline_at,
+        )
+        return _Revision(fit, after, altered, begun)
+
+    def _admitted(self, revision: _Revision) -> _Revision:
+        """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
+        before, after = revision.before, revision.after
+        estimate = self._estimate(self._inputs.read(after.request, set()), after.request)
+        after = replace(after, total_steps=estimate.total_steps)
+        if not revision.begun:
+            return replace(revision, after=after)
+        with engine_faults():
+            engine.check_continuation(
+                recipe_of(before.request),
+                recipe_of(after.request),
+                before.step,
+                steps_per_epoch=estimate.steps_per_epoch,
+            )
+        return replace(revision, after=replace(after, reopened_at=before.step))
+
+    def _stored(self, work: UnitOfWork, revision: _Revision) -> FitView:
+        before, after = revision.before, revision.after
+        if after != before:
+            after = work.fits.update(after)
+            work.after_commit(partial(self._wakes.notify, after.id))
+            # Its priority, or the time that it has left, may be another.
+            work.after_commit(self._workforce.wake)
+            work.after_commit(partial(self._workforce.heed, after.id))
+        if revision.altered:
+            text = f"from step {after.step} on with another {', '.join(sorted(revision.altered))}"
+            record_log(work, after.id, Log("info", text, "changed"))
+        return view_of(work, after)
+
+
+def _check_extendable(work: UnitOfWork, fit: FitRecord) -> None:
+    check_whole(fit)
+    if fit.sweep is not None:
+        raise Conflict(
+            f"fit {fit.id} is a sweep, which has an end of its own; fork the variant that is to go on", code="is_sweep"
+        )
+    if not fit.terminal:
+        raise Conflict(
+            f"fit {fit.id} is {fit.state}; wait until it has ended, or change its epochs or steps while it is paused",
+            code="not_terminal",
+        )
+    # What has ended as it should has made a last row; from an earlier step on there would be none there.
+    if fit.state is FitState.SUCCEEDED:
+        _check_checkpoint(work, fit)
+
+
+def _check_at_rest(fit: FitRecord) -> None:
+    """Conflict unless nothing works on the fit, nor may begin to while it changes."""
+    if fit.sweep is not None:
+        raise Conflict(f"fit {fit.id} is a sweep, whose variants are made; submit another one", code="is_sweep")
+    if fit.terminal:
+        raise Conflict(
+            f"fit {fit.id} has {fit.state}; extend it, or fork it with other hyperparameters", code="already_terminal"
+        )
+    untouched = fit.attempt == 0 and fit.state is FitState.QUEUED
+    if not untouched and fit.state is not FitState.PAUSED:
+        raise Conflict(f"fit {fit.id} is {fit.state}; pause it first and wait until it is paused", code="not_paused")
+
+
+def _check_checkpoint(work: UnitOfWork, fit: FitRecord) -> None:
+    """Conflict unless the fit can go on exactly where it stands: a row that was read is not made again otherwise."""
+    latest = work.checkpoints.latest(fit.id)
+    if fit.step > 0 and (latest is None or latest.step != fit.step):
+        there = "there is none" if latest is None else f"the last one is of step {latest.step}"
+        raise Conflict(
+            f"fit {fit.id} stands at step {fit.step} and has no checkpoint of it ({there}); resume it and pause it "
+            "again, or fork it",
+            code="no_checkpoint_here",
+        )
+
+
+def _with_rows_as_before(fit: FitRecord, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request with rows as often as so far, unless it says how often: its length would decide else."""
+    record = request.get("record") or {}
+    every = record.get("every_steps") or record_every_steps(fit)
+    return {**request, "record": {**record, "every_steps": every}}
+
+
+def _threads(request: Mapping[str, Any]) -> Any:
+    return (request.get("resources") or {}).get("threads")

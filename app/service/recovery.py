@@ -1,0 +1,67 @@
+"""What a server that starts makes of what the last one left, however that ended."""
+
+import logging
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from app.blobs.store import BlobStore
+from app.domain.clock import Clock
+from app.domain.errors import NotFound
+from app.service.attempts import Attempts
+from app.service.blob_sweeper import BlobSweeper
+from app.store.unit_of_work import Store
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was found at a start: processes of fits that are gone, and files that nothing needs or that are damaged.
+
+    A damaged checkpoint's file is missing or has another size; it is given up when a fit is to go on from it.
+    """
+
+    at: datetime
+    attempts_lost: int
+    orphan_blobs: int
+    temporary_files: int
+    staging_folders: int
+    damaged_checkpoints: int
+
+
+def recover(
+    store: Store, blobs: BlobStore, sweeper: BlobSweeper, attempts: Attempts, clock: Clock, temporary_files: int
+) -> Recovery:
+    """Put everything in order, and tell the log. To be called once, before anything runs.
+
+    `temporary_files` is how many unfinished ones are deleted already.
+    """
+    orphan_blobs = sweeper.discard_orphans()
+    taken_back = attempts.recover()
+    damaged = _damaged_checkpoints(store, blobs)
+    recovery = Recovery(
+        at=clock.now(),
+        attempts_lost=taken_back.attempts,
+        orphan_blobs=orphan_blobs,
+        temporary_files=temporary_files,
+        staging_folders=taken_back.staging_folders,
+        damaged_checkpoints=len(damaged),
+    )
+    found = {name: count for name, count in asdict(recovery).items() if name != "at"}
+    level = logging.WARNING if any(found.values()) else logging.INFO
+    _logger.log(level, "recovered what the last server left", extra={**found, "damaged": damaged})
+    return recovery
+
+
+def _damaged_checkpoints(store: Store, blobs: BlobStore) -> list[str]:
+    """Return the ids of the checkpoints whose files can be told from what they were without reading them."""
+    with store.begin() as work:
+        files = work.checkpoints.files()
+    return [checkpoint_id for checkpoint_id, digest, size in files if _size(blobs, digest) != size]
+
+
+def _size(blobs: BlobStore, digest: str) -> int | None:
+    try:
+        return blobs.size(digest)
+    except NotFound:
+        return None

@@ -1,0 +1,53 @@
+"""Taking a fit up again that has stopped: it queues, to go on from its last checkpoint."""
+
+from functools import partial
+from typing import Any
+
+from app.domain.errors import Conflict, NotFound
+from app.domain.fit import FitRecord, FitState
+from app.service.fit_terms import FitTerms
+from app.service.journal import record_reopening, record_state
+from app.service.time_limits import expired
+from app.service.wakes import Wakes
+from app.service.workforce import Workforce
+from app.store.unit_of_work import UnitOfWork
+
+
+class TakingUp:
+    """Queues fits again."""
+
+    def __init__(self, wakes: Wakes, workforce: Workforce, terms: FitTerms) -> None:
+        """Queue for the `workforce`; tell watchers by `wakes`."""
+        self._wakes = wakes
+        self._workforce = workforce
+        self._terms = terms
+
+    def queue(self, work: UnitOfWork, fit: FitRecord, **changes: Any) -> FitRecord:
+        """Queue a paused or ended fit, with fields of its record changed; it keeps at which step it had ended.
+
+        Its journal goes on: what said that nothing follows says from now on that it was taken up again. Conflict if
+        its time is up or what it works with is gone, QueueFull.
+        """
+        check_startable(work, fit)
+        self._terms.check_queue(work)
+        if fit.terminal:
+            record_reopening(work, fit)
+            changes.update(reopened_at=fit.step, error=None, finished_at=None, stop_reason=None)
+        queued = work.fits.update(fit.to(FitState.QUEUED, phase="queued", **changes))
+        record_state(work, queued)
+        work.after_commit(self._workforce.wake)
+        work.after_commit(partial(self._wakes.notify, fit.id))
+        return queued
+
+
+def check_startable(work: UnitOfWork, fit: FitRecord) -> None:
+    """Conflict if the fit would fail at once, since its time is up or what it works with is gone."""
+    limit = expired(fit, fit.seconds, work.now)
+    if limit is not None:
+        raise Conflict(f"fit {fit.id} cannot go on: {limit.detail}", code=limit.code)
+    try:
+        work.graphs.get(fit.graph_id)
+        for dataset_id in (*fit.dataset_ids, *fit.validation_ids):
+            work.datasets.get(dataset_id)
+    except NotFound as error:
+        raise Conflict(f"fit {fit.id} cannot go on: {error.detail}", code="input_missing") from error

@@ -1,0 +1,181 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.checkpoint import Checkpoint
+from ...models.checkpoint_changes import CheckpointChanges
+from ...models.problem import Problem
+from ...types import Response
+
+
+def _get_kwargs(
+    checkpoint_id: str,
+    *,
+    body: CheckpointChanges,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "patch",
+        "url": "/v1/checkpoints/{checkpoint_id}".format(
+            checkpoint_id=quote(str(checkpoint_id), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Checkpoint | Problem:
+    if response.status_code == 200:
+        response_200 = Checkpoint.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Checkpoint | Problem]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: CheckpointChanges,
+) -> Response[Checkpoint | Problem]:
+    """Update Checkpoint
+
+     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+
+    Args:
+        checkpoint_id (str):
+        body (CheckpointChanges): What can be changed about a checkpoint.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Checkpoint | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        checkpoint_id=checkpoint_id,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: CheckpointChanges,
+) -> Checkpoint | Problem | None:
+    """Update Checkpoint
+
+     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+
+    Args:
+        checkpoint_id (str):
+        body (CheckpointChanges): What can be changed about a checkpoint.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Checkpoint | Problem
+    """
+
+    return sync_detailed(
+        checkpoint_id=checkpoint_id,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: CheckpointChanges,
+) -> Response[Checkpoint | Problem]:
+    """Update Checkpoint
+
+     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+
+    Args:
+        checkpoint_id (str):
+        body (CheckpointChanges): What can be changed about a checkpoint.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Checkpoint | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        checkpoint_id=checkpoint_id,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    checkpoint_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: CheckpointChanges,
+) -> Checkpoint | Problem | None:
+    """Update Checkpoint
+
+     Pin a checkpoint, which is then kept whatever newer ones come, or unpin it.
+
+    Args:
+        checkpoint_id (str):
+        body (CheckpointChanges): What can be changed about a checkpoint.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Checkpoint | Problem
+    """
+
+    return (
+        await asyncio_detailed(
+            checkpoint_id=checkpoint_id,
+            client=client,
+            body=body,
+        )
+    ).parsed

@@ -1,0 +1,127 @@
+"""Fits that may only take so long, with processes that the test plays."""
+
+from dataclasses import replace as replaced
+from datetime import timedelta
+
+import pytest
+
+from app.domain.clock import SystemClock
+from app.domain.messages import Finished, Started
+from app.runner.memory import MemoryRunner
+from app.runner.supervisor import CANCEL_GRACE_SECONDS
+
+from .conftest import Workshop, begin, points
+
+SOON = timedelta(milliseconds=200)
+
+
+def now_and(delta: timedelta) -> object:
+    return SystemClock().now() + delta
+
+
+@pytest.mark.parametrize("limit", ["timeout", "deadline_exceeded"])
+def test_a_fit_that_has_run_out_of_time_fails_with_a_checkpoint(
+    workshop: Workshop, runner: MemoryRunner, limit: str
+) -> None:
+    if limit == "timeout":
+        workshop.submit(resources={"timeout_seconds": 0.2})
+    else:
+        workshop.submit(deadline_at=now_and(SOON))
+    workshop.supervisor(runner)
+    handle = runner.await_start()
+    runner.say(handle, Started(1), points(1))
+    assert runner.await_stop(handle) == ("drain", CANCEL_GRACE_SECONDS)
+    runner.say(handle, points(2), Finished("drained"))
+    fit = workshop.until_state("failed")
+    assert fit.error is not None
+    assert fit.error["code"] == limit
+    assert workshop.outcomes() == [limit]
+    assert workshop.last_row() == 2
+    assert workshop.events("end") == [{"state": "failed"}]
+
+
+def test_a_process_that_does_not_stop_in_time_is_no_crash(workshop: Workshop, runner: MemoryRunner) -> None:
+    workshop.submit(resources={"timeout_seconds": 0.05})
+    workshop.supervisor(runner)
+    handle = runner.await_start()
+    runner.await_stop(handle)
+    runner.end(handle, "killed")
+    fit = workshop.until_state("failed")
+    assert fit.error is not None
+    assert fit.error["code"] == "timeout"
+    assert workshop.outcomes() == ["timeout"]
+
+
+def test_a_fit_that_is_done_when_its_time_is_over_has_succeeded(workshop: Workshop, runner: MemoryRunner) -> None:
+    workshop.submit(resources={"timeout_seconds": 0.05})
+    workshop.supervisor(runner)
+    handle = runner.await_start()
+    runner.await_stop(handle)
+    runner.say(handle, Started(1), Finished("succeeded"))
+    workshop.until_state("succeeded")
+
+
+def test_a_fit_that_is_cancelled_when_its_time_is_over_is_cancelled(workshop: Workshop, runner: MemoryRunner) -> None:
+    workshop.submit(resources={"timeout_seconds": 0.05})
+    workshop.supervisor(runner)
+    handle = runner.await_start()
+    runner.await_stop(handle)
+    workshop.cancel()
+    runner.end(handle, "killed")
+    workshop.until_state("cancelled")
+
+
+def test_the_time_of_all_attempts_counts(workshop: Workshop, runner: MemoryRunner) -> None:
+    workshop.submit(resources={"timeout_seconds": 1000.0})
+    with workshop.store.begin() as work:
+        work.fits.update(replaced(work.fits.get("fit_1"), seconds=999.9))
+    workshop.supervisor(runner)
+    handle = runner.await_start()
+    runner.await_stop(handle)
+    runner.say(handle, Finished("drained"))
+    assert workshop.until_state("failed").seconds >= 1000.0
+
+
+def test_a_limit_that_is_set_while_a_fit_runs_holds_for_it(workshop: Workshop, runner: MemoryRunner) -> None:
+    handle = begin(workshop, runner)
+    with workshop.store.begin() as work:
+        work.fits.update(replaced(work.fits.get("fit_1"), deadline_at=now_and(SOON)))
+    workshop.supervisors[-1].heed("fit_1")
+    runner.await_stop(handle)
+    runner.say(handle, Finished("drained"))
+    assert (workshop.until_state("failed").error or {})["code"] == "deadline_exceeded"
+
+
+def test_time_goes_by_only_while_there_is_a_process(workshop: Workshop, runner: MemoryRunner) -> None:
+    workshop.submit()
+    workshop.supervisor(runner)
+    runner.end(runner.await_start(1), "killed")
+    again = runner.await_start(2)
+    first = workshop.fit().seconds
+    assert first > 0.0
+    runner.say(again, Started(1), Finished("succeeded"))
+    assert workshop.until_state("succeeded").seconds > first
+
+
+@pytest.mark.parametrize("state", ["queued", "paused"])
+def test_a_fit_that_waits_beyond_its_deadline_fails(workshop: Workshop, runner: MemoryRunner, state: str) -> None:
+    workshop.submit("fit_0")
+    workshop.supervisor(runner, workers=1)
+    runner.await_start()
+    workshop.submit(deadline_at=now_and(SOON))
+    if state == "paused":
+        workshop.want("paused")
+    workshop.supervisors[0].wake()
+    fit = workshop.until_state("failed")
+    assert fit.error is not None
+    assert fit.error["code"] == "deadline_exceeded"
+    assert fit.finished_at is not None
+    assert workshop.events("end") == [{"state": "failed"}]
+    assert len(runner.assignments) == 1
+
+
+def test_a_fit_whose_deadline_is_over_is_not_begun(workshop: Workshop, runner: MemoryRunner) -> None:
+    workshop.submit(deadline_at=now_and(-SOON))
+    workshop.supervisor(runner)
+    workshop.until_state("failed")
+    assert runner.assignments == {}

@@ -1,0 +1,173 @@
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjoint_client import BackupDamaged
+from adjoint_client.archive import Nowhere, read_archive
+from app.blobs.local import LocalBlobStore
+from app.domain.clock import ManualClock
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import BackupInProgress, StorageFull
+from app.service import backup
+from app.service.backup import Backups
+from app.service.blob_sweeper import BlobSweeper
+from app.service.disk_space import DiskSpace
+from app.store.unit_of_work import Store
+
+Stored = Callable[[bytes], str]
+
+
+@pytest.fixture
+def backups(
+    store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, scratch: Path, tmp_path: Path, clock: ManualClock
+) -> Backups:
+    return Backups(store, blobs, sweeper, scratch, DiskSpace(tmp_path, 0), clock, "1.2.3")
+
+
+@pytest.fixture
+def stored(store: Store, blobs: LocalBlobStore, clock: ManualClock) -> Stored:
+    """Return how to store a dataset of some bytes; it returns their digest."""
+
+    def add(content: bytes) -> str:
+        blob = blobs.put(content)
+        with store.begin() as work:
+            work.datasets.add(
+                DatasetRecord(f"ds_{blob.digest[:8]}", "rows", blob.digest, blob.size, 1, (), "csv", clock.now())
+            )
+        return blob.digest
+
+    return add
+
+
+def written(backups: Backups) -> io.BytesIO:
+    made = backups.open()
+    try:
+        return io.BytesIO(b"".join(made.chunks))
+    finally:
+        made.close()
+
+
+def path_of(blobs: LocalBlobStore, digest: str) -> Path:
+    path = blobs.local_path(digest)
+    path.chmod(0o600)
+    return path
+
+
+def test_a_backup_holds_the_database_and_what_it_refers_to(
+    backups: Backups, stored: Stored, blobs: LocalBlobStore, scratch: Path, clock: ManualClock
+) -> None:
+    large = stored(bytes(range(256)) * 20_000)
+    digests = sorted([stored(b"rows"), stored(b""), large])
+    blobs.put(b"nobody refers to this")
+    archive = written(backups)
+    assert [*scratch.iterdir()] == []
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        assert tar.getnames() == ["adjoint.db", *(f"blobs/{digest}" for digest in digests), "manifest.json"]
+    archive.seek(0)
+    manifest = read_archive(archive, Nowhere())
+    assert [*manifest.blobs] == digests
+    assert manifest.blobs[large] == 256 * 20_000
+    assert (manifest.version, manifest.counts["datasets"]) == ("1.2.3", 3)
+    assert manifest.made_at == "2026-02-03T04:05:06.789Z"
+
+
+def test_what_is_deleted_while_a_backup_is_made_is_in_it_and_goes_afterwards(
+    backups: Backups, stored: Stored, store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper
+) -> None:
+    digest = stored(b"rows")
+    made = backups.open()
+    with store.begin() as work:
+        work.datasets.delete(f"ds_{digest[:8]}")
+        work.after_commit(lambda: sweeper.discard([digest]))
+    archive = io.BytesIO(b"".join(made.chunks))
+    assert digest in {*blobs.digests()}
+    made.close()
+    assert digest not in {*blobs.digests()}
+    assert digest in read_archive(archive, Nowhere()).blobs
+
+
+def test_there_is_one_backup_at_a_time(backups: Backups) -> None:
+    first = backups.open()
+    with pytest.raises(BackupInProgress) as caught:
+        backups.open()
+    assert int(caught.value.headers["Retry-After"]) >= 1
+    first.close()
+    backups.open().close()
+
+
+def test_a_backup_that_is_given_up_leaves_nothing(backups: Backups, stored: Stored, scratch: Path) -> None:
+    stored(b"rows")
+    made = backups.open()
+    next(made.chunks)
+    made.close()
+    assert [*scratch.iterdir()] == []
+    assert read_archive(written(backups), Nowhere()).counts["datasets"] == 1
+
+
+def test_a_backup_that_cannot_begin_leaves_nothing(
+    backups: Backups, store: Store, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_folder: Path) -> Any:
+        raise StorageFull("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "snapshot", full)
+        with pytest.raises(StorageFull):
+            backups.open()
+    assert [*scratch.iterdir()] == []
+    backups.open().close()
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"x" * path.stat().st_size)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("damage", [overwrite, cut, Path.unlink])
+def test_a_damaged_blob_ends_a_backup_that_then_counts_as_none(
+    backups: Backups, stored: Stored, blobs: LocalBlobStore, damage: Callable[[Path], None]
+) -> None:
+    digests = sorted(stored(name.encode() * 1000) for name in "abcd")
+    damage(path_of(blobs, digests[2]))
+    archive = written(backups)
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        told = tar.extractfile("error.json")
+        assert told is not None
+        assert json.loads(told.read())["code"] == "blob_damaged"
+    archive.seek(0)
+    with pytest.raises(BackupDamaged, match=digests[2]):
+        read_archive(archive, Nowhere())
+
+
+def test_a_file_that_shrinks_while_it_is_read_leaves_the_archive_readable(
+    backups: Backups, stored: Stored, blobs: LocalBlobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = stored(b"rows" * 1000)
+    monkeypatch.setattr(backup, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(backup, "_read", lambda file, size: b"" if file.tell() else file.read(size))
+    archive = written(backups)
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        assert tar.getnames()[-1] == "error.json"
+    assert digest in {*blobs.digests()}
+
+
+def test_others_store_while_a_backup_is_made(backups: Backups, stored: Stored) -> None:
+    for number in range(50):
+        stored(str(number).encode())
+    made = backups.open()
+    storing = threading.Thread(target=lambda: [stored(f"later {number}".encode()) for number in range(20)])
+    storing.start()
+    archive = io.BytesIO(b"".join(made.chunks))
+    storing.join()
+    made.close()
+    assert read_archive(archive, Nowhere()).counts["datasets"] == 50
+    assert read_archive(written(backups), Nowhere()).counts["datasets"] == 70

@@ -1,0 +1,153 @@
+"""A whole server on a disk that is full, fails, or is the last thing it sees."""
+
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.blobs.local import LocalBlobStore
+from app.durable import Durable
+from app.store.unit_of_work import Store
+from tests.conftest import PATIENCE, ServerProcess, StartServer
+
+PROGRAM = {
+    "inputs": {"x": ["batch"], "y": ["batch"]},
+    "parameters": {"w": {"shape": [], "init": {"kind": "ones"}}},
+    "program": "loss = mean((x * w - y) ** 2)",
+}
+ROWS = {"columns": {"x": [1.0, 2.0, 3.0, 4.0], "y": [2.0, 4.0, 6.0, 8.0]}}
+FIT: dict[str, Any] = {"graph": PROGRAM, "dataset": ROWS, "optimizer": {"kind": "sgd", "lr": 0.01}, "batch_size": 2}
+ENDLESS = {**FIT, "epochs": 1_000_000, "checkpoint": {"every_steps": 20, "keep_last": 2}, "record": {"every_steps": 1}}
+QUOTA = 100_000
+
+
+def created(response: httpx.Response) -> dict[str, Any]:
+    assert response.status_code in (201, 202), response.text
+    document: dict[str, Any] = response.json()
+    return document
+
+
+def until_logged(http: httpx.Client, fit_id: str, code: str) -> None:
+    """Wait until the fit's journal says so."""
+    end, after = time.monotonic() + PATIENCE, 0
+    while time.monotonic() < end:
+        with http.stream("GET", f"/v1/fits/{fit_id}/events", params={"after": after, "timeout": 1}) as events:
+            for line in events.iter_lines():
+                if line.startswith("id:"):
+                    after = int(line.removeprefix("id:"))
+                elif line.startswith("data:") and json.loads(line.removeprefix("data:")).get("code") == code:
+                    return
+    pytest.fail(f"the fit was not told {code}")
+
+
+def filled(http: httpx.Client) -> list[str]:
+    """Upload rows until there is room for none; return the ids of what was taken."""
+    taken = []
+    for size in (20_000, 2_000, 200, 20, 2, 1):
+        for attempt in range(50):
+            text = "x\n" + "1\n" * size + f"{attempt}\n"
+            response = http.post("/v1/datasets", content=text, headers={"Content-Type": "text/csv"})
+            if response.status_code == 507:
+                assert response.json()["code"] == "storage_full"
+                break
+            taken.append(created(response)["id"])
+    return taken
+
+
+def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(start_server: StartServer) -> None:
+    http = start_server(storage_quota_bytes=QUOTA).http
+    system = http.get("/v1/system").json()
+    assert (system["stored_bytes"], system["limits"]["storage_quota_bytes"]) == (0, QUOTA)
+    fit_id = created(http.post("/v1/fits", json=ENDLESS))["id"]
+    taken = filled(http)
+    until_logged(http, fit_id, "storage_full")
+    assert http.get("/v1/system").json()["stored_bytes"] <= QUOTA
+    assert http.post("/v1/fits", json={**FIT, "epochs": 1}).status_code == 507
+    fit = http.get(f"/v1/fits/{fit_id}").json()
+    assert fit["state"] == "running"
+    kept = http.get(f"/v1/fits/{fit_id}/checkpoints/latest").json()
+    assert http.get(f"/v1/checkpoints/{kept['id']}/content").status_code == 200
+    for dataset_id in taken:
+        assert http.delete(f"/v1/datasets/{dataset_id}").status_code == 204
+    end = time.monotonic() + PATIENCE
+    while http.get(f"/v1/fits/{fit_id}/checkpoints/latest").json()["step"] <= kept["step"]:
+        assert time.monotonic() < end, "the fit did not go on"
+        time.sleep(0.05)
+    created(http.post("/v1/graphs", json=PROGRAM))
+    assert http.post(f"/v1/fits/{fit_id}:cancel").status_code < 300
+    assert http.get(f"/v1/fits/{fit_id}", params={"wait": PATIENCE}).json()["state"] == "cancelled"
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> int:
+    """Have a data directory, and return how many operations a start on it takes."""
+    Store.open(tmp_path / "data").close()
+    LocalBlobStore(tmp_path / "data")
+    durable = Durable()
+    LocalBlobStore(tmp_path / "data", durable)
+    return durable.operations
+
+
+def test_a_change_that_the_disk_refuses_is_not_acknowledged_and_the_next_one_is(
+    begun: int, start_server: StartServer
+) -> None:
+    server = start_server(fail_at_op=begun + 1)
+    refused = server.http.post("/v1/graphs", json=PROGRAM)
+    assert (refused.status_code, refused.json()["code"]) == (503, "storage_failed")
+    assert server.http.get("/v1/graphs").json()["data"] == []
+    graph = created(server.http.post("/v1/graphs", json=PROGRAM))
+    assert server.http.get(f"/v1/graphs/{graph['id']}").status_code == 200
+    assert server.stop() == 0
+
+
+def dies_at(server: ServerProcess) -> int:
+    """Store one graph after another, with many looks between; return which one the server did not live to tell of."""
+    for number in range(1, 10):
+        for path in ("/v1/system", "/v1/graphs", "/readyz", "/metrics"):
+            server.http.get(path)
+        try:
+            created(server.http.post("/v1/graphs", json={**PROGRAM, "name": f"number {number}"}))
+        except httpx.TransportError:
+            return number
+    return 0
+
+
+def test_a_server_is_killed_at_its_nth_change_however_often_it_is_asked(begun: int, start_server: StartServer) -> None:
+    server = start_server(kill_at_op=begun + 3)
+    assert dies_at(server) == 3
+    assert server.process.wait(PATIENCE) == -signal.SIGKILL
+    names = [graph["name"] for graph in start_server().http.get("/v1/graphs", params={"order": "asc"}).json()["data"]]
+    assert names == ["number 1", "number 2"]
+
+
+def test_the_first_process_of_a_fit_is_killed_and_the_next_one_ends_it(start_server: StartServer) -> None:
+    http = start_server(kill_worker_at_op=3).http
+    fit_id = created(http.post("/v1/fits", json={**FIT, "epochs": 3}))["id"]
+    fit = http.get(f"/v1/fits/{fit_id}", params={"wait": PATIENCE}).json()
+    assert fit["state"] == "succeeded"
+    assert [attempt["outcome"] for attempt in fit["attempts"]] == ["killed", "succeeded"]
+
+
+def test_a_server_tells_what_it_found_when_it_started(start_server: StartServer, tmp_path: Path) -> None:
+    server = start_server()
+    found = {"attempts_lost", "orphan_blobs", "temporary_files", "staging_folders", "damaged_checkpoints"}
+    recovery = server.http.get("/v1/system").json()["recovery"]
+    assert {name: recovery[name] for name in found} == dict.fromkeys(found, 0)
+    fit_id = created(server.http.post("/v1/fits", json=ENDLESS))["id"]
+    with server.http.stream("GET", f"/v1/fits/{fit_id}/events", params={"max_events": 10}) as events:
+        events.read()
+    server.stop(signal.SIGKILL)
+    data = tmp_path / "data"
+    (data / "blobs" / "tmp" / "unfinished").write_bytes(b"half")
+    (data / "blobs" / "sha256" / "ab").mkdir(exist_ok=True)
+    (data / "blobs" / "sha256" / "ab" / ("ab" * 32)).write_bytes(b"nobody's")
+    again = start_server(log_level="info")
+    recovery = again.http.get("/v1/system").json()["recovery"]
+    assert (recovery["attempts_lost"], recovery["staging_folders"], recovery["temporary_files"]) == (1, 1, 1)
+    assert recovery["orphan_blobs"] >= 1
+    assert again.http.get(f"/v1/fits/{fit_id}").json()["state"] in {"interrupted", "starting", "running"}
+    assert any("recovered what the last server left" in line for line in again.log)
