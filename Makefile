@@ -13,7 +13,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check bench lint client clean
+.PHONY: help demo serve test check chaos bench lint client clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -37,6 +37,10 @@ test: $(VENV)/test.stamp ## run all tests
 
 check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not slow" $(QUICK)
+
+# CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
+chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
+	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos
 
 # BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.
 bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the README's tables; not part of the tests

@@ -16,6 +16,7 @@ from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
+from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.disk_space import DiskSpace
@@ -31,8 +32,10 @@ from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
 from app.service.metrics import Metrics
 from app.service.recovery import recover
+from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
-from app.service.system import System, server_version
+from app.service.system import System
+from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
 from app.store.lock import data_directory_lock
@@ -107,16 +110,20 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
+    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock)
+    bundles = Bundles(store, blobs)
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
         datasets=Datasets(store, blobs, ingestion, sweeper),
-        fits=Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock),
+        fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
         fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
+        bundles=bundles,
+        replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
         backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),

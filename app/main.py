@@ -15,7 +15,20 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
-from app.api import backup, checkpoints, datasets, events, fits, gradients, graphs, metrics, ops, problems, system
+from app.api import (
+    backup,
+    bundles,
+    checkpoints,
+    datasets,
+    events,
+    fits,
+    gradients,
+    graphs,
+    metrics,
+    ops,
+    problems,
+    system,
+)
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
@@ -26,7 +39,7 @@ from app.bootstrap import Container, open_container
 from app.housekeeping import housekeeping
 from app.log import log_as_json
 from app.server import bound_socket, serve, url_of
-from app.service.system import server_version
+from app.service.version import server_version
 from app.settings import Settings
 
 TITLE = "Adjoint"
@@ -41,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     checkpoints.routes,
     gradients.routes,
     backup.routes,
+    bundles.routes,
     ops.routes,
     system.routes,
 )

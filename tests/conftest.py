@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from app.main import run
 from app.settings import Settings
 sys.exit(run(Settings(), lambda url: print(url, flush=True)))
 """
+COMMAND = (sys.executable, "-c", LAUNCH)
 
 
 @dataclass
@@ -44,15 +45,24 @@ StartServer = Callable[..., ServerProcess]
 
 
 @contextmanager
-def serving(data_dir: Path, headers: dict[str, str] | None = None, **settings: Any) -> Iterator[ServerProcess]:
-    """Run a server on a port of the system's choice; whatever is left of it is killed in the end."""
+def serving(
+    data_dir: Path,
+    headers: dict[str, str] | None = None,
+    command: Sequence[str] = COMMAND,
+    environment: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Iterator[ServerProcess]:
+    """Run a server on a port of the system's choice; whatever is left of it is killed in the end.
+
+    Where a `command` is given it is to serve in its place, and print the URL in a line.
+    """
     chosen = {"port": 0, "data_dir": data_dir, "workers": 2, "log_level": "warning", **settings}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
-    environment.update({f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()})
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    said_by_environment = {f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()}
     process = subprocess.Popen(
-        [sys.executable, "-c", LAUNCH],
+        command,
         cwd=ROOT,
-        env=environment,
+        env={**inherited, **said_by_environment, **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,6 +11,7 @@ from pydantic import AfterValidator
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
 from app.service.backup import Backups
+from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
 from app.service.events import Events
@@ -21,6 +22,7 @@ from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
+from app.service.replays import Replays
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -41,6 +43,8 @@ class Services:
     metrics: Metrics
     events: Events
     checkpoints: Checkpoints
+    bundles: Bundles
+    replays: Replays
     gradients: Gradients
     idempotency: Idempotency
     backups: Backups
@@ -96,6 +100,8 @@ MetricsDep = Annotated[Metrics, _service("metrics")]
 EventsDep = Annotated[Events, _service("events")]
 CheckpointsDep = Annotated[Checkpoints, _service("checkpoints")]
 BackupsDep = Annotated[Backups, _service("backups")]
+BundlesDep = Annotated[Bundles, _service("bundles")]
+ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]

@@ -1,6 +1,7 @@
 """From what pydantic finds wrong with a request to findings with JSON pointers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from types import MappingProxyType
@@ -20,6 +21,7 @@ CODES: Mapping[str, str] = MappingProxyType(
         "enum": "unknown_name",
         "string_pattern_mismatch": "malformed",
         "too_long": "too_many",
+        "conflict": "conflict",
         "missing_field": "missing_field",
         "malformed": "malformed",
     }
@@ -34,13 +36,16 @@ OUTSIDE_BODY = frozenset({"query", "path", "header", "cookie"})
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-def validated(shape: type[Shape], document: Any) -> Shape:
-    """Return `document` as a `shape`; Invalid, with every fault found, if it is none."""
+def validated(shape: type[Shape], document: Any, pointer: str = "") -> Shape:
+    """Return `document`, which stands at `pointer` in a request, as a `shape`; Invalid, with every fault found, if it
+    is none.
+    """
     try:
         return shape.model_validate(document)
     except ValidationError as error:
         faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
-        raise summed_up(findings_of(faults, document, shape)) from error
+        found = findings_of(faults, document, shape)
+        raise summed_up(tuple(replace(each, pointer=pointer + each.pointer) for each in found)) from error
 
 
 def summed_up(findings: tuple[Finding, ...]) -> Invalid:

@@ -7,9 +7,11 @@ import typer
 
 from adjoint_client import AdjointError
 from app.cli.backup import backup
+from app.cli.bundle import bundle
 from app.cli.catalogue import openapi, ops
 from app.cli.demo import demo
 from app.cli.fit import fit
+from app.cli.replay import replay
 from app.cli.restore import restore
 from app.cli.watch import watch
 
@@ -36,7 +38,7 @@ def commands() -> typer.Typer:
     )
     passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
     app.command("serve", context_settings=passed_on, help="Run the server until Ctrl-C.")(_serve)
-    for command in (demo, fit, watch, backup, restore, ops, openapi):
+    for command in (demo, fit, watch, bundle, replay, backup, restore, ops, openapi):
         app.command()(command)
     return app
 

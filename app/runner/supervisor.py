@@ -273,6 +273,8 @@ class Supervisor:
             running.news.seconds = running.seconds(now)
             self._record(running, running.news)
         if running.gone and running.ended:
+            # One that was given up has left its files.
+            self._attempts.clear_up(running.claim)
             del self._running[running.handle]
             self._turns.wake()
 
@@ -316,6 +318,8 @@ class Supervisor:
 
     def _give_up(self, running: Running) -> None:
         """Have nothing more to do with a process; it has said all that counts."""
+        if running.news is not None:
+            self._attempts.drop(running.news)
         running.news = running.retry_at = None
         running.ended = True
         if not running.gone:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +12,7 @@ from app.domain.finite import finite_part
 from app.domain.fit import FitRecord, FitState
 from app.domain.gradient import GradientRecord
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
+from app.domain.replay import Comparison, Replay, numerics_apart
 from app.domain.sweep import terms_of
 from app.service.attempt_progress import Died, Expired, Verdict
 from app.service.crashes import CRASHES, crash_loop
@@ -130,9 +131,11 @@ class AttemptJournal:
             before = self.fit.variant["reached"]
             self.fit = replace(self.fit, variant={**self.fit.variant, "reached": [*before, *values]})
 
-    def end(self, verdict: Verdict) -> None:
-        """Note that the attempt is over, and what that makes of the fit."""
+    def end(self, verdict: Verdict, comparison: Comparison | None = None) -> None:
+        """Note that the attempt is over, what that makes of the fit and, of a replay, how it came out."""
         self.ended = True
+        if comparison is not None:
+            self._compared(comparison)
         match verdict:
             case Finished(outcome, stop_reason):
                 self._end_attempt(outcome)
@@ -152,6 +155,20 @@ class AttemptJournal:
         first = self._first_attempt_since_progress()
         attempts = self._work.attempts.for_fit(self.fit.id)
         return sum(attempt.outcome in CRASHES for attempt in attempts if attempt.number >= first)
+
+    def _compared(self, comparison: Comparison) -> None:
+        """Note whether the fit, a replay, came out as the one that it runs again, and what it really ran with."""
+        assert self.fit.replay is not None
+        replay = Replay(**self.fit.replay)
+        now = (self.fit.runtime or {}).get("fingerprint") or {}
+        numerics = numerics_apart(replay.expected["fingerprint"], now)
+        self.fit = replace(self.fit, replay=asdict(replace(replay, numerics=numerics, verdict=asdict(comparison))))
+        if comparison.bit_exact:
+            entry = Log("info", f"all came out as in {replay.of}, bit for bit", "replayed")
+        else:
+            others = ", ".join(comparison.differences)
+            entry = Log("warning", f"not all came out as in {replay.of}; others are: {others}", "replay_differs")
+        record_log(self._work, self.fit.id, entry)
 
     def _expire(self, error: Mapping[str, Any]) -> None:
         if self.fit.state is FitState.CANCELLING:

@@ -52,7 +52,7 @@ def write_down(
         discarded += _prune(journal.fit.id, work, policy)
     journal.reached(progress.reached)
     if progress.verdict is not None:
-        journal.end(progress.verdict)
+        journal.end(progress.verdict, progress.comparison)
     return discarded
 
 

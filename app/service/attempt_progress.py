@@ -19,6 +19,7 @@ from app.domain.messages import (
     Reached,
     Started,
 )
+from app.domain.replay import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Progress:
     `seconds` is how long the fit has run by now, over all attempts.
     `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now;
     the same holds for `captured` and `gradients`.
+    `comparison` says how a replay that succeeds compares with what it reproduces.
     `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
     `waits_for_room` once it was told that there is none for a checkpoint.
     """
@@ -63,6 +65,7 @@ class Progress:
     checkpoints: list[CheckpointRecord] = field(default_factory=list)
     captured: list[GradientWritten] = field(default_factory=list)
     gradients: list[GradientRecord] = field(default_factory=list)
+    comparison: Comparison | None = None
     verdict: Verdict | None = None
     reached: list[float | None] = field(default_factory=list)
     variants: "dict[str, Progress]" = field(default_factory=dict)

@@ -22,7 +22,7 @@ from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
-from app.domain.messages import Assignment, CheckpointWritten, SweepShare, VariantShare
+from app.domain.messages import Assignment, CheckpointWritten, Finished, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
 from app.domain.storage_faults import storage_faults
 from app.domain.sweep import VariantTerms, terms_of
@@ -35,6 +35,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.captures import adopt_gradients
 from app.service.journal import record_state
 from app.service.memory import memory_budget
+from app.service.replay_verdict import compared
 from app.service.resumption import Beginning, Resumption
 from app.service.sweep_journal import SweepJournal, close_variants
 from app.service.time_limits import fail_overdue
@@ -204,28 +205,39 @@ class Attempts:
         Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
         StorageFull, StorageFailed or DatabaseBusy if the time is not right.
         """
-        with self._sweeper.holding():
-            for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
-                try:
-                    self._adopt(claim, fit_id, news)
-                except StorageFull as error:
-                    self._hold_up(claim, fit_id, news, error)
-            with self._store.begin() as work:
-                attempt = work.attempts.guard(claim.fit.id, claim.token)
-                journal = AttemptJournal(work, attempt)
-                if claim.fit.sweep is None:
-                    discarded = write_down(journal, work, claim.policy, progress)
-                else:
-                    discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
-                losses = journal.losses() if journal.ended else 0
-                fit = journal.save()
-                if fit.sweep is not None:
-                    close_variants(work, fit, self._notify)
-                work.after_commit(partial(self._notify, fit.id))
+        try:
+            with self._sweeper.holding():
+                self._adopt_all(claim, progress)
+                if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
+                    self._compare(claim, progress)
+                with self._store.begin() as work:
+                    attempt = work.attempts.guard(claim.fit.id, claim.token)
+                    journal = AttemptJournal(work, attempt)
+                    if claim.fit.sweep is None:
+                        discarded = write_down(journal, work, claim.policy, progress)
+                    else:
+                        discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
+                    losses = journal.losses() if journal.ended else 0
+                    fit = journal.save()
+                    if fit.sweep is not None:
+                        close_variants(work, fit, self._notify)
+                    work.after_commit(partial(self._notify, fit.id))
+        except (Conflict, NotFound):
+            self.drop(progress)
+            raise
         self._sweeper.discard(discarded)
         if journal.ended:
-            self._clear(self._staging / claim.token)
+            self.clear_up(claim)
         return Recorded(fit, journal.ended, losses)
+
+    def drop(self, progress: Progress) -> None:
+        """Delete what was stored for news that are never written down: nothing refers to it."""
+        every = (progress, *progress.variants.values())
+        self._sweeper.discard([digest for news in every for digest in news.digests])
+
+    def clear_up(self, claim: Claim) -> None:
+        """Delete the folder that the attempt's process wrote to, which is gone or has nothing more to write."""
+        self._clear(self._staging / claim.token)
 
     def _write_down_sweep(
         self, work: UnitOfWork, attempt: Attempt, journal: AttemptJournal, claim: Claim, progress: Progress
@@ -236,6 +248,21 @@ class Attempts:
         if progress.verdict is not None:
             progress = replace(progress, verdict=variants.end(progress.verdict))
         return discarded + write_down(journal, work, claim.policy, progress)
+
+    def _compare(self, claim: Claim, progress: Progress) -> None:
+        """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
+        if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
+            with self._store.begin() as work:
+                fit = work.fits.get(claim.fit.id)
+            progress.comparison = compared(self._store, self._blobs, fit, progress)
+
+    def _adopt_all(self, claim: Claim, progress: Progress) -> None:
+        """Make blobs of all files that the news tell of, as far as there is room."""
+        for fit_id, news in ((claim.fit.id, progress), *progress.variants.items()):
+            try:
+                self._adopt(claim, fit_id, news)
+            except StorageFull as error:
+                self._hold_up(claim, fit_id, news, error)
 
     def _adopt(self, claim: Claim, fit_id: str, progress: Progress) -> None:
         """Make blobs of captured gradients and of the checkpoint files that are worth keeping, and drop the others."""

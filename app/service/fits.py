@@ -9,6 +9,7 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, Draining
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
+from app.domain.replay import Replay
 from app.domain.sweep import VariantTerms
 from app.service.admission import admit, admit_sweep
 from app.service.blob_sweeper import BlobSweeper
@@ -56,11 +57,11 @@ class Fits:
         self._recent: Recent[FitView] = Recent(RECENT_MAX, lambda view: view.small)
         store.on_change(self._recent.forget)
 
-    def submit(self, request: Mapping[str, Any], keep: Keep[FitView]) -> FitView:
+    def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
         """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
 
         One that is to start paused waits to be resumed. One that begins at a checkpoint of another fit is like that
-        one in all that the request leaves out.
+        one in all that the request leaves out. A `replay` says which fit it runs again.
 
         Invalid with everything that is wrong, TooLarge beyond the memory, QueueFull, StorageFull, Draining while
         stopping.
@@ -73,6 +74,7 @@ class Fits:
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
             fit, *variants = self._drawn_up(request, inputs)
+            fit = replace(fit, replay=None if replay is None else asdict(replay))
             if fork is not None:
                 fork.check(request, inputs, fit.total_steps)
             with self._store.begin() as work:

@@ -1,17 +1,16 @@
 """Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
 
 from app.service.recent import Recent
+from app.service.stored_rows import CHUNK, scan_rows
 from app.store.unit_of_work import Store
 
 RECENT_MAX = 10_000
-CHUNK = 5000
 SCAN_MAX = 200_000
 ROWS_A_BUCKET = 2
 SPLITS = 2
@@ -79,7 +78,7 @@ class Metrics:
         stored = self._last(fit_id)
         kept: list[str] = []
         last = after
-        for seq, body in self._scan(fit_id, after, stored, limit if rows.passes_all else CHUNK):
+        for seq, body in scan_rows(self._store, fit_id, after, stored, limit if rows.passes_all else CHUNK):
             passed = rows.apply(body)
             last = seq
             if passed is not None:
@@ -97,11 +96,11 @@ class Metrics:
         last = self._last(fit_id)
         total = max(0, last - after)
         if total <= points:
-            bodies = dict(self._scan(fit_id, after, last, CHUNK))
+            bodies = dict(scan_rows(self._store, fit_id, after, last))
         else:
             share = ROWS_A_BUCKET * (1 if rows.split else SPLITS)
             extremes = _Extremes(after, total, max(1, points // share), rows)
-            for seq, body in self._scan(fit_id, after, last, CHUNK):
+            for seq, body in scan_rows(self._store, fit_id, after, last):
                 extremes.see(seq, body)
             with self._store.begin() as work:
                 bodies = work.events.metric_bodies(fit_id, extremes.seqs())
@@ -115,16 +114,6 @@ class Metrics:
         with self._store.begin() as work:
             work.fits.get(fit_id)
             return work.events.last_metric_seq(fit_id)
-
-    def _scan(self, fit_id: str, after: int, last: int, chunk: int) -> Iterator[tuple[int, str]]:
-        # A unit of work a chunk: rows never change, and a long curve must not keep writers waiting.
-        while after < last:
-            with self._store.begin() as work:
-                rows = work.events.metric_rows(fit_id, after, min(chunk, last - after))
-            if not rows:
-                return  # the fit was deleted meanwhile
-            yield from rows
-            after = rows[-1][0]
 
 
 class _Extremes:

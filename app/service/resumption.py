@@ -1,11 +1,9 @@
 """Where the next attempt at a fit begins: at the furthest checkpoint whose file is what it was."""
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from app.blobs.store import BlobStore
@@ -15,6 +13,7 @@ from app.domain.fit import FitRecord, Origin
 from app.domain.messages import Log
 from app.service.attempt_journal import record_log
 from app.service.blob_sweeper import BlobSweeper
+from app.service.checkpoint_files import intact_file
 from app.store.unit_of_work import Store
 
 _logger = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ class Resumption:
         NotFound for a fork that has none: it cannot begin anywhere else.
         """
         for checkpoint in checkpoints:
-            path = self._intact(checkpoint)
+            path = intact_file(self._blobs, checkpoint)
             if path is not None:
                 return Beginning(str(path), _fork(fit, checkpoint))
             self._give_up(fit.id, checkpoint)
@@ -64,15 +63,6 @@ class Resumption:
             record_log(work, fit_id, Log("error", text, "checkpoint_corrupt"))
             work.after_commit(partial(self._notify, fit_id))
         self._sweeper.discard([checkpoint.digest])
-
-    def _intact(self, checkpoint: CheckpointRecord) -> Path | None:
-        try:
-            path = self._blobs.local_path(checkpoint.digest)
-            with path.open("rb") as file:
-                return path if hashlib.file_digest(file, "sha256").hexdigest() == checkpoint.digest else None
-        except (NotFound, OSError):
-            # What the disk cannot read any more is as good as gone.
-            return None
 
 
 def _fork(fit: FitRecord, checkpoint: CheckpointRecord) -> Literal["all", "parameters"] | None:

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,10 @@ from app.domain.errors import AdjointError, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
 from app.service.recovery import Recovery
+from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus, Workforce
 from app.store.unit_of_work import Store
-
-DISTRIBUTION = "adjoint"
 
 
 class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
@@ -98,11 +96,3 @@ class System:
             self._space.check()
         except StorageFull as error:
             raise NotReady(error.detail) from error
-
-
-def server_version() -> str:
-    """Return the version of this server, 0 when it runs from a tree that is not installed."""
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return "0"

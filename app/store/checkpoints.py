@@ -17,6 +17,7 @@ _BEST = _KEPT_OF_FIT.where(checkpoints.c.is_best).order_by(*_NEWEST_FIRST).limit
 _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
+_WITH_DIGEST = _KEPT.where(checkpoints.c.digest == bindparam("content")).order_by(checkpoints.c.id)
 _FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
 _PIN = update(checkpoints).where(checkpoints.c.id == bindparam("pinned_id")).values(pinned=bindparam("is_pinned"))
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
@@ -68,6 +69,10 @@ class Checkpoints:
         """Return the fit's best checkpoint unless it is deleted."""
         row = self._connection.execute(_BEST, {"fit": fit_id}).first()
         return None if row is None else CheckpointRecord(*row)
+
+    def with_digest(self, digest: str) -> tuple[CheckpointRecord, ...]:
+        """Return the checkpoints with this content that are not deleted, the oldest first."""
+        return tuple(CheckpointRecord(*row) for row in self._connection.execute(_WITH_DIGEST, {"content": digest}))
 
     def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
         """Note whether the checkpoint is pinned, and return it; NotFound if there is none."""

@@ -19,6 +19,12 @@ _COLUMNS = (
     .where(dataset_columns.c.dataset_id.in_(bindparam("dataset_ids", expanding=True)))
     .order_by(dataset_columns.c.dataset_id, dataset_columns.c.position)
 )
+_WITH_COLUMN = (
+    select(dataset_columns.c.dataset_id)
+    .distinct()
+    .where(dataset_columns.c.blob == bindparam("content"))
+    .order_by(dataset_columns.c.dataset_id)
+)
 # A request names one dataset or a list of them, to train and to validate on.
 _NAMED = [func.json_each(fits.c.request, path).table_valued("value") for path in ("$.dataset", "$.validation.dataset")]
 _IN_USE = select(
@@ -59,6 +65,10 @@ class Datasets:
         rows = fetch_page(self._connection, select(datasets), datasets.c.id, page, lambda row: row)
         columns = self._columns(row.id for row in rows.items)
         return Page(tuple(_dataset(row, columns[row.id]) for row in rows.items), rows.next_cursor)
+
+    def with_column(self, digest: str) -> tuple[str, ...]:
+        """Return the ids of the datasets that hold a column with this content, the oldest first."""
+        return tuple(self._connection.execute(_WITH_COLUMN, {"content": digest}).scalars())
 
     def in_use(self, dataset_id: str) -> bool:
         """Whether a fit that is not terminal trains or validates on the dataset."""

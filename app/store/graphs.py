@@ -1,5 +1,7 @@
 """Graphs in the database."""
 
+from collections.abc import Iterator
+
 from sqlalchemy import Connection, bindparam, delete, exists, false, insert, select
 
 from app.domain.errors import NotFound
@@ -10,6 +12,11 @@ from app.store.rows import values_of
 from app.store.tables import checkpoints, fits, graphs
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"))
+_WITH_DIGEST = (
+    select(graphs)
+    .where(graphs.c.digest == bindparam("content"))
+    .order_by(graphs.c.id != bindparam("first"), graphs.c.id)
+)
 _IN_USE = select(
     exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL))
     | exists().where(checkpoints.c.graph_id == bindparam("graph_id"), checkpoints.c.deleted == false())
@@ -32,6 +39,11 @@ class Graphs:
         if row is None:
             raise NotFound(f"there is no graph {graph_id!r}")
         return GraphRecord(*row)
+
+    def with_digest(self, digest: str, first: str) -> Iterator[GraphRecord]:
+        """Yield the graphs that are equal to the one of this digest: that of the id `first`, then the oldest first."""
+        for row in self._connection.execute(_WITH_DIGEST, {"content": digest, "first": first}):
+            yield GraphRecord(*row)
 
     def list(self, page: PageRequest) -> Page[GraphRecord]:
         """Return a page of graphs."""

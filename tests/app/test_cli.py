@@ -156,6 +156,36 @@ def test_a_detached_fit_is_watched_later(url, files, tmp_path, capsys):
     assert f"{fit} succeeded after 3 steps" in capsys.readouterr().out
 
 
+def test_a_fit_is_bundled_and_replayed(url, files, tmp_path, capsys):
+    assert main(["fit", *files, "--steps", "9", "--detach", "--url", url]) == 0
+    fit = capsys.readouterr().out.strip()
+    assert main(["watch", fit, "--url", url]) == 0
+    path = tmp_path / "bundle.json"
+    capsys.readouterr()
+    assert main(["bundle", fit, "--url", url]) == 0
+    printed = capsys.readouterr().out
+    assert main(["bundle", fit, "-o", str(path), "--url", url]) == 0
+    assert path.read_text() == printed
+    for what in (fit, str(path)):
+        assert main(["replay", what, "--url", url]) == 0
+        assert "equal, bit for bit" in capsys.readouterr().out
+    document = json.loads(printed)
+    document["request"]["optimizer"] = {"kind": "sgd", "lr": 0.02}
+    path.write_text(json.dumps(document))
+    assert main(["replay", str(path), "--url", url]) == 1
+    said = capsys.readouterr().out
+    assert "not equal: metrics, parameters, optimizer; the first metric row that differs is 1" in said
+
+
+def test_what_cannot_be_replayed_is_told_in_a_line(url, tmp_path, capsys):
+    (tmp_path / "torn.json").write_text("{")
+    assert main(["replay", str(tmp_path / "torn.json"), "--url", url]) == 2
+    assert main(["replay", "no-such-thing", "--url", url]) == 1
+    assert main(["bundle", UNKNOWN, "-o", str(tmp_path), "--url", url]) == 2
+    assert main(["bundle", UNKNOWN, "--url", url]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def heed_interrupts():
     """Let a process heed Ctrl-C, though the tests may have been started in the background, where nobody does."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -262,7 +292,7 @@ def test_the_contract_is_printed_as_it_is_committed(capsys):
 def test_every_command_explains_itself(capsys):
     assert main(["--help"]) == 0
     commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.partition("Commands:")[2], re.MULTILINE)
-    assert commands == ["serve", "demo", "fit", "watch", "backup", "restore", "ops", "openapi"]
+    assert commands == ["serve", "demo", "fit", "watch", "bundle", "replay", "backup", "restore", "ops", "openapi"]
     for command in commands[1:]:
         assert main([command, "--help"]) == 0
         assert f"adjoint {command}" in capsys.readouterr().out

@@ -4,10 +4,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.api.schemas.bundles import FitReplay
 from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
 from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
+from app.domain.replay import Replay
 from app.service.fit_view import FitView
 from app.store.pages import Page
 
@@ -134,6 +136,7 @@ class Fit(ResourceShape):
     parent: str | None = Field(description="The fit whose sweep it is a variant of.")
     variant: VariantInfo | None = Field(description="Which variant of the sweep it is.")
     sweep: SweepSummary | None = Field(description="How its variants are doing, if it was submitted with a sweep.")
+    replay: FitReplay | None = Field(description="Which fit it runs again, if that is what it is for.")
     labels: dict[str, str]
     request: dict[str, Any] = Field(title="Request as sent", description="With ids in place of what came inline.")
     links: FitLinks
@@ -177,6 +180,7 @@ class Fit(ResourceShape):
             parent=fit.parent_id,
             variant=None if fit.variant is None else VariantInfo.of(fit.variant),
             sweep=SweepSummary.of(view),
+            replay=None if fit.replay is None else FitReplay.showing(Replay(**fit.replay)),
             labels=fit.labels,
             request=fit.request,
             links=_links(fit),

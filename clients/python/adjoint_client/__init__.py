@@ -30,8 +30,10 @@ from adjoint_client.errors import (
 from adjoint_client.events import Event
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph, RankedVariant
 from adjoint_client.gradcheck import GradientCheck, GradientChecks
+from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import MetricRow
 from adjoint_client.progress import Progress
+from adjoint_client.replay import Verdict
 from adjoint_client.safetensors import Tensors
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "AsyncFitHandle",
     "AsyncSweepHandle",
     "BackupDamaged",
+    "CapturedGradient",
     "Checkpoint",
     "CheckpointHandle",
     "Client",
@@ -63,4 +66,5 @@ __all__ = [
     "ServerUnreachable",
     "SweepHandle",
     "Tensors",
+    "Verdict",
 ]

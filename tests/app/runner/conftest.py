@@ -31,7 +31,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
 from app.settings import Settings
 from app.store.database import FILE_NAME
-from app.store.unit_of_work import Store
+from app.store.unit_of_work import Store, UnitOfWork
 
 CLOCK = SystemClock()
 PATIENCE = 20.0
@@ -147,8 +147,7 @@ class Workshop:
     def want(self, state: str, fit_id: str = "fit_1") -> None:
         """Enter what a client wants of a fit that is worked on, as the use cases do before they tell anybody."""
         with self.store.begin() as work:
-            fit = work.fits.update(work.fits.get(fit_id).to(FitState(state), phase=state))
-            record_state(work, fit)
+            self._enter(work, state, fit_id)
 
     def cancel(self, fit_id: str = "fit_1") -> None:
         self.want("cancelling", fit_id)
@@ -161,8 +160,11 @@ class Workshop:
     def kill(self, fit_id: str = "fit_1") -> None:
         with self.store.begin() as work:
             work.attempts.end_open(fit_id, "killed_by_client")
-        self.want("cancelled", fit_id)
+            self._enter(work, "cancelled", fit_id)
         self.supervisors[-1].kill(fit_id)
+
+    def _enter(self, work: UnitOfWork, state: str, fit_id: str) -> None:
+        record_state(work, work.fits.update(work.fits.get(fit_id).to(FitState(state), phase=state)))
 
     def fit(self, fit_id: str = "fit_1") -> FitRecord:
         with self.store.begin() as work:

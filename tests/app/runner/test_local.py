@@ -12,7 +12,17 @@ import pytest
 
 import engine
 from app.domain.clock import SystemClock
-from app.domain.messages import Assignment, CheckpointWritten, Failed, Finished, Message, Phase, Points, Started
+from app.domain.messages import (
+    Assignment,
+    CheckpointWritten,
+    Failed,
+    Finished,
+    Heartbeat,
+    Message,
+    Phase,
+    Points,
+    Started,
+)
 from app.domain.runtime import allot
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
@@ -113,6 +123,7 @@ def test_a_process_starts_reports_and_ends(runner: LocalRunner, assign: Assign, 
     assert runner.known() == (handle,)
     exited = listener.await_exit(handle)
     kinds = [type(news.message) for news in listener.heard if isinstance(news, Report)]
+    kinds = [kind for kind in kinds if kind is not Heartbeat]  # of a slow machine
     assert kinds[:2] == [Started, Phase]
     assert kinds[-2:] == [CheckpointWritten, Finished]
     assert Points in kinds

@@ -125,10 +125,10 @@ def test_drained_ranks_go_on_at_the_next_start_to_the_same_bits(
 
 def test_cancelled_ranks_leave_a_checkpoint_of_the_step_where_they_were(workshop: Workshop) -> None:
     workshop.submit(**{**THREE, **ENDLESS}, checkpoint=NO_CHECKPOINTS)
-    supervisor = workshop.supervisor()
+    workshop.supervisor()
     workshop.until_rows(20)
     with all_end(pids_of(workshop), seconds=PATIENCE):
-        supervisor.cancel("fit_1")
+        workshop.cancel()
         fit = workshop.until_state("cancelled")
     (checkpoint,) = workshop.checkpoints()
     assert checkpoint.step == fit.step == json.loads(workshop.rows()[-1])["step"]

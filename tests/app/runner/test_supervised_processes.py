@@ -88,9 +88,9 @@ def test_a_dead_process_is_noticed_and_replaced_within_two_seconds(workshop: Wor
 
 def test_a_fit_is_cancelled_with_a_checkpoint_of_where_it_was(workshop: Workshop) -> None:
     workshop.submit(**ENDLESS, checkpoint=NO_CHECKPOINTS)
-    supervisor = workshop.supervisor()
+    workshop.supervisor()
     workshop.until_rows(20)
-    supervisor.cancel("fit_1")
+    workshop.cancel()
     fit = workshop.until_state("cancelled")
     (checkpoint,) = workshop.checkpoints()
     assert checkpoint.step == fit.step

@@ -1,7 +1,6 @@
 import pytest
 
 from app.domain.clock import ManualClock
-from app.domain.fit import FitState
 from app.runner.inbox import Inbox
 from app.runner.port import Handle
 from app.runner.running import Running
@@ -23,7 +22,7 @@ def vigil(clock: ManualClock) -> Vigil:
 
 def process(pid: int | None = 1) -> Running:
     # What it works on does not matter here.
-    return Running(None, Handle("fit_1", 1, "token"), Inbox(0.1), FitState.RUNNING, 0.0, pid=pid)  # type: ignore[arg-type]
+    return Running(None, Handle("fit_1", 1, "token"), Inbox(0.1), None, 0.0, pid=pid)  # type: ignore[arg-type]
 
 
 def listen(vigil: Vigil, clock: ManualClock, running: Running, seconds: float, *, heard: bool = False) -> bool:

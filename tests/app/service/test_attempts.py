@@ -3,7 +3,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,16 @@ from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
-from app.domain.fit import FitRecord, FitState
+from app.domain.errors import AdjointError, Conflict, DatabaseBusy, NotFound, StorageFailed, StorageFull
+from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.graph import GraphRecord
-from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, Points
+from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWritten, Log, NumericsChanged, Points
 from app.domain.runtime import Runtime
 from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts, Claim
 from app.service.blob_sweeper import BlobSweeper
+from app.service.crashes import CRASHES
 from app.service.journal import record_reopening, record_state
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
@@ -245,6 +246,33 @@ def test_a_superseded_attempt_can_change_nothing(office: Office, verdict: Any) -
     with pytest.raises(Conflict, match="no longer worked on"):
         office.attempts.record(claim, Progress(points=rows(1), verdict=verdict))
     assert office.fit() == before
+
+
+def test_the_files_of_a_superseded_attempt_are_deleted(office: Office) -> None:
+    claim = office.begin()
+    written = office.written(claim, 1)
+    with office.store.begin() as work:
+        work.attempts.end_open("fit_1", "killed_by_client")
+    with pytest.raises(Conflict, match="no longer worked on"):
+        office.attempts.record(claim, Progress(written=[written]))
+    assert {*office.blobs.digests()} == {office.column}
+    office.attempts.clear_up(claim)
+    assert not (office.staging / claim.token).exists()
+
+
+def test_news_that_wait_can_be_dropped_with_what_was_stored_for_them(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = office.begin()
+    news = Progress(written=[office.written(claim, 1)])
+    begin = office.store.begin
+    monkeypatch.setattr(office.store, "begin", lambda: (_ for _ in ()).throw(DatabaseBusy("locked")))
+    with pytest.raises(DatabaseBusy):
+        office.attempts.record(claim, news)
+    monkeypatch.setattr(office.store, "begin", begin)
+    assert len({*office.blobs.digests()}) == 2
+    office.attempts.drop(news)
+    assert {*office.blobs.digests()} == {office.column}
 
 
 @pytest.mark.parametrize(
@@ -585,3 +613,123 @@ def test_what_cannot_be_deleted_of_an_attempt_does_not_undo_what_was_recorded(
     monkeypatch.undo()
     assert office.attempts.recover().staging_folders == 1
     assert [*office.staging.iterdir()] == []
+
+
+CHANGE = NumericsChanged({"numpy": "2.4.5", "blas": "a"}, {"numpy": "2.4.6", "blas": "a"})
+
+
+def test_under_other_numerics_a_fit_goes_on_and_says_so(office: Office) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(points=rows(1, 2, 3)))
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    again = office.go_on()
+    different = [json.dumps({"seq": seq, "step": 90 + seq}) for seq in (2, 3, 4)]
+    news = Progress(numerics=CHANGE, points=Points(different, 94, 1, {"loss": 0.25}, None))
+    recorded = office.attempts.record(again, news)
+    assert not recorded.ended
+    assert (recorded.fit.bit_exact, recorded.fit.step, recorded.fit.latest) == (False, 94, {"loss": 0.25})
+    entry = office.events("log")[-1]
+    assert (entry["level"], entry["code"]) == ("warning", "numerics_changed")
+    assert "numpy: 2.4.5 -> 2.4.6" in entry["text"]
+    assert "blas" not in entry["text"]
+    with office.store.begin() as work:
+        stored = work.events.metric_rows("fit_1", 0, 10)
+    assert [json.loads(body)["step"] for _, body in stored] == [1, 2, 3, 94]
+
+
+def test_a_fit_is_exact_until_its_numerics_change(office: Office) -> None:
+    claim = office.begin()
+    office.attempts.record(claim, Progress(points=rows(1)))
+    assert office.fit().bit_exact
+
+
+def fork(office: Office, restore: str, checkpoint_id: str = "ckpt_copy") -> str:
+    """Make a fork of what is queued, with a checkpoint of its own; return the file of that."""
+    blob = office.blobs.put(b"the copy")
+    with office.store.begin() as work:
+        origin = Origin("ckpt_1", "fit_0", 7, blob.digest, restore, checkpoint_id)  # type: ignore[arg-type]
+        work.fits.update(replace(work.fits.get("fit_1"), origin=asdict(origin)))
+        work.checkpoints.add(
+            CheckpointRecord(
+                checkpoint_id,
+                "fit_1",
+                "graph_1",
+                7,
+                1,
+                blob.digest,
+                blob.size,
+                {},
+                office.clock.now(),
+                is_best=False,
+                deleted=False,
+            )
+        )
+    return str(office.blobs.local_path(blob.digest))
+
+
+@pytest.mark.parametrize("restore", ["all", "parameters"])
+def test_a_fork_begins_at_its_copy_and_goes_on_from_what_it_writes_itself(office: Office, restore: str) -> None:
+    office.submit()
+    copy = fork(office, restore)
+    claim = office.attempts.claim()
+    assert claim is not None
+    first = office.attempts.assignment(claim)
+    assert (first.resume_from, first.fork) == (copy, restore)
+    written = office.written(claim, 9)
+    office.attempts.record(claim, Progress(points=rows(1, 2), written=[written]))
+    office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    claim = office.attempts.claim()
+    assert claim is not None
+    second = office.attempts.assignment(claim)
+    assert (second.resume_from, second.fork) == (str(office.blobs.local_path(written.digest)), None)
+
+
+def test_a_fork_whose_copy_is_damaged_cannot_begin(office: Office) -> None:
+    office.submit()
+    copy = Path(fork(office, "all"))
+    copy.chmod(0o600)
+    copy.write_bytes(b"the c?py")
+    claim = office.attempts.claim()
+    assert claim is not None
+    with pytest.raises(NotFound, match="ckpt_1"):
+        office.attempts.assignment(claim)
+
+
+def test_a_process_is_told_where_its_fit_was_taken_up_again(office: Office) -> None:
+    office.submit()
+    with office.store.begin() as work:
+        work.fits.update(replace(work.fits.get("fit_1"), reopened_at=40))
+    claim = office.attempts.claim()
+    assert claim is not None
+    assert office.attempts.assignment(claim).reopened_at == 40
+
+
+@pytest.mark.parametrize("reason", CRASHES)
+def test_a_fit_that_is_given_up_says_why_and_what_can_be_done(office: Office, reason: str) -> None:
+    claim = office.begin()
+    for _ in range(3):
+        office.attempts.record(claim, Progress(verdict=Died(reason, "words")))
+        if not office.fit().terminal:
+            claim = office.go_on()
+    error = office.fit().error
+    assert error is not None
+    assert error["code"] == "crash_loop"
+    assert f"({reason}): words; {CRASHES[reason]}" in error["detail"]
+
+
+def test_how_long_a_fit_has_run_never_becomes_less(office: Office) -> None:
+    claim = office.begin()
+    assert office.attempts.record(claim, Progress(seconds=2.5)).fit.seconds == 2.5
+    assert office.attempts.record(claim, Progress(seconds=1.0)).fit.seconds == 2.5
+
+
+def test_what_a_client_wants_of_an_attempt_can_be_seen_as_long_as_it_counts(office: Office) -> None:
+    claim = office.begin()
+    assert office.attempts.fit(claim) == office.fit()
+    with office.store.begin() as work:
+        work.fits.update(work.fits.get("fit_1").to(FitState.PAUSING))
+    seen = office.attempts.fit(claim)
+    assert seen is not None
+    assert seen.state is FitState.PAUSING
+    office.attempts.record(claim, Progress(verdict=Finished("drained")))
+    assert office.attempts.fit(claim) is None

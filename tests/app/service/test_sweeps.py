@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from app.domain.messages import (
     SweepShare,
 )
 from app.domain.sweep import WAITING
-from app.service.attempt_progress import Died, Progress
+from app.service.attempt_progress import Died, Expired, Progress
 from app.service.attempts import Attempts, Claim, Recorded
 from app.service.blob_sweeper import BlobSweeper
 from app.service.fit_control import FitControl
@@ -337,3 +338,30 @@ def test_variants_are_ranked_by_their_best_value_or_their_latest(place: Workplac
     with pytest.raises(Conflict):
         place.fits.variants(first)
     assert FitState.RUNNING in {each.state for each in view.standings}
+
+
+def test_a_sweep_that_runs_out_of_time_ends_with_what_it_has(place: Workplace) -> None:
+    sweep = place.submit(GRID)
+    claim, _ = place.start()
+    first, second, *_ = place.variants(sweep)
+    place.say(claim, About(first.id, rows(1)), About(first.id, Finished("succeeded")), About(second.id, rows(1)))
+    recorded = place.attempts.record(claim, Progress(verdict=Expired("timeout", "too late")))
+    assert recorded.ended
+    states = place.states(sweep)
+    assert states[:3] == ["failed", "succeeded", "failed"]
+    assert set(states[3:]) == {"failed"}
+    assert {(fit.error or {}).get("code") for fit in place.variants(sweep)[1:]} == {"timeout"}
+
+
+def test_a_sweep_that_waits_beyond_its_deadline_fails_with_its_variants(
+    place: Workplace, store: Store, clock: ManualClock
+) -> None:
+    sweep = place.submit(GRID)
+    with store.begin() as work:
+        work.fits.update(replace(work.fits.get(sweep), deadline_at=work.now + timedelta(seconds=5)))
+    assert place.attempts.fail_overdue() == place.fit(sweep).deadline_at
+    assert set(place.states(sweep)) == {"queued"}
+    clock.advance(5)
+    assert place.attempts.fail_overdue() is None
+    assert set(place.states(sweep)) == {"failed"}
+    assert {(fit.error or {}).get("code") for fit in place.variants(sweep)} == {"deadline_exceeded"}

@@ -99,3 +99,12 @@ def test_a_pin_is_noted_and_taken_back(with_fits: Store, a_checkpoint: ACheckpoi
         assert uow.checkpoints.pin("ckpt_1", pinned=False) == a_checkpoint()
         with pytest.raises(NotFound):
             uow.checkpoints.pin("ckpt_2", pinned=True)
+
+
+def test_checkpoints_are_found_by_their_content(with_fits: Store, a_checkpoint: ACheckpoint) -> None:
+    with with_fits.begin() as uow:
+        for number, digest in enumerate("aabaa", 1):
+            uow.checkpoints.add(a_checkpoint(f"ckpt_{number}", digest=digest * 64))
+        uow.checkpoints.delete("ckpt_2")
+        assert [found.id for found in uow.checkpoints.with_digest("a" * 64)] == ["ckpt_1", "ckpt_4", "ckpt_5"]
+        assert uow.checkpoints.with_digest("c" * 64) == ()

@@ -68,3 +68,14 @@ def test_a_deleted_dataset_is_not_found_and_its_columns_are_gone(store: Store, a
         for call in (uow.datasets.get, uow.datasets.delete):
             with pytest.raises(NotFound, match="ds_1"):
                 call("ds_1")
+
+
+def test_datasets_are_found_by_the_content_of_a_column(store: Store, a_dataset: ADataset) -> None:
+    x, y = a_dataset().columns
+    with store.begin() as uow:
+        uow.datasets.add(a_dataset("ds_1"))
+        uow.datasets.add(a_dataset("ds_2", columns=(x, replace(x, name="twice"))))
+        uow.datasets.add(a_dataset("ds_3", columns=(y,)))
+        assert uow.datasets.with_column(x.blob) == ("ds_1", "ds_2")
+        assert uow.datasets.with_column(y.blob) == ("ds_1", "ds_3")
+        assert uow.datasets.with_column("f" * 64) == ()

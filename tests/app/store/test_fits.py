@@ -1,6 +1,8 @@
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -164,3 +166,43 @@ def test_variants_are_deleted_with_their_sweep(store: Store, a_fit: AFit) -> Non
         uow.fits.delete("fit_1")
         assert [fit.id for fit in uow.fits.unfinished()] == ["fit_3"]
         assert uow.events.last_seq("fit_2") == 0
+
+
+def test_only_fits_that_wait_beyond_their_deadline_are_overdue(store: Store, a_fit: AFit) -> None:
+    waiting = (FitState.QUEUED, FitState.PAUSED, FitState.INTERRUPTED)
+    with store.begin() as uow:
+        passed, ahead = uow.now - timedelta(hours=1), uow.now + timedelta(hours=1)
+        for state in FitState:
+            finished_at = uow.now if state in TERMINAL else None
+            for name, deadline in (("passed", passed), ("ahead", ahead), ("none", None)):
+                fit_id = f"fit_{state}_{name}"
+                uow.fits.add(a_fit(fit_id, state=state, deadline_at=deadline, finished_at=finished_at))
+        uow.fits.add(a_fit("fit_variant", parent_id="fit_queued_none", deadline_at=passed))
+        uow.fits.add(a_fit("fit_now", deadline_at=uow.now))
+        overdue = [fit.id for fit in uow.fits.overdue()]
+        assert overdue[-1] == "fit_now"
+        assert sorted(overdue[:-1]) == sorted(f"fit_{state}_passed" for state in waiting)
+        assert uow.fits.next_deadline() == ahead
+
+
+def test_without_deadlines_there_is_no_next_one(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        assert uow.fits.next_deadline() is None
+        assert uow.fits.overdue() == ()
+
+
+def test_deadlines_are_read_from_their_index(store: Store, a_fit: AFit) -> None:
+    statements: list[str] = []
+    driver = store._database.connection.connection.driver_connection
+    assert driver is not None
+    with store.begin() as uow:
+        uow.fits.add(a_fit())
+        driver.set_trace_callback(statements.append)
+        uow.fits.overdue()
+        uow.fits.next_deadline()
+        driver.set_trace_callback(None)
+    assert len(statements) == 2
+    for statement in statements:
+        plan = [row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
+        assert [re.match(r"SEARCH fits USING INDEX ix_fits_deadline_at", step) is not None for step in plan] == [True]

@@ -52,3 +52,12 @@ def test_a_deleted_graph_is_not_found_and_its_fits_remain(
         for call in (uow.graphs.get, uow.graphs.delete):
             with pytest.raises(NotFound, match="graph_1"):
                 call("graph_1")
+
+
+def test_equal_graphs_are_found_by_their_digest(store: Store, a_graph: Callable[..., GraphRecord]) -> None:
+    with store.begin() as uow:
+        for number, digest in enumerate("aaba", 1):
+            uow.graphs.add(a_graph(f"graph_{number}", digest=digest * 64))
+        found = [graph.id for graph in uow.graphs.with_digest("a" * 64, first="graph_2")]
+        assert found == ["graph_2", "graph_1", "graph_4"]
+        assert [graph.id for graph in uow.graphs.with_digest("b" * 64, first="graph_9")] == ["graph_3"]

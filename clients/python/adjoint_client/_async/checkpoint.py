@@ -59,6 +59,14 @@ class AsyncCheckpointHandle:
         arrays = (await self.tensors()).arrays
         return {name: array for name, array in arrays.items() if not name.startswith(_STATE_PREFIXES)}
 
+    async def pin(self, pinned: bool = True) -> Checkpoint:
+        """Have the checkpoint kept whatever newer ones come, or no longer."""
+        response = await self._transport.send(
+            "PATCH", f"/v1/checkpoints/{self.id}", json={"pinned": pinned}, repeatable=True
+        )
+        self.info = Checkpoint.from_dict(response.json())
+        return self.info
+
     @overload
     async def predict(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]: ...
 

@@ -169,6 +169,27 @@ class AsyncClient:
         """Return a fit that has been started before; an `AsyncSweepHandle` if it has variants."""
         return self._handle(Fit.from_dict(await self._transport.get(f"/v1/fits/{fit_id}")))
 
+    async def replay(
+        self,
+        what: str | AsyncFitHandle | Mapping[str, Any],
+        *,
+        labels: Mapping[str, str] | None = None,
+        priority: Literal["low", "normal", "high"] | None = None,
+    ) -> AsyncFitHandle:
+        """Run a fit again (its id, a handle, or a bundle of any server) to see whether the same bits come out.
+
+        Wait for the fit that is returned; then its `verdict` tells.
+
+        Raises:
+            ServerError: there is no such fit, or it cannot be reproduced; or the server lacks data of the bundle.
+        """
+        request: dict[str, Any] = {"bundle": what} if isinstance(what, Mapping) else {"fit": _fit_id(what)}
+        if labels is not None:
+            request["labels"] = labels
+        if priority is not None:
+            request["resources"] = {"priority": priority}
+        return self._handle(Fit.from_dict(await self._transport.create("/v1/fits:replay", request)))
+
     def _handle(self, info: Fit) -> AsyncFitHandle:
         return (AsyncSweepHandle if info.sweep else AsyncFitHandle)(self._transport, info)
 
@@ -238,6 +259,10 @@ def _references(
 def _reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:
     """Return how a request names the thing: by its id, or by spelling it out."""
     return thing if isinstance(thing, str | Mapping) else thing.id
+
+
+def _fit_id(fit: str | AsyncFitHandle) -> str:
+    return fit if isinstance(fit, str) else fit.id
 
 
 async def _blocks(path: Path) -> AsyncIterator[bytes]:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal, overload
+from urllib.parse import quote
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,12 +12,16 @@ from adjoint_client._async.transport import AsyncTransport
 from adjoint_client.errors import FitFailed
 from adjoint_client.events import Event
 from adjoint_client.generated.models import Checkpoint, Fit
+from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import Curve, MetricRow, Split, curve, gradient_norms
+from adjoint_client.npy import read_npy
 from adjoint_client.progress import ProgressTracker, Show, TextProgress
+from adjoint_client.replay import Verdict
 
 _LONG_POLL_SECONDS = 30
 _ROWS_A_PAGE = 10_000
 _CHECKPOINTS_A_PAGE = 1000
+_GRADIENTS_A_PAGE = 1000
 
 
 class AsyncFitHandle:
@@ -83,12 +88,89 @@ class AsyncFitHandle:
         return curve(await self.metrics(), "loss", split)
 
     async def gradients(self) -> dict[str, Curve]:
-        """Return the norm of the gradient at each recorded step by parameter; the global norm is under ""."""
+        """Return the norm of the gradient at each recorded step by parameter; the global norm is under "".
+
+        For gradients themselves see `captured_gradients` and `gradient`.
+        """
         return gradient_norms(await self.metrics())
 
     async def cancel(self) -> Fit:
         """Have the fit write a checkpoint and stop; returns without waiting for that."""
         return self._seen(await self._transport.post(self._path(":cancel")))
+
+    async def kill(self) -> Fit:
+        """Stop the fit now, without a checkpoint; what it did since the last one is lost."""
+        return self._seen(await self._transport.post(self._path(":kill")))
+
+    async def pause(self) -> Fit:
+        """Have the fit write a checkpoint and leave its worker to others, until it is resumed."""
+        return self._seen(await self._transport.post(self._path(":pause")))
+
+    async def resume(self) -> Fit:
+        """Have a fit that is paused, failed or cancelled go on from its last checkpoint."""
+        return self._seen(await self._transport.post(self._path(":resume")))
+
+    async def extend(self, *, epochs: int | None = None, steps: int | None = None) -> Fit:
+        """Have a fit that has ended go on for so many more epochs, or steps."""
+        more = {name: count for name, count in (("epochs", epochs), ("steps", steps)) if count is not None}
+        return self._seen(await self._transport.create(self._path(":extend"), more))
+
+    async def update(self, **changes: Any) -> Fit:
+        """Change labels or, while the fit is queued or paused, hyperparameters: `update(optimizer={"lr": 0.001})`.
+
+        What is not named stays as it is; `None` removes a label, or goes back to the default.
+        """
+        response = await self._transport.send("PATCH", self._path(), json=changes, repeatable=True)
+        return self._seen(response.json())
+
+    async def fork(
+        self,
+        checkpoint: str | AsyncCheckpointHandle = "latest",
+        *,
+        restore: Literal["all", "parameters"] = "all",
+        **changes: Any,
+    ) -> "AsyncFitHandle":
+        """Start a new fit that begins at a checkpoint of this one: "latest", "best", an id or a handle.
+
+        The `changes` are fields of a fit; those that are left out are as in this one. With `restore="parameters"` only
+        the values of parameters and buffers are taken over, and the fit begins at step 0.
+        """
+        named = checkpoint if isinstance(checkpoint, str) else checkpoint.id
+        if named in ("latest", "best"):
+            named = (await self._transport.get(self._path(f"/checkpoints/{named}")))["id"]
+        request = {"from_checkpoint": {"checkpoint": named, "restore": restore}, **changes}
+        return AsyncFitHandle(self._transport, Fit.from_dict(await self._transport.create("/v1/fits", request)))
+
+    async def bundle(self) -> dict[str, Any]:
+        """Return all that decides about the result of a fit that has succeeded, and that result.
+
+        Hand it to `AsyncClient.replay`, of this server or another one; kept as JSON, its names must stay in order.
+        """
+        document: dict[str, Any] = await self._transport.get(self._path("/bundle"))
+        return document
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether a replay came out as the fit that it runs again, bit for bit; None until it has succeeded."""
+        replay = self.info.to_dict().get("replay") or {}
+        return None if replay.get("verdict") is None else Verdict.from_wire(replay["verdict"])
+
+    async def captured_gradients(self, step: int | None = None) -> list[CapturedGradient]:
+        """Return which gradients were captured (see `record`), of all steps or of one."""
+        query: dict[str, Any] = {"limit": _GRADIENTS_A_PAGE, "order": "asc"} | ({} if step is None else {"step": step})
+        found: list[CapturedGradient] = []
+        while True:
+            page = await self._transport.get(self._path("/gradients"), query)
+            found += map(CapturedGradient.from_wire, page["data"])
+            if not page["has_more"]:
+                return found
+            query["cursor"] = page["next_cursor"]
+
+    async def gradient(self, parameter: str, step: int | None = None) -> NDArray[Any]:
+        """Return the captured gradient of the loss by a parameter after so many steps, by default the latest."""
+        query: dict[str, Any] = {"format": "npy"} | ({} if step is None else {"step": step})
+        path = self._path(f"/gradients/{quote(parameter, safe='')}")
+        return read_npy((await self._transport.send("GET", path, params=query)).content)
 
     async def delete(self) -> None:
         """Forget the fit, its curves and its checkpoints; it must have ended."""

@@ -59,6 +59,12 @@ class CheckpointHandle:
         arrays = (self.tensors()).arrays
         return {name: array for name, array in arrays.items() if not name.startswith(_STATE_PREFIXES)}
 
+    def pin(self, pinned: bool = True) -> Checkpoint:
+        """Have the checkpoint kept whatever newer ones come, or no longer."""
+        response = self._transport.send("PATCH", f"/v1/checkpoints/{self.id}", json={"pinned": pinned}, repeatable=True)
+        self.info = Checkpoint.from_dict(response.json())
+        return self.info
+
     @overload
     def predict(self, inputs: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]: ...
 

@@ -169,6 +169,27 @@ class Client:
         """Return a fit that has been started before; an `SweepHandle` if it has variants."""
         return self._handle(Fit.from_dict(self._transport.get(f"/v1/fits/{fit_id}")))
 
+    def replay(
+        self,
+        what: str | FitHandle | Mapping[str, Any],
+        *,
+        labels: Mapping[str, str] | None = None,
+        priority: Literal["low", "normal", "high"] | None = None,
+    ) -> FitHandle:
+        """Run a fit again (its id, a handle, or a bundle of any server) to see whether the same bits come out.
+
+        Wait for the fit that is returned; then its `verdict` tells.
+
+        Raises:
+            ServerError: there is no such fit, or it cannot be reproduced; or the server lacks data of the bundle.
+        """
+        request: dict[str, Any] = {"bundle": what} if isinstance(what, Mapping) else {"fit": _fit_id(what)}
+        if labels is not None:
+            request["labels"] = labels
+        if priority is not None:
+            request["resources"] = {"priority": priority}
+        return self._handle(Fit.from_dict(self._transport.create("/v1/fits:replay", request)))
+
     def _handle(self, info: Fit) -> FitHandle:
         return (SweepHandle if info.sweep else FitHandle)(self._transport, info)
 
@@ -238,6 +259,10 @@ def _references(
 def _reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:
     """Return how a request names the thing: by its id, or by spelling it out."""
     return thing if isinstance(thing, str | Mapping) else thing.id
+
+
+def _fit_id(fit: str | FitHandle) -> str:
+    return fit if isinstance(fit, str) else fit.id
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -6,6 +6,22 @@ from .average_choice import AverageChoice
 from .average_choice_kind_type_0 import AverageChoiceKindType0
 from .blas import Blas
 from .budget_choice import BudgetChoice
+from .bundle import Bundle
+from .bundle_attempt import BundleAttempt
+from .bundle_checkpoint import BundleCheckpoint
+from .bundle_column import BundleColumn
+from .bundle_dataset import BundleDataset
+from .bundle_fit import BundleFit
+from .bundle_fit_labels import BundleFitLabels
+from .bundle_graph import BundleGraph
+from .bundle_metrics import BundleMetrics
+from .bundle_origin import BundleOrigin
+from .bundle_origin_restore import BundleOriginRestore
+from .bundle_result import BundleResult
+from .bundle_runtime import BundleRuntime
+from .bundle_runtime_fingerprint import BundleRuntimeFingerprint
+from .bundle_server import BundleServer
+from .bundle_state import BundleState
 from .catalogue_attribute import CatalogueAttribute
 from .catalogue_entry import CatalogueEntry
 from .catalogue_list import CatalogueList
@@ -60,6 +76,8 @@ from .fit_list import FitList
 from .fit_nonfinite import FitNonfinite
 from .fit_origin import FitOrigin
 from .fit_origin_restore import FitOriginRestore
+from .fit_replay import FitReplay
+from .fit_replay_expected import FitReplayExpected
 from .fit_request import FitRequest
 from .fit_request_activations_type_0 import FitRequestActivationsType0
 from .fit_request_as_sent import FitRequestAsSent
@@ -183,6 +201,11 @@ from .ranked_variant_parameters import RankedVariantParameters
 from .recompute_choice import RecomputeChoice
 from .record_choice import RecordChoice
 from .recovery import Recovery
+from .replay_request import ReplayRequest
+from .replay_request_labels_type_0 import ReplayRequestLabelsType0
+from .replay_resources import ReplayResources
+from .replay_resources_priority_type_0 import ReplayResourcesPriorityType0
+from .replay_verdict import ReplayVerdict
 from .resource_changes import ResourceChanges
 from .resource_changes_priority_type_0 import ResourceChangesPriorityType0
 from .resources_choice import ResourcesChoice
@@ -225,6 +248,22 @@ __all__ = (
     "AverageChoiceKindType0",
     "Blas",
     "BudgetChoice",
+    "Bundle",
+    "BundleAttempt",
+    "BundleCheckpoint",
+    "BundleColumn",
+    "BundleDataset",
+    "BundleFit",
+    "BundleFitLabels",
+    "BundleGraph",
+    "BundleMetrics",
+    "BundleOrigin",
+    "BundleOriginRestore",
+    "BundleResult",
+    "BundleRuntime",
+    "BundleRuntimeFingerprint",
+    "BundleServer",
+    "BundleState",
     "CatalogueAttribute",
     "CatalogueEntry",
     "CatalogueList",
@@ -279,6 +318,8 @@ __all__ = (
     "FitNonfinite",
     "FitOrigin",
     "FitOriginRestore",
+    "FitReplay",
+    "FitReplayExpected",
     "FitRequest",
     "FitRequestActivationsType0",
     "FitRequestAsSent",
@@ -402,6 +443,11 @@ __all__ = (
     "RecomputeChoice",
     "RecordChoice",
     "Recovery",
+    "ReplayRequest",
+    "ReplayRequestLabelsType0",
+    "ReplayResources",
+    "ReplayResourcesPriorityType0",
+    "ReplayVerdict",
     "ResourceChanges",
     "ResourceChangesPriorityType0",
     "ResourcesChoice",

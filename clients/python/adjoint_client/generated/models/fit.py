@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..models.fit_links import FitLinks
     from ..models.fit_nonfinite import FitNonfinite
     from ..models.fit_origin import FitOrigin
+    from ..models.fit_replay import FitReplay
     from ..models.fit_request_as_sent import FitRequestAsSent
     from ..models.fit_runtime import FitRuntime
     from ..models.sweep_summary import SweepSummary
@@ -36,6 +37,7 @@ class Fit:
     attempts: list[FitAttempt]
     attempts_max: int
     best: FitBestType0 | None
+    """ The best step so far, by which metric, with what value: null if it is not finite, see nonfinite. """
     bit_exact: bool
     """ False once it has gone on under other numerics: bits may differ from then on. """
     created_at: datetime.datetime
@@ -67,6 +69,8 @@ class Fit:
     """ Steps from one training row to the next. """
     reopened_at: int | None
     """ The step at which it was last taken up again after its end, or with other hyperparameters. """
+    replay: FitReplay | None
+    """ Which fit it runs again, if that is what it is for. """
     request: FitRequestAsSent
     """ With ids in place of what came inline. """
     running_seconds: float
@@ -93,6 +97,7 @@ class Fit:
         from ..models.fit_best_type_0 import FitBestType0  # noqa: PLC0415
         from ..models.fit_error import FitError  # noqa: PLC0415
         from ..models.fit_origin import FitOrigin  # noqa: PLC0415
+        from ..models.fit_replay import FitReplay  # noqa: PLC0415
         from ..models.fit_runtime import FitRuntime  # noqa: PLC0415
         from ..models.sweep_summary import SweepSummary  # noqa: PLC0415
         from ..models.variant_info import VariantInfo  # noqa: PLC0415
@@ -173,6 +178,12 @@ class Fit:
         reopened_at: int | None
         reopened_at = self.reopened_at
 
+        replay: dict[str, Any] | None
+        if isinstance(self.replay, FitReplay):
+            replay = self.replay.to_dict()
+        else:
+            replay = self.replay
+
         request = self.request.to_dict()
 
         running_seconds = self.running_seconds
@@ -243,6 +254,7 @@ class Fit:
                 "progress": progress,
                 "record_every_steps": record_every_steps,
                 "reopened_at": reopened_at,
+                "replay": replay,
                 "request": request,
                 "running_seconds": running_seconds,
                 "runtime": runtime,
@@ -271,6 +283,7 @@ class Fit:
         from ..models.fit_links import FitLinks  # noqa: PLC0415
         from ..models.fit_nonfinite import FitNonfinite  # noqa: PLC0415
         from ..models.fit_origin import FitOrigin  # noqa: PLC0415
+        from ..models.fit_replay import FitReplay  # noqa: PLC0415
         from ..models.fit_request_as_sent import FitRequestAsSent  # noqa: PLC0415
         from ..models.fit_runtime import FitRuntime  # noqa: PLC0415
         from ..models.sweep_summary import SweepSummary  # noqa: PLC0415
@@ -412,6 +425,21 @@ class Fit:
 
         reopened_at = _parse_reopened_at(d.pop("reopened_at"))
 
+        def _parse_replay(data: object) -> FitReplay | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                replay_type_0 = FitReplay.from_dict(data)
+
+                return replay_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitReplay | None, data)
+
+        replay = _parse_replay(d.pop("replay"))
+
         request = FitRequestAsSent.from_dict(d.pop("request"))
 
         running_seconds = d.pop("running_seconds")
@@ -521,6 +549,7 @@ class Fit:
             progress=progress,
             record_every_steps=record_every_steps,
             reopened_at=reopened_at,
+            replay=replay,
             request=request,
             running_seconds=running_seconds,
             runtime=runtime,

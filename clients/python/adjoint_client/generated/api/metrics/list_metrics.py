@@ -22,7 +22,11 @@ def _get_kwargs(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
+    if_none_match: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(if_none_match, Unset):
+        headers["if-none-match"] = if_none_match
 
     params: dict[str, Any] = {}
 
@@ -71,6 +75,7 @@ def _get_kwargs(
         "params": params,
     }
 
+    _kwargs["headers"] = headers
     return _kwargs
 
 
@@ -107,20 +112,23 @@ def sync_detailed(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
+    if_none_match: None | str | Unset = UNSET,
 ) -> Response[MetricRows | Problem]:
     """List Metrics
 
-     List metric rows in order.
+     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
 
     Args:
         fit_id (str):
         after (int | Unset): The last seq that the client has. Default: 0.
         limit (int | Unset):  Default: 1000.
         format_ (ListMetricsFormat | Unset):  Default: 'json'.
-        downsample (int | None | Unset): About so many rows in place of all, with the extremes.
+        downsample (int | None | Unset): About so many rows in place of all, with the extremes of
+            the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
+        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -139,6 +147,7 @@ def sync_detailed(
         keys=keys,
         every=every,
         split=split,
+        if_none_match=if_none_match,
     )
 
     response = client.get_httpx_client().request(
@@ -159,20 +168,23 @@ def sync(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
+    if_none_match: None | str | Unset = UNSET,
 ) -> MetricRows | Problem | None:
     """List Metrics
 
-     List metric rows in order.
+     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
 
     Args:
         fit_id (str):
         after (int | Unset): The last seq that the client has. Default: 0.
         limit (int | Unset):  Default: 1000.
         format_ (ListMetricsFormat | Unset):  Default: 'json'.
-        downsample (int | None | Unset): About so many rows in place of all, with the extremes.
+        downsample (int | None | Unset): About so many rows in place of all, with the extremes of
+            the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
+        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -192,6 +204,7 @@ def sync(
         keys=keys,
         every=every,
         split=split,
+        if_none_match=if_none_match,
     ).parsed
 
 
@@ -206,20 +219,23 @@ async def asyncio_detailed(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
+    if_none_match: None | str | Unset = UNSET,
 ) -> Response[MetricRows | Problem]:
     """List Metrics
 
-     List metric rows in order.
+     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
 
     Args:
         fit_id (str):
         after (int | Unset): The last seq that the client has. Default: 0.
         limit (int | Unset):  Default: 1000.
         format_ (ListMetricsFormat | Unset):  Default: 'json'.
-        downsample (int | None | Unset): About so many rows in place of all, with the extremes.
+        downsample (int | None | Unset): About so many rows in place of all, with the extremes of
+            the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
+        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -238,6 +254,7 @@ async def asyncio_detailed(
         keys=keys,
         every=every,
         split=split,
+        if_none_match=if_none_match,
     )
 
     response = await client.get_async_httpx_client().request(**kwargs)
@@ -256,20 +273,23 @@ async def asyncio(
     keys: None | str | Unset = UNSET,
     every: int | Unset = 1,
     split: ListMetricsSplitType0 | None | Unset = UNSET,
+    if_none_match: None | str | Unset = UNSET,
 ) -> MetricRows | Problem | None:
     """List Metrics
 
-     List metric rows in order.
+     List metric rows in order. While no new row has come, an answer to the same query keeps its ETag.
 
     Args:
         fit_id (str):
         after (int | Unset): The last seq that the client has. Default: 0.
         limit (int | Unset):  Default: 1000.
         format_ (ListMetricsFormat | Unset):  Default: 'json'.
-        downsample (int | None | Unset): About so many rows in place of all, with the extremes.
+        downsample (int | None | Unset): About so many rows in place of all, with the extremes of
+            the first of `keys`, or of the loss.
         keys (None | str | Unset): Only these values, separated by commas.
         every (int | Unset): Only steps that are multiples of this. Default: 1.
         split (ListMetricsSplitType0 | None | Unset): Only rows of this split.
+        if_none_match (None | str | Unset): ETag that the client has; 304 if it is still right.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -290,5 +310,6 @@ async def asyncio(
             keys=keys,
             every=every,
             split=split,
+            if_none_match=if_none_match,
         )
     ).parsed

@@ -1,0 +1,215 @@
+"""Bundles and replays on the wire.
+
+Every field of a bundle is there, so that one shape describes what is sent and what comes back.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.schemas.documents import DescribedBy
+from app.api.schemas.fit_options import SHARDS_MAX
+from app.api.schemas.fit_request import LABELS_MAX, FitRequest, LabelKey, LabelValue
+from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.shapes import RequestShape, ResourceShape
+from app.domain.replay import Comparison, Replay
+
+NAME_MAX = 1024
+COLUMNS_MAX = 10_000
+ATTEMPTS_MAX = 10_000
+RANK_MAX = 64
+INTEGER_MAX = 2**63 - 1
+
+Text = Annotated[str, Field(max_length=NAME_MAX)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hexadecimal digits.")]
+Count = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
+Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=LABELS_MAX)]
+
+
+class BundleFit(RequestShape):
+    """Which fit it was."""
+
+    id: Text
+    labels: Labels
+    created_at: Text
+    started_at: Text | None
+    finished_at: Text | None
+
+
+class BundleServer(RequestShape):
+    """What made the bundle."""
+
+    version: Text
+    python: Text
+    numpy: Text
+
+
+class BundleGraph(RequestShape):
+    """The graph, complete."""
+
+    id: Text
+    name: Text
+    digest: Digest
+    definition: Annotated[dict[str, Any], DescribedBy(GraphDefinition)]
+
+
+class BundleColumn(RequestShape):
+    """A column of a dataset; shape leaves out the rows, digest is that of its .npy file."""
+
+    name: Text
+    dtype: Text
+    shape: Annotated[list[Count], Field(max_length=RANK_MAX)]
+    digest: Digest
+
+
+class BundleDataset(RequestShape):
+    """A dataset by its digests; the rows are not in the bundle."""
+
+    id: Text
+    name: Text
+    digest: Digest
+    rows: Count
+    columns: Annotated[list[BundleColumn], Field(max_length=COLUMNS_MAX)]
+
+
+class BundleRuntime(RequestShape):
+    """What the fit ran with."""
+
+    executor: Text
+    threads: Annotated[int, Field(ge=1)]
+    fingerprint: Annotated[dict[Text, Text], Field(max_length=LABELS_MAX)] = Field(
+        description="What the bits of its numbers depend on."
+    )
+
+
+class BundleState(RequestShape):
+    """The content of a checkpoint, a digest each over names, types, shapes and bytes."""
+
+    parameters: Digest
+    buffers: Digest
+    optimizer: Digest
+
+
+class BundleOrigin(RequestShape):
+    """The checkpoint that the fit was forked from."""
+
+    checkpoint: Text
+    fit: Text | None
+    step: Count
+    digest: Digest
+    restore: Literal["all", "parameters"]
+    state: BundleState | None = Field(description="Null if the checkpoint is no longer kept.")
+
+
+class BundleAttempt(RequestShape):
+    """A process that worked on the fit, and how it ended."""
+
+    number: Count
+    outcome: Text | None
+
+
+class BundleMetrics(RequestShape):
+    """The metric rows: how many, and the digest of them as lines of JSON."""
+
+    rows: Count
+    digest: Digest
+
+
+class BundleCheckpoint(RequestShape):
+    """The last checkpoint, whose file may differ in what is not compared, such as times."""
+
+    id: Text
+    digest: Digest
+
+
+class BundleResult(BundleState):
+    """What the fit came to; its state is that of its last checkpoint."""
+
+    state: Literal["succeeded"]
+    stop_reason: Text | None
+    total_steps: Count
+    epoch: Count
+    steps: Count
+    metrics: BundleMetrics
+    checkpoint: BundleCheckpoint
+
+
+class Bundle(RequestShape):
+    """All that decides about the result of a fit, and that result.
+
+    The order of names within graph and request counts: metric rows, and sums over parameters, go by it.
+    """
+
+    object: Literal["bundle"]
+    format: Literal["adjoint-bundle/1"]
+    fit: BundleFit
+    server: BundleServer
+    graph: BundleGraph
+    datasets: Annotated[list[BundleDataset], Field(min_length=1, max_length=SHARDS_MAX)]
+    validation_datasets: Annotated[list[BundleDataset], Field(max_length=SHARDS_MAX)]
+    request: Annotated[dict[str, Any], DescribedBy(FitRequest)] = Field(description="With ids, for reference.")
+    seed: Count
+    runtime: BundleRuntime | None
+    bit_exact: bool = Field(description="False if the fit went on under other numerics than it began with.")
+    reopened_at: Count | None = Field(description="The step at which it was last taken up again or changed.")
+    origin: BundleOrigin | None
+    attempts: Annotated[list[BundleAttempt], Field(max_length=ATTEMPTS_MAX)]
+    result: BundleResult
+
+
+class ReplayResources(RequestShape):
+    """What a replay gets of the machine; executor and threads are those of the fit that it runs again."""
+
+    priority: Literal["low", "normal", "high"] | None = Field(default=None, description='Default "normal".')
+
+
+class ReplayRequest(RequestShape):
+    """A fit to run again: one of this server, or a bundle of any."""
+
+    fit: Text | None = Field(default=None, description="Id of a fit that has succeeded.")
+    bundle: Annotated[dict[str, Any], DescribedBy(Bundle)] | None = Field(default=None, description="As it was given.")
+    labels: Labels | None = None
+    resources: ReplayResources | None = None
+
+    @model_validator(mode="after")
+    def _of_one(self) -> "ReplayRequest":
+        if (self.fit is None) == (self.bundle is None):
+            raise PydanticCustomError("conflict", "give either fit or bundle")
+        return self
+
+
+class ReplayVerdict(ResourceShape):
+    """Whether the same bits came out."""
+
+    bit_exact: bool
+    differences: list[str] = Field(description="Of steps, metrics, parameters, buffers, optimizer, what is another.")
+    first_row: int | None = Field(
+        description="The seq of the first metric row that is another, if the fit that was run again is here."
+    )
+
+    @classmethod
+    def showing(cls, comparison: Comparison) -> "ReplayVerdict":
+        """Show a verdict."""
+        return cls(bit_exact=comparison.bit_exact, differences=comparison.differences, first_row=comparison.first_row)
+
+
+class FitReplay(ResourceShape):
+    """Which fit this one runs again."""
+
+    of: str
+    same_numerics: bool = Field(description="Whether equal bits can be expected.")
+    numerics_differences: list[str] = Field(description="The entries of the fingerprint that are others here.")
+    expected: dict[str, Any] = Field(description="What is to come out, as in the bundle's result; its fingerprint.")
+    verdict: ReplayVerdict | None = Field(description="Null until this fit has succeeded.")
+
+    @classmethod
+    def showing(cls, replay: Replay) -> "FitReplay":
+        """Show what a fit keeps of that."""
+        return cls(
+            of=replay.of,
+            same_numerics=not replay.numerics,
+            numerics_differences=replay.numerics,
+            expected=replay.expected,
+            verdict=None if replay.verdict is None else ReplayVerdict.showing(Comparison(**replay.verdict)),
+        )

@@ -1,0 +1,35 @@
+"""A replay with real processes, and what becomes of its verdict when these die."""
+
+import os
+import signal
+from dataclasses import asdict, replace
+
+from app.domain.replay import Replay
+from app.service.fit_outcome import outcome_of, state_of
+
+from .conftest import Workshop
+from .test_supervised_processes import pid_of
+
+
+def test_a_replay_whose_process_is_killed_comes_out_equal_and_is_judged_once(workshop: Workshop) -> None:
+    workshop.submit("fit_0", steps=600)
+    workshop.supervisor()
+    original = workshop.until_state("succeeded", "fit_0")
+    assert original.runtime is not None
+    state = state_of(workshop.blobs, workshop.checkpoints("fit_0")[0])
+    expected = {**outcome_of(600, workshop.rows("fit_0"), state), "fingerprint": original.runtime["fingerprint"]}
+    workshop.submit(steps=600)
+    with workshop.store.begin() as work:
+        replay = Replay("fit_0", expected, ["not looked at yet"])
+        work.fits.update(replace(work.fits.get("fit_1"), replay=asdict(replay)))
+    workshop.supervisors[-1].wake()
+    workshop.until_rows(160)
+    os.kill(pid_of(workshop), signal.SIGKILL)
+    judged = workshop.until_state("succeeded").replay
+    assert workshop.outcomes() == ["killed", "succeeded"]
+    assert judged is not None
+    assert judged["verdict"] == {"bit_exact": True, "differences": [], "first_row": None}
+    assert judged["numerics"] == []
+    assert [entry["code"] for entry in workshop.events("log")].count("replayed") == 1
+    with workshop.store.begin() as work:
+        assert work.events.after("fit_1", 0, 100_000)[-1].kind == "end"

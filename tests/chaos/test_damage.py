@@ -1,0 +1,94 @@
+"""A damaged checkpoint is never gone on from: the next older one is, and the curve comes out the same."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.chaos import invariants
+from tests.chaos.driver import Driver
+from tests.chaos.workload import CHECKPOINT_EVERY, STEPS, fit_request
+
+SETTLING_SECONDS = 0.2
+
+
+def truncated(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def zeroed(content: bytes) -> bytes:
+    return content[:-64] + bytes(64)
+
+
+def flipped(content: bytes) -> bytes:
+    place = len(content) - 100
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def emptied(_content: bytes) -> bytes:
+    return b""
+
+
+DAMAGES: tuple[Callable[[bytes], bytes], ...] = (truncated, zeroed, flipped, emptied)
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    made = Driver(tmp_path_factory.mktemp("damage"))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+def damage(driver: Driver, checkpoint: Mapping[str, Any], how: Callable[[bytes], bytes]) -> None:
+    digest = checkpoint["digest"]
+    path = driver.data_dir / "blobs" / "sha256" / digest[:2] / digest
+    content = path.read_bytes()
+    path.chmod(0o600)
+    path.write_bytes(how(content))
+
+
+def settled(driver: Driver, fit_id: str) -> list[dict[str, Any]]:
+    """Return the checkpoints of a fit whose process has stopped, once the server has read all that it said."""
+    seen: list[list[dict[str, Any]]] = []
+
+    def unchanged() -> bool:
+        time.sleep(SETTLING_SECONDS)
+        seen.append(driver.asked(f"/v1/fits/{fit_id}/checkpoints")["data"])
+        return len(seen) > 1 and seen[-1] == seen[-2]
+
+    driver.until(unchanged, "its checkpoints do not come to an end")
+    return seen[-1]
+
+
+@pytest.mark.parametrize("how", DAMAGES, ids=lambda how: how.__name__)
+def test_a_fit_goes_on_from_the_checkpoint_before_the_damaged_one(
+    driver: Driver, how: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    # Another curve for each, since the same bytes are the same file.
+    fit_id = driver.submit(how.__name__, fit_request(STEPS, seed=DAMAGES.index(how)))
+    worker = psutil.Process(driver.worker_of(fit_id))
+    assert driver.until_rows(fit_id, 2 * CHECKPOINT_EVERY + 1)
+    worker.send_signal(signal.SIGSTOP)
+    listed = settled(driver, fit_id)
+    newest, older = sorted(listed, key=lambda checkpoint: int(checkpoint["step"]), reverse=True)[:2]
+    damage(driver, newest, how)
+    worker.kill()
+    driver.until_terminal()
+    told = driver.told(fit_id)
+    logs = [event.body for event in told.events if event.kind == "log"]
+    corrupt = [log["text"] for log in logs if log["code"] == "checkpoint_corrupt"]
+    assert len(corrupt) == 1
+    assert newest["id"] in corrupt[0]
+    assert older["step"] < newest["step"]
+    invariants.every_listed_checkpoint_loads(told, tmp_path)
+    invariants.rows_never_change(driver.read[fit_id], told.rows)
+    again = driver.submit(f"{how.__name__}-again", fit_request(STEPS, seed=DAMAGES.index(how)))
+    driver.until_terminal()
+    invariants.same_bits(told, driver.told(again))

@@ -1,0 +1,74 @@
+"""SIGTERM under load, twice, and with a kill behind it: fits go on where they were, to the same bits."""
+
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.chaos import invariants, processes
+from tests.chaos.conftest import MakeDriver
+from tests.chaos.driver import Driver
+from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
+
+ENDS_WITHIN_SECONDS = 10.0
+STEPS = 600
+DRAINING = 503
+
+
+def under_way(driver: Driver, fits: Mapping[str, str]) -> None:
+    """Wait until each fit that has not ended is further than it was."""
+    for fit_id in fits.values():
+        driver.until_rows(fit_id, len(driver.read.get(fit_id, [])) + CHECKPOINT_EVERY // 2)
+
+
+def asking(url: str, answers: list[httpx.Response], over: threading.Event) -> None:
+    """Post fits until nobody answers any more."""
+    with httpx.Client(base_url=url, timeout=ENDS_WITHIN_SECONDS) as http:
+        while not over.is_set():
+            try:
+                answers.append(http.post("/v1/fits", json={"graph": "graph_0", "dataset": "ds_0", "steps": 1}))
+            except httpx.TransportError:
+                return
+            time.sleep(0.005)
+
+
+def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver, tmp_path: Path) -> None:
+    driver = make_driver(workers=2)
+    driver.start()
+    requests: dict[str, dict[str, Any]] = {"first": fit_request(STEPS), "second": fit_request(STEPS, seed=8)}
+    fits = {key: driver.submit(key, request) for key, request in requests.items()}
+
+    under_way(driver, fits)
+    answers: list[httpx.Response] = []
+    over = threading.Event()
+    client = threading.Thread(target=asking, args=(driver.server.url, answers, over))
+    client.start()
+    pids = processes.family(driver.pid)
+    with processes.all_end(pids, ENDS_WITHIN_SECONDS):
+        assert driver.server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, driver.server.log
+    over.set()
+    client.join()
+    refused = [answer for answer in answers if answer.status_code == DRAINING]
+    assert refused, "nobody was told that the server is draining"
+    assert all("retry-after" in answer.headers for answer in refused)
+
+    driver.start()
+    under_way(driver, fits)
+    driver.server.process.terminate()
+    assert driver.server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, driver.server.log
+
+    driver.start()
+    under_way(driver, fits)
+    driver.server.process.terminate()
+    driver.kill_server()
+
+    driver.start()
+    driver.until_terminal()
+    told = invariants.all_hold(driver, tmp_path)
+    for key in fits:
+        assert "drained" in told[key].outcomes
+        assert not {"killed", "stopped"} & {*told[key].outcomes}
