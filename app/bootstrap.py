@@ -13,6 +13,7 @@ from app.durable import Durable
 from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
+from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
@@ -87,18 +88,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     sweeper = BlobSweeper(store, blobs)
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
-    attempts = Attempts(
-        store,
-        blobs,
-        sweeper,
-        staging,
-        wakes.notify,
-        clock,
-        settings.workers,
-        durable=durable,
-        kill_worker_at_op=settings.kill_worker_at_op,
-        checkpoint_seconds=settings.checkpoint_seconds,
-    )
+    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op)
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
     recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
     supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
     limits = IngestLimits(

@@ -7,7 +7,7 @@ from app.domain.fit import FitRecord, FitState
 from app.runner.inbox import Inbox
 from app.runner.port import Exited, Handle
 from app.service.attempt_progress import Died, Expired, Progress
-from app.service.attempts import Claim
+from app.service.claim import Claim
 from app.service.time_limits import expired, timeout_seconds
 
 

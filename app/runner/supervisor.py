@@ -22,7 +22,8 @@ from app.runner.running import Running
 from app.runner.turns import Turns
 from app.runner.vigil import Vigil
 from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts, Claim
+from app.service.attempts import Attempts
+from app.service.claim import Claim
 from app.service.workforce import WorkerStatus
 from app.settings import Settings
 

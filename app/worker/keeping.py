@@ -39,20 +39,25 @@ class Taken:
 class Keeper:
     """Has a fit's checkpoints written.
 
-    Those after so many steps are written when they are due, and so is the last one. Of those at the end of an epoch,
-    and of the best so far, only what `SPACING_SECONDS` and `COST` allow, in favour of the newest; but what was the best
-    when the fit stops is never left out. In between one is written by the clock. None of this touches the fit.
+    Those that were asked for are written when they are due, and so is the last one. Of those at the ends of epochs that
+    nobody has asked for, and of the best so far, only what `SPACING_SECONDS` and `COST` allow, in favour of the newest;
+    but what was the best when the fit stops is never left out. In between one is written by the clock. None of this
+    touches the fit.
     """
 
-    def __init__(self, fit: engine.Fit, write: Callable[[Taken], None], longest: float | None) -> None:
+    def __init__(
+        self, fit: engine.Fit, write: Callable[[Taken], None], longest: float | None, *, by_epochs: bool = False
+    ) -> None:
         """Begin where `fit` stands.
 
         Args:
             fit: the fit, before its first step here.
             write: writes a checkpoint, and returns when it is on the disk.
             longest: seconds from one checkpoint to the next that are long enough for one by the clock; None for never.
+            by_epochs: whether those at the ends of epochs were asked for.
         """
         self._policy = fit.recipe.checkpoint
+        self._by_epochs = by_epochs
         self._write_down = write
         self._longest = longest
         self._saved = _place(fit)
@@ -65,7 +70,7 @@ class Keeper:
         if fit.done:
             return
         if fit.checkpoint_due:
-            if self._by_steps(fit) or self._worthwhile():
+            if self._asked_for(fit) or self._worthwhile():
                 self._keep(fit)
             elif fit.improved and self._policy.keep_best:
                 self._held = None  # not both in memory at a time
@@ -105,9 +110,9 @@ class Keeper:
             self._written_at = time.monotonic()
             self._seconds = self._written_at - begun
 
-    def _by_steps(self, fit: engine.Fit) -> bool:
-        every = self._policy.every_steps
-        return every is not None and fit.step % every == 0
+    def _asked_for(self, fit: engine.Fit) -> bool:
+        steps, epochs = self._policy.every_steps, self._policy.every_epochs if self._by_epochs else None
+        return bool((steps and fit.step % steps == 0) or (epochs and fit.step % (epochs * fit.steps_per_epoch) == 0))
 
     def _worthwhile(self) -> bool:
         """Whether the last one is long enough ago."""

@@ -103,7 +103,8 @@ def _lead(
     with closing(_prepared(assignment, runtime, collective, recorder)) as fit:
         recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
         staging = Path(assignment.staging)
-        keeper = Keeper(fit, partial(recorder.checkpoint, staging), assignment.checkpoint_seconds)
+        write, asked = partial(recorder.checkpoint, staging), assignment.request.get("checkpoint") or {}
+        keeper = Keeper(fit, write, assignment.checkpoint_seconds, by_epochs="every_epochs" in asked)
         wanted = None
         while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
             recorder.add(fit, fit.proceed(None if rung is None else rung.step))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.chaos import invariants
 from tests.chaos.driver import Driver
 from tests.conftest import ROOT
 
@@ -21,22 +22,18 @@ class Counts:
     steps: int
     kills_per_curve: int
     deaths: int
-    worker_deaths: int
     races: int
     uploads_cut: int
     schedules: int
 
 
 COUNTS: Mapping[str, Counts] = {
-    "small": Counts(
-        full=False, steps=450, kills_per_curve=6, deaths=2, worker_deaths=1, races=40, uploads_cut=9, schedules=200
-    ),
+    "small": Counts(full=False, steps=450, kills_per_curve=6, deaths=2, races=40, uploads_cut=9, schedules=200),
     "full": Counts(
         full=True,
         steps=3_000,
         kills_per_curve=30,
         deaths=20,
-        worker_deaths=8,
         races=500,
         uploads_cut=200,
         schedules=100_000,
@@ -85,3 +82,17 @@ def make_driver(tmp_path: Path) -> Iterator[MakeDriver]:
             return driver
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """Start one server for all tests that leave it alive; in the end it has to stop, and leave nothing behind."""
+    shared = Driver(tmp_path_factory.mktemp("shared"))
+    try:
+        shared.start()
+        yield shared
+        shared.until_terminal()
+        shared.stop()
+        invariants.the_disk_is_clean(shared.data_dir)
+    finally:
+        shared.close()

@@ -4,7 +4,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,10 +250,11 @@ class Driver:
                 assert time.monotonic() < end, f"fit {fit_id} has not ended: {self.fit(fit_id)}"
             self.read_on(fit_id)
 
-    def undisturbed(self) -> dict[str, Told]:
-        """Fit everything once more, with nothing in the way; return what it comes to, by the keys of the first time."""
+    def undisturbed(self, keys: Iterable[str]) -> dict[str, Told]:
+        """Fit what has these keys once more, with nothing in the way; return what it comes to, by the same keys."""
         twins: dict[str, str] = {}
-        for key, request in [*self.wanted.items()]:
+        for key in keys:
+            request = self.wanted[key]
             alike = (twins[other] for other in twins if self.wanted[other] == request)
             twins[key] = next(alike, "") or self.submit(f"undisturbed-{key}", request)
         self.until_terminal()

@@ -159,7 +159,7 @@ def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[s
         rows_never_change(driver.read.get(each.fit["id"], []), each.rows)
         attempts_go_forward(each)
         every_listed_checkpoint_loads(each, folder)
-    for key, undisturbed in (driver.undisturbed() if to_the_end else {}).items():
+    for key, undisturbed in driver.undisturbed([*driver.wanted] if to_the_end else ()).items():
         same_bits(told[key], undisturbed)
     driver.stop()
     the_disk_is_clean(driver.data_dir)

@@ -21,9 +21,11 @@ from app.domain.graph import GraphRecord
 from app.domain.idempotency import IdempotencyRecord
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Finished, Message, Points
+from app.service.assignments import WorkTerms
 from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts, Claim
+from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.claim import Claim
 from app.service.fit_control import FitControl
 from app.service.fit_terms import FitTerms
 from app.service.idempotency import Idempotency, Ticket
@@ -39,6 +41,7 @@ DATASET_ID = "ds_1"
 STEPS = 3
 WORKERS = 2
 ACTIONS = 12
+TERMS = FitTerms(max_queue=100, attempts_max=4, gradients_max_bytes=0, fair_share_label="team")
 SETTLED_WITHIN = 100
 """So many rounds without faults are enough for every fit to end."""
 
@@ -167,9 +170,9 @@ class World:
         self._floor = Floor()
         self._idempotency = Idempotency(self.store)
         self._attempts = Attempts(
-            self.store, self._blobs, self._sweeper, self._staging, lambda _fit_id: None, self.clock, WORKERS
+            self.store, self._blobs, self._sweeper, self._staging, lambda _fit_id: None, self.clock, WorkTerms(WORKERS)
         )
-        self._control = FitControl(self.store, Wakes(), self._floor, FitTerms(100, 4, "team"))
+        self._control = FitControl(self.store, Wakes(), self._floor, TERMS)
         self._sweeper.discard_orphans()
         self._attempts.recover()
 
@@ -273,7 +276,7 @@ class World:
         if self._faulty and self.chance.random() < 0.1:
             with suppress(DatabaseBusy), _busy(self.store):
                 self._attempts.record(process.claim, news)
-        if self._attempts.state(process.claim) is None:
+        if self._attempts.fit(process.claim) is None:
             self._attempts.drop(news)
             self._obey()
             return
@@ -331,12 +334,12 @@ class World:
     def _obey(self) -> None:
         """The workforce looks at what is wanted of its processes."""
         for process in [*self._floor.processes]:
-            state = self._attempts.state(process.claim)
-            if state is None:
+            fit = self._attempts.fit(process.claim)
+            if fit is None:
                 self._floor.processes.remove(process)
                 self.strays.append(process)
             else:
-                process.wanted = _WISHES.get(state)
+                process.wanted = _WISHES.get(fit.state)
 
     def _let_time_pass(self) -> None:
         self.clock.advance(self.chance.uniform(0.0, 100.0))

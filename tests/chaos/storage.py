@@ -23,8 +23,9 @@ from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Finished, Points
 from app.durable import Durable
 from app.service.attempt_progress import Progress
-from app.service.attempts import Attempts, Claim
+from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.claim import Claim
 from app.service.journal import record_state
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork

@@ -1,6 +1,5 @@
 """Fits that run out of memory or of numbers fail alone, and say why."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,6 @@ HEAVY: dict[str, Any] = {
     "parameters": {"w": {"shape": [6, 1_500_000], "init": {"kind": "zeros"}}},
     "program": "loss = mean((x @ w - 1.0) ** 2)",
 }
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    made = Driver(tmp_path_factory.mktemp("exhaustion"))
-    try:
-        made.start()
-        yield made
-        made.until_terminal()
-        made.stop()
-        invariants.the_disk_is_clean(made.data_dir)
-    finally:
-        made.close()
 
 
 def test_a_process_that_finds_no_memory_takes_nobody_with_it(driver: Driver) -> None:

@@ -6,12 +6,10 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import psutil
-import pytest
 
 from tests.chaos import invariants
 from tests.chaos.conftest import Counts
@@ -26,19 +24,6 @@ CLEAN_SECONDS = 5.0
 IN_FLIGHT = 409
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing the socket sends RST and throws away what was not sent."""
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    made = Driver(tmp_path_factory.mktemp("requests"))
-    try:
-        made.start()
-        yield made
-        made.until_terminal()
-        made.stop()
-        invariants.the_disk_is_clean(made.data_dir)
-    finally:
-        made.close()
 
 
 def test_fifty_clients_with_one_key_get_one_fit(driver: Driver) -> None:
@@ -59,7 +44,7 @@ def test_fifty_clients_with_one_key_get_one_fit(driver: Driver) -> None:
         driver.journal.note("fifty", answer.json()["id"])
     replayed = [answer.headers.get("idempotent-replayed") == "true" for answer in answers]
     assert replayed.count(False) == 1
-    invariants.one_key_made_one_fit(driver.journal, [fit["id"] for fit in driver.asked("/v1/fits")["data"]])
+    invariants.one_key_made_one_fit(driver.journal, [fit["id"] for fit in driver.asked("/v1/fits", limit=1000)["data"]])
     other = driver.answered("POST", "/v1/fits", json={**request, "steps": 21}, headers=headers)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 

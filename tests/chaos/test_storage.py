@@ -13,7 +13,7 @@ from tests.chaos.driver import Journal
 from tests.chaos.invariants import Broken
 from tests.conftest import ROOT
 
-OPERATIONS_MIN = 60
+OPERATIONS_MIN = 40
 
 
 def die_everywhere(folder: Path, *mutants: str) -> int:

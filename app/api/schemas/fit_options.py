@@ -281,7 +281,11 @@ class CheckpointChoice(RequestShape):
 
     every_steps: int | None = Field(default=None, description="Steps between checkpoints, at least 1.")
     every_epochs: int | None = Field(
-        default=None, description="Epochs between checkpoints, at least 1; default 1; null: none by epoch."
+        default=None,
+        description=(
+            "Epochs between checkpoints, at least 1; null: none by epoch. By default each epoch ends with one, unless "
+            "the last one is less than about a second old."
+        ),
     )
     keep_last: int | None = Field(default=None, description="How many are kept, at least 1; default 3.")
     keep_best: bool | None = Field(default=None, description="Whether the best one is kept too; default true.")

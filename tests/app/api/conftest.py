@@ -1,5 +1,6 @@
 """Things on the shared server that many tests look at and none changes."""
 
+import copy
 from typing import Any
 
 import httpx
@@ -26,6 +27,18 @@ def created(response: httpx.Response) -> dict[str, Any]:
     body: dict[str, Any] = response.json()
     assert response.headers["location"] == f"{response.request.url.path}/{body['id']}"
     return body
+
+
+def refused(answer: httpx.Response, status: int = 422) -> list[tuple[str, str]]:
+    assert answer.status_code == status, answer.text
+    return [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
+
+
+def bundle_of(http: httpx.Client, fit_id: str) -> dict[str, Any]:
+    answer = http.get(f"/v1/fits/{fit_id}/bundle")
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +75,14 @@ def checkpoint(http: httpx.Client, fit: dict[str, Any]) -> dict[str, Any]:
 def long_fit(line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
     """Return a request for a fit that takes longer than any test."""
     return {"graph": line["id"], "dataset": points["id"], **RECIPE, "epochs": 1_000_000, "record": {"every_steps": 1}}
+
+
+@pytest.fixture(scope="session")
+def bundle(http: httpx.Client, fit: dict[str, Any]) -> dict[str, Any]:
+    return bundle_of(http, fit["id"])
+
+
+@pytest.fixture
+def tampered(bundle: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy for a test to change."""
+    return copy.deepcopy(bundle)

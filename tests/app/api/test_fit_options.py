@@ -177,7 +177,7 @@ def test_nulls_mean_the_default_where_they_mean_nothing_else(http: httpx.Client,
         assert http.get(response.headers["location"], params={"wait": 30}).json()["state"] == "succeeded"
 
 
-@pytest.mark.parametrize(("every_epochs", "steps"), [({}, [12, 8, 4]), ({"every_epochs": None}, [12])])
+@pytest.mark.parametrize(("every_epochs", "steps"), [({"every_epochs": 1}, [12, 8, 4]), ({"every_epochs": None}, [12])])
 def test_null_turns_checkpoints_by_epoch_off(
     http: httpx.Client, rows: str, classes: str, every_epochs: dict[str, Any], steps: list[int]
 ) -> None:

@@ -26,6 +26,7 @@ from app.runner.local import LocalRunner
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor
+from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
@@ -88,7 +89,7 @@ class Workshop:
             self.staging,
             self.notify,
             CLOCK,
-            checkpoint_seconds=chosen.checkpoint_seconds,
+            WorkTerms(checkpoint_seconds=chosen.checkpoint_seconds),
         )
         attempts.recover()
         supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff)

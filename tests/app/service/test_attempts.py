@@ -21,8 +21,9 @@ from app.domain.messages import CheckpointWritten, Failed, Finished, GradientWri
 from app.domain.runtime import Runtime
 from app.service.attempt_news import retained
 from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts, Claim
+from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.claim import Claim
 from app.service.crashes import CRASHES
 from app.service.journal import record_reopening, record_state
 from app.store.pages import PageRequest
@@ -608,7 +609,7 @@ def test_what_cannot_be_deleted_of_an_attempt_does_not_undo_what_was_recorded(
     def remove_tree(_folder: Path) -> None:
         raise OSError(errno.EIO, "the disk failed")
 
-    monkeypatch.setattr(office.attempts._durable, "remove_tree", remove_tree)
+    monkeypatch.setattr(office.attempts._staging._durable, "remove_tree", remove_tree)
     assert office.attempts.record(claim, Progress(verdict=Finished("succeeded"))).ended
     monkeypatch.undo()
     assert office.attempts.recover().staging_folders == 1

@@ -29,8 +29,9 @@ from app.domain.messages import (
 )
 from app.domain.sweep import WAITING
 from app.service.attempt_progress import Died, Expired, Progress
-from app.service.attempts import Attempts, Claim, Recorded
+from app.service.attempts import Attempts, Recorded
 from app.service.blob_sweeper import BlobSweeper
+from app.service.claim import Claim
 from app.service.fit_control import FitControl
 from app.service.fit_view import FitView
 from app.service.fits import Fits

@@ -29,6 +29,7 @@ class Course:
     improves: tuple[int, ...] = ()
     steps: int = 1000
     step: int = 0
+    steps_per_epoch: int = EPOCH
     failure: Exception | None = None
     latest: dict[str, float] = field(default_factory=dict)
 
@@ -116,6 +117,19 @@ def policy(**changes: Any) -> engine.CheckpointPolicy:
 def test_checkpoints_after_so_many_steps_are_all_written(desk: Desk, step_seconds: float) -> None:
     course = Course(policy(every_steps=4))
     assert follow(course, desk, step_seconds, until=14, longest=None) == [4, 8, 12, 14]
+
+
+@pytest.mark.parametrize("step_seconds", [0.0, 0.001, 5.0])
+def test_checkpoints_after_so_many_epochs_are_all_written_where_they_were_asked_for(
+    time: Time, desk: Desk, step_seconds: float
+) -> None:
+    course = Course(policy(every_epochs=2))
+    keeper = Keeper(course, desk.write, None, by_epochs=True)
+    while course.step < 45:
+        course.step += 1
+        time.now += step_seconds
+        keeper.after(course)
+    assert desk.steps == [20, 40]
 
 
 def test_epochs_that_take_their_time_end_with_a_checkpoint(desk: Desk) -> None:

@@ -1,0 +1,110 @@
+"""What the process of an attempt is told to do."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import engine
+from app.blobs.store import BlobStore
+from app.domain.dataset import DatasetRecord
+from app.domain.fit import FitRecord
+from app.domain.messages import Assignment, SweepShare, VariantShare
+from app.domain.runtime import Runtime, allot
+from app.domain.sweep import VariantTerms, terms_of
+from app.service.admission import recipe_of, replicas_of
+from app.service.claim import Claim
+from app.service.memory import memory_budget
+from app.service.resumption import Beginning, Resumption
+from app.service.staging import Staging
+from app.store.unit_of_work import Store
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTerms:
+    """How attempts are made.
+
+    Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
+    the first one of each fit is killed before its operation `kill_at_op` on the disk.
+    """
+
+    workers: int = 1
+    checkpoint_seconds: float = 30.0
+    kill_at_op: int | None = None
+
+
+class Assignments:
+    """Draws up assignments."""
+
+    def __init__(
+        self, store: Store, blobs: BlobStore, resumption: Resumption, staging: Staging, terms: WorkTerms
+    ) -> None:
+        """Look things up in `store`; processes read files of `blobs` and write files in `staging`."""
+        self._store = store
+        self._blobs = blobs
+        self._resumption = resumption
+        self._staging = staging
+        self._terms = terms
+
+    def draw_up(self, claim: Claim) -> Assignment:
+        """Return what the attempt's process needs to know; NotFound if something it needs is gone.
+
+        The process goes on from the furthest checkpoint whose file is sound.
+        """
+        fit = claim.fit
+        with self._store.begin() as work:
+            graph = work.graphs.get(fit.graph_id)
+            datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
+            validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]
+            variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
+            checkpoints = [(each, work.checkpoints.kept(each.id)) for each in (fit, *variants) if not each.terminal]
+        runtime = self._runtime(fit)
+        beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
+        return Assignment(
+            fit_id=fit.id,
+            attempt=fit.attempt,
+            token=claim.token,
+            definition=graph.definition,
+            request=recipe_of(fit.request),
+            columns=self._columns(datasets),
+            validation_columns=self._columns(validation) if validation else None,
+            resume_from=beginnings[fit.id].resume_from,
+            staging=str(self._staging.make(claim.token)),
+            runtime=runtime.to_json(),
+            replicas=replicas_of(fit.request),
+            sweep=None if fit.sweep is None else _shared_out(fit, variants, beginnings, runtime).to_json(),
+            fork=beginnings[fit.id].fork,
+            reopened_at=fit.reopened_at,
+            checkpoint_seconds=self._terms.checkpoint_seconds,
+            kill_at_op=self._terms.kill_at_op if fit.attempt == 1 else None,
+        )
+
+    def _runtime(self, fit: FitRecord) -> Runtime:
+        resources = fit.request.get("resources") or {}
+        return allot(resources, fit.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
+
+    def _columns(self, datasets: Iterable[DatasetRecord]) -> dict[str, list[str]]:
+        """Return the files of each column, in the order of the datasets."""
+        files: defaultdict[str, list[str]] = defaultdict(list)
+        for dataset in datasets:
+            for column in dataset.columns:
+                files[column.name].append(str(self._blobs.local_path(column.blob)))
+        return dict(files)
+
+
+def _shared_out(
+    sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
+) -> SweepShare:
+    """Return what the process of a sweep needs to know of its variants."""
+    terms = terms_of(sweep)
+    shares = [
+        VariantShare(
+            fit_id=fit.id,
+            request=recipe_of(fit.request),
+            resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
+            reached=VariantTerms(**(fit.variant or {})).reached,
+            ended=fit.terminal,
+        )
+        for fit in variants
+    ]
+    roomy = max(1, memory_budget() // max(1, terms.fit_bytes))
+    return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, min(runtime.threads, roomy), shares)

@@ -1,0 +1,44 @@
+"""Silence ends a process by the monotonic clock; the wall clock may jump, and only what is told goes by it."""
+
+import signal
+from pathlib import Path
+
+import psutil
+
+from tests.chaos import invariants, jumping_clock, processes
+from tests.chaos.conftest import MakeDriver
+from tests.chaos.workload import CHECKPOINT_EVERY, STEPS, fit_request
+
+HOUR = 3600
+LEASE_SECONDS = 4.0
+TAKEN_OVER_SECONDS = 30.0
+
+
+def test_processes_that_die_or_stop_are_replaced_while_the_wall_clock_jumps(
+    make_driver: MakeDriver, tmp_path: Path
+) -> None:
+    setting = tmp_path / "setting"
+    setting.write_text(str(-HOUR))
+    driver = make_driver(command=(*jumping_clock.SERVE, str(setting)), lease_seconds=LEASE_SECONDS)
+    driver.start()
+    fit_id = driver.submit("killed", fit_request(STEPS))
+    for jump in (2 * HOUR, -2 * HOUR, HOUR):
+        assert driver.until_rows(fit_id, len(driver.read.get(fit_id, [])) + CHECKPOINT_EVERY)
+        setting.write_text(str(jump))
+        processes.kill(driver.workers())
+
+    later = driver.submit("stopped", fit_request(STEPS, seed=8))
+    assert fit_id < later, "ids do not sort by age"
+    stopped = psutil.Process(driver.worker_of(later))
+    driver.until_rows(later, CHECKPOINT_EVERY + 1)
+    with processes.all_end([stopped.pid], TAKEN_OVER_SECONDS):
+        stopped.send_signal(signal.SIGSTOP)
+        setting.write_text(str(-HOUR))
+        reached = driver.read_on(later)
+        assert driver.until_rows(later, reached + CHECKPOINT_EVERY, TAKEN_OVER_SECONDS), "it ended unnoticed"
+        if stopped.is_running():
+            stopped.send_signal(signal.SIGCONT)
+    driver.until_terminal()
+    told = invariants.all_hold(driver, tmp_path)
+    assert "killed" in told["killed"].outcomes
+    assert "stalled" in told["stopped"].outcomes
