@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from math import inf
 
 from app.domain.event import Event
@@ -11,7 +12,8 @@ from app.service.wakes import Wakes
 from app.store.unit_of_work import Store
 
 BATCH = 100
-"""Events of one reading: so many are held in memory for a client that does not take them."""
+BATCH_CHARACTERS = 64 * 1024
+"""Events of one reading, and how long they may be: so much is held in memory for a client that does not take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,11 @@ class StreamTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    """Some events; whether they are the last there will be, and whether fewer than were read, which were long."""
+
     events: tuple[Event, ...]
     finished: bool
+    cut: bool = False
 
 
 class Events:
@@ -51,13 +56,12 @@ class Events:
         """
         clock = asyncio.get_running_loop().time
         deadline = inf if terms.seconds is None else clock() + terms.seconds
-        after, left = terms.after, terms.events_max
+        after, left, most = terms.after, terms.events_max, BATCH
         heartbeat_at = clock() + self._heartbeat_seconds
         with self._wakes.watch(fit_id) as watch:
             while True:
-                reading = await asyncio.to_thread(
-                    self._read, fit_id, after, BATCH if left is None else min(BATCH, left)
-                )
+                reading = await asyncio.to_thread(self._read, fit_id, after, most if left is None else min(most, left))
+                most = len(reading.events) if reading.cut else min(BATCH, 2 * most)
                 if reading.events or clock() >= heartbeat_at:
                     yield reading.events
                     heartbeat_at = clock() + self._heartbeat_seconds
@@ -73,7 +77,8 @@ class Events:
         with self._store.begin() as work:
             events = work.events.after(fit_id, after, limit)
             if events:
-                return _Reading(tuple(events), finished=events[-1].kind == "end")
+                kept = _within(events, BATCH_CHARACTERS)
+                return _Reading(kept, finished=kept[-1].kind == "end", cut=len(kept) < len(events))
             last = work.events.last_seq(fit_id)
             if last == 0:
                 return _Reading((), finished=True)  # deleted while it was watched
@@ -81,6 +86,13 @@ class Events:
             final = work.events.after(fit_id, last - 1, 1)[0]
             ended = final.kind == "end"
             return _Reading((final,) if ended else (), finished=ended)
+
+
+def _within(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
+    """Return as many of the first events as are not longer than that together, one at least."""
+    lengths = accumulate(len(event.body) for event in events)
+    count = sum(1 for _ in takewhile(lambda length: length <= characters, lengths))
+    return tuple(events[: max(1, count)])
 
 
 def spelled(event: Event) -> str:

@@ -9,7 +9,7 @@ from app.domain.sweep import Standing
 from app.store.unit_of_work import UnitOfWork
 
 SMALL = 32 * 1024
-"""So long is the spelling of what is kept in memory of a fit, at most."""
+"""So long is the spelling, at most, of what counts as small."""
 
 
 @dataclass(frozen=True, slots=True)

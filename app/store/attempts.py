@@ -1,5 +1,6 @@
 """Attempts in the database, and the fence that keeps a superseded process out."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -17,16 +18,18 @@ _OPEN = select(attempts).where(attempts.c.ended_at.is_(None)).order_by(attempts.
 
 
 class Attempts:
-    """The attempts, within one unit of work. `now` is the time it began."""
+    """The attempts, within one unit of work. `now` is the time it began, `changed` is told of the fits they are at."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
         self._connection = connection
         self._now = now
+        self._changed = changed
 
     def start(self, fit_id: str, number: int, token: str) -> Attempt:
         """Store and return the fit's next attempt, begun now. From here on only `token` passes the fence."""
         attempt = Attempt(fit_id, number, token, pid=None, started_at=self._now, ended_at=None, outcome=None)
         self._connection.execute(insert(attempts), values_of(attempt))
+        self._changed(fit_id)
         return attempt
 
     def get(self, fit_id: str, number: int) -> Attempt:
@@ -74,8 +77,10 @@ class Attempts:
         """Note that nothing works on the fit any more, if an attempt has not ended."""
         statement = update(attempts).where(attempts.c.fit_id == fit_id, attempts.c.ended_at.is_(None))
         self._connection.execute(statement.values(ended_at=self._now, outcome=outcome))
+        self._changed(fit_id)
 
     def _change(self, fit_id: str, number: int, values: dict[str, object]) -> None:
         statement = update(attempts).where(attempts.c.fit_id == fit_id, attempts.c.number == number).values(values)
         if self._connection.execute(statement).rowcount == 0:
             raise NotFound(f"fit {fit_id!r} has no attempt {number}")
+        self._changed(fit_id)

@@ -85,6 +85,7 @@ class Events:
         It keeps its `seq`, so that a client that has seen the end reads on from there.
         """
         self._connection.execute(_REOPEN, {"fit": fit_id, "last": self.last_seq(fit_id), "told": body})
+        self._changed(fit_id)
 
     def after(self, fit_id: str, seq: int, limit: int) -> list[Event]:
         """Return at most `limit` events that follow `seq`, in order."""

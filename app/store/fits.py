@@ -120,6 +120,8 @@ class Fits:
                 code="stale_version",
             )
         self._changed(fit.id)
+        if fit.parent_id is not None:
+            self._changed(fit.parent_id)  # which shows how its variants stand
         return stored
 
     def delete(self, fit_id: str) -> None:

@@ -37,7 +37,7 @@ class UnitOfWork:
         self.datasets = Datasets(connection)
         self.fits = Fits(connection, now, self.changed_fits.add)
         self.queue = Queue(connection, now, self.fits)
-        self.attempts = Attempts(connection, now)
+        self.attempts = Attempts(connection, now, self.changed_fits.add)
         self.events = Events(connection, now, self.changed_fits.add)
         self.checkpoints = Checkpoints(connection)
         self.gradients = Gradients(connection)

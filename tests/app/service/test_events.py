@@ -1,10 +1,11 @@
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from app.domain.event import Event
-from app.service.events import BATCH, Events, StreamTerms, spelled
+from app.service.events import BATCH, BATCH_CHARACTERS, Events, StreamTerms, spelled
 from app.service.fit_control import FitControl
 from app.service.fits import Fits
 from app.service.wakes import Wakes
@@ -65,17 +66,22 @@ def test_wakes_without_news_are_no_end_of_the_silence(events: Events, wakes: Wak
     assert [event and event.kind for event in asyncio.run(follow())] == ["state", None, None]
 
 
-def test_a_stream_holds_little_for_a_client_that_takes_nothing(events: Events, store: Store, fit_id: str) -> None:
+@pytest.mark.parametrize(("length", "most"), [(10, BATCH), (BATCH_CHARACTERS // 4, 4), (2 * BATCH_CHARACTERS, 1)])
+def test_a_stream_holds_little_for_a_client_that_takes_nothing_however_long_events_are(
+    events: Events, store: Store, control: FitControl, fit_id: str, length: int, most: int
+) -> None:
+    row = json.dumps("x" * (length - 2))
     with store.begin() as work:
-        work.events.append_metrics(fit_id, [(seq, f'{{"seq":{seq}}}') for seq in range(1, 1801)])
+        work.events.append_metrics(fit_id, [(seq, row) for seq in range(1, 181)])
 
-    async def first_of() -> int:
-        stream = events.stream(fit_id, StreamTerms())
-        first = await anext(stream)
-        await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
-        return len(first)
+    control.cancel(fit_id)
 
-    assert asyncio.run(first_of()) == BATCH
+    async def lengths() -> list[int]:
+        return [len(several) async for several in events.stream(fit_id, StreamTerms(after=1))]
+
+    taken = asyncio.run(lengths())
+    assert sum(taken) == 182  # with the state and the end
+    assert max(taken[:-1]) == most
 
 
 def test_a_stream_ends_at_its_limits(events: Events, fit_id: str) -> None:
