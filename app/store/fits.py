@@ -126,8 +126,8 @@ class Fits:
 
     def delete(self, fit_id: str) -> None:
         """Forget the fit and its variants, with their attempts, events and checkpoints; NotFound if there is none."""
-        if self._connection.execute(delete(fits).where(fits.c.id == fit_id)).rowcount == 0:
-            raise NotFound(f"there is no fit {fit_id!r}")
+        parent = self.get(fit_id).parent_id
+        self._connection.execute(delete(fits).where(fits.c.id == fit_id))
         variants = self._connection.execute(delete(fits).where(fits.c.parent_id == fit_id).returning(fits.c.id))
-        for gone in (fit_id, *variants.scalars()):
-            self._changed(gone)
+        for changed in (fit_id, *variants.scalars(), *([] if parent is None else [parent])):
+            self._changed(changed)

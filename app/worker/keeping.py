@@ -9,11 +9,14 @@ from typing import Any, Self
 import engine
 from app.domain.errors import StorageFailed, StorageFull
 
+FREE_SECONDS = 1.0
+"""What may be spent on checkpoints before anybody counts: a short fit has one of each epoch."""
+
 SPACING_SECONDS = 1.0
-"""Ends of epochs and best values that come faster than this share a checkpoint: it costs more than doing it again."""
+"""Then ends of epochs and best values that come faster than this share a checkpoint: to do it again costs less."""
 
 COST = 0.03
-"""The part of the time that these may take."""
+"""And the part of the time that these may take."""
 
 CHEAP = 0.1
 """Checkpoints by the clock are left out where writing one takes more than this part of the time between them."""
@@ -40,9 +43,9 @@ class Keeper:
     """Has a fit's checkpoints written.
 
     Those that were asked for are written when they are due, and so is the last one. Of those at the ends of epochs that
-    nobody has asked for, and of the best so far, only what `SPACING_SECONDS` and `COST` allow, in favour of the newest;
-    but what was the best when the fit stops is never left out. In between one is written by the clock. None of this
-    touches the fit.
+    nobody has asked for, and of the best so far, once `FREE_SECONDS` are spent, only what `SPACING_SECONDS` and `COST`
+    allow, in favour of the newest; but what was the best when the fit stops is never left out. In between one is
+    written by the clock. None of this touches the fit.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Keeper:
         self._longest = longest
         self._saved = _place(fit)
         self._held: Taken | None = None
-        self._seconds = 0.0
+        self._seconds = self._spent = 0.0
         self._written_at = time.monotonic()
 
     def after(self, fit: engine.Fit) -> None:
@@ -109,13 +112,16 @@ class Keeper:
         finally:
             self._written_at = time.monotonic()
             self._seconds = self._written_at - begun
+            self._spent += self._seconds
 
     def _asked_for(self, fit: engine.Fit) -> bool:
         steps, epochs = self._policy.every_steps, self._policy.every_epochs if self._by_epochs else None
         return bool((steps and fit.step % steps == 0) or (epochs and fit.step % (epochs * fit.steps_per_epoch) == 0))
 
     def _worthwhile(self) -> bool:
-        """Whether the last one is long enough ago."""
+        """Whether little was spent so far, or the last one is long enough ago."""
+        if self._spent < FREE_SECONDS:
+            return True
         spacing = self._seconds / COST if self._longest is None else min(self._seconds / COST, self._longest)
         return time.monotonic() - self._written_at >= max(SPACING_SECONDS, spacing)
 

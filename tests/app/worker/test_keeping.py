@@ -84,7 +84,9 @@ class Desk:
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Time that stands still, of which no checkpoint is free."""
     time = Time()
+    monkeypatch.setattr(keeping, "FREE_SECONDS", 0.0)
     monkeypatch.setattr(keeping, "time", time)
     return time
 
@@ -134,6 +136,12 @@ def test_checkpoints_after_so_many_epochs_are_all_written_where_they_were_asked_
 
 def test_epochs_that_take_their_time_end_with_a_checkpoint(desk: Desk) -> None:
     assert follow(Course(policy(every_epochs=1)), desk, 0.125, until=35) == [10, 20, 30, 35]
+
+
+def test_the_epochs_of_a_short_fit_all_end_with_a_checkpoint(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "FREE_SECONDS", 0.5)
+    desk.seconds = 0.25
+    assert follow(Course(policy(every_epochs=1)), desk, 0.0, until=55) == [10, 20, 55]
 
 
 def test_of_short_epochs_some_end_with_a_checkpoint(desk: Desk) -> None:
