@@ -274,7 +274,7 @@ class World:
         if self._faulty and self.chance.random() < 0.1:
             with suppress(DatabaseBusy), _busy(self.store):
                 self._attempts.record(process.claim, news)
-        if self._attempts.state(process.claim) is None:
+        if self._attempts.fit(process.claim) is None:
             self._attempts.drop(news)
             self._obey()
             return
@@ -332,12 +332,12 @@ class World:
     def _obey(self) -> None:
         """The workforce looks at what is wanted of its processes."""
         for process in [*self._floor.processes]:
-            state = self._attempts.state(process.claim)
-            if state is None:
+            fit = self._attempts.fit(process.claim)
+            if fit is None:
                 self._floor.processes.remove(process)
                 self.strays.append(process)
             else:
-                process.wanted = _WISHES.get(state)
+                process.wanted = _WISHES.get(fit.state)
 
     def _let_time_pass(self) -> None:
         self.clock.advance(self.chance.uniform(0.0, 100.0))

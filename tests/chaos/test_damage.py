@@ -1,4 +1,4 @@
-"""A fit goes on from its newest checkpoint; from one that is damaged never, but from the one before, to the same bits."""
+"""A fit goes on from its newest checkpoint that is sound, and comes to the same bits as if nothing had happened."""
 
 import signal
 import time

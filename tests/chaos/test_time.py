@@ -1,4 +1,4 @@
-"""Silence ends a process by the monotonic clock; the wall clock may jump as it likes, and only what is told goes by it."""
+"""Silence ends a process by the monotonic clock; the wall clock may jump as it likes, and decides nothing."""
 
 import signal
 from pathlib import Path
