@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""A fit goes on from its newest checkpoint, but never from a damaged one: the one before leads to the same bits."""
-=======
 """A fit goes on from its newest checkpoint that is sound, and comes to the same bits as if nothing had happened."""
->>>>>>> chaos
 
 import signal
 import time

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Silence ends a process by the monotonic clock; the wall clock may jump, and only what is told goes by it."""
-=======
 """Silence ends a process by the monotonic clock; the wall clock may jump as it likes, and decides nothing."""
->>>>>>> chaos
 
 import signal
 from pathlib import Path
