@@ -1,0 +1,76 @@
+"""The optimizer's steps in a session, each with options of its own if it is given any."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from engine.errors import DocumentError, EngineError, Finding, NumericalError
+from engine.model import Form
+from engine.optim.groups import ParameterGroups
+from engine.optim.overrides import overridden
+from engine.recipe import Recipe
+from engine.session.results import Updated
+from engine.session.work import PLANS, Work
+from engine.training.names import CLIPPED, FINITE, KEY, rate_input
+from engine.training.norms import norms_of
+from engine.training.plan_cache import fact
+from engine.training.plans import plan_update
+
+Options = Mapping[str, Any]
+
+
+class Updating:
+    """Steps by the gradients that have been added up."""
+
+    def __init__(self, work: Work, recipe: Recipe) -> None:
+        """Step the arrays of `work` as the recipe's optimizer and limits say."""
+        self._work = work
+        self._recipe = recipe
+        self._forms: dict[Hashable, Form] = {}
+
+    def step(self, key: tuple[int, int], given: Options) -> Updated:
+        """Take a step under options in the place of the optimizer's; `key` holds the seed and the steps before.
+
+        Every vector lies in its whole among those that have gradients, or has none.
+
+        Raises:
+            DocumentError: an unknown option, or one that does not suit.
+            NumericalError: a gradient is not finite, and that is to be an error; nothing has been changed then.
+        """
+        work, groups = self._work, overridden(self._recipe.groups, given) if given else self._recipe.groups
+        facts, form = self._form(groups)
+        flats = work.flats_of(work.reached)
+        executor = work.executors.of(
+            ("update", tuple(flat.name for flat in flats), facts),
+            plan_update,
+            form,
+            self._recipe,
+            flats,
+            "sum",
+            tells_clipping=True,
+        )
+        executor.inputs[KEY][...] = key
+        for place, group in enumerate(groups.groups):
+            if rate_input(place) in executor.inputs:
+                executor.inputs[rate_input(place)][...] = group.optimizer.lr
+        executor.run()
+        norms = dict(norms_of(executor.outputs))
+        finite = bool(executor.outputs[FINITE]) if FINITE in executor.outputs else True
+        if not finite and self._recipe.nonfinite == "stop" and not self._recipe.scaled:
+            detail = f"the gradients are not finite, their norm is {norms.get('')}"
+            raise NumericalError(f"{detail}; nothing was changed: call zero_grad and go on with other rows")
+        clipped = bool(executor.outputs[CLIPPED]) if CLIPPED in executor.outputs else False
+        return Updated(key[1] + finite, norms.pop("", 0.0), norms, clipped, finite)
+
+    def _form(self, groups: ParameterGroups) -> tuple[Hashable, Form]:
+        """Return what of the groups a plan depends on, and the model under their optimizers."""
+        facts = fact(groups) if groups is not self._recipe.groups else None
+        if facts not in self._forms:
+            if len(self._forms) >= PLANS:
+                self._forms.pop(next(iter(self._forms)))
+            try:
+                self._forms[facts] = self._work.model.stepped_by(groups)
+            except EngineError as error:
+                raise DocumentError([Finding("", error.code, str(error))]) from error
+        return facts, self._forms[facts]
