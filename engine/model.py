@@ -25,6 +25,8 @@ from engine.value import Array, Shape, Spec, Value
 ALIGNMENT = 64
 PARTS = 8
 LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
+VECTOR = "vector:"
+"""What the names of vectors of parameters start with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def lay_out(
     flats: list[Flat] = []
     for (_, dtype, group, rules), shapes in sorted(alike.items(), key=lambda item: item[0][0]):
         earlier = sum(flat.dtype == dtype for flat in flats)
-        name = f"vector:{dtype.name}" + (f":{earlier}" if earlier else "")
+        name = f"{VECTOR}{dtype.name}" + (f":{earlier}" if earlier else "")
         step, end, offsets = ALIGNMENT // dtype.itemsize, 0, {}
         for parameter, shape in shapes.items():
             offsets[parameter] = end

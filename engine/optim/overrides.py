@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
-from engine.attributes import attributes_of
+from engine.attributes import Attribute, attributes_of
 from engine.documents import Reader, escape
 from engine.errors import EngineError, nearest
 from engine.optim.chain import Chain
@@ -44,13 +45,18 @@ def overridden(groups: ParameterGroups, given: Mapping[str, Any]) -> ParameterGr
     return ParameterGroups(tuple[ParameterGroup, ...](made))
 
 
+@cache
+def _attributes(kind: type[Optimizer]) -> dict[str, Attribute]:
+    return {attribute.name: attribute for attribute in attributes_of(kind)}
+
+
 def _options(optimizer: Optimizer) -> list[str]:
     return [field.name for field in fields(optimizer)]
 
 
 def _with(reader: Reader, optimizer: Optimizer, given: Mapping[str, Any], pointer: str, *, skip: bool) -> Optimizer:
     """Return the optimizer with some options; those it does not have are faults, unless they are to be skipped."""
-    attributes = {attribute.name: attribute for attribute in attributes_of(type(optimizer))}
+    attributes = _attributes(type(optimizer))
     known, before = _options(optimizer), len(reader.findings)
     changes: dict[str, Any] = {}
     for name, value in given.items():

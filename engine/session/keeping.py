@@ -17,7 +17,7 @@ SESSION = "session"
 """The entry of a checkpoint's cursor that only sessions write."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Counters:
     """Where a session stands.
 

@@ -71,6 +71,7 @@ class Passes:
         self._shards = shards
         self._losses = work.model.definition.losses
         self._by_losses = frozenset[str]().union(*(reached[name] for name in self._losses))
+        self._flats = work.flats_of(self._by_losses)
 
     def forward(
         self, batch: Batch, key: Key, *, training: bool, keep: tuple[object, int] | None
@@ -129,7 +130,7 @@ class Passes:
             array[...] = source
         run(executor)
         work.take_over(executor)
-        work.reach(reached, executor.outputs)
+        work.reach(reached, executor)
 
     def forward_backward(
         self,
@@ -168,8 +169,9 @@ class Passes:
                 done.limited |= self._work.take_over(executor)
                 done.add(self._losses_of(executor), share * _weight(executor, rows))
                 done.count += 1
-        self._work.reach(self._by_losses, executor.outputs)
-        done.outputs = _outputs(executor)
+        self._work.reach(self._by_losses, executor)
+        if outputs:
+            done.outputs = _outputs(executor)
         return done
 
     def _accumulating(self, batch: Batch, rows: tuple[Reduction, int] | None, *, outputs: bool) -> NumpyExecutor:
@@ -179,7 +181,7 @@ class Passes:
             self._work.model,
             batch.dims,
             self._recipe,
-            self._work.flats_of(self._by_losses),
+            self._flats,
             rows,
             outputs=outputs,
             most_shards=self._shards,

@@ -216,13 +216,15 @@ class Session:
         self._set_apart()
         updated = self._updating.step((self._counters.seed, self._counters.step), hyperparameters)
         self._work.clear(forget=True)
-        self._counters = replace(self._counters, step=updated.step)
+        self._counters.step = updated.step
         self._parameters_version += updated.taken
         return updated
 
     def _set_apart(self) -> None:
         """See to it that parameters without a gradient are in no vector with others that have one."""
         work = self._work
+        if len(work.reached) == work.trained:
+            return
         lonely = [n for flat in work.flats_of(work.reached) for n in flat.shapes if n not in work.reached]
         if lonely:
             self._work_on(work.split(lonely))
@@ -308,7 +310,7 @@ class Session:
             self._work_on(work)
         else:
             load_parameters(checkpoint, self._work)
-            self._counters = replace(self._counters, step=0)
+            self._counters.step = 0
         self._parameters_version += 1
         self._buffers_version += 1
 
@@ -333,7 +335,7 @@ class Session:
         return self._counters.seed, self._counters.passes
 
     def _count(self, passes: int, *, limited: bool) -> None:
-        self._counters = replace(self._counters, passes=self._counters.passes + passes)
+        self._counters.passes += passes
         self._parameters_version += limited
         self._buffers_version += bool(self.definition.buffers)
 

@@ -19,6 +19,9 @@ from engine.training.plans import plan_update
 
 Options = Mapping[str, Any]
 
+FED = {"lr"}
+"""Options that every plan of an update is fed."""
+
 
 class Updating:
     """Steps by the gradients that have been added up."""
@@ -38,8 +41,9 @@ class Updating:
             DocumentError: an unknown option, or one that does not suit.
             NumericalError: a gradient is not finite, and that is to be an error; nothing has been changed then.
         """
-        work, groups = self._work, overridden(self._recipe.groups, given) if given else self._recipe.groups
-        facts, form = self._form(groups)
+        work, own = self._work, self._recipe.groups
+        groups = overridden(own, given) if given else own
+        facts, form = self._form(own if given.keys() <= FED else groups)
         flats = work.flats_of(work.reached)
         executor = work.executors.of(
             ("update", tuple(flat.name for flat in flats), facts),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from engine.dtypes import is_float
 from engine.graph.definition import Definition
-from engine.model import LOSS_SCALE, Flat, Model
+from engine.model import LOSS_SCALE, VECTOR, Flat, Model
 from engine.plan import NumpyExecutor
 from engine.recipe import Recipe
 from engine.session.results import Gradients
@@ -21,6 +24,30 @@ PLANS = 16
 """Executors that are kept, each with its memory: those of the usual batches, and a few more."""
 
 
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a plan has among its outputs that is of the states of a session.
+
+    Attributes:
+        new: states, each with what it becomes.
+        squares: squared norms of gradients by parameter or vector.
+        limits: whether parameters are among the states.
+    """
+
+    new: Sequence[tuple[Array, Array]]
+    squares: Sequence[tuple[str, Array]]
+    limits: bool
+
+    @classmethod
+    def of(cls, executor: NumpyExecutor, states: Mapping[str, Array]) -> Self:
+        """Look through the outputs of a plan."""
+        outputs = executor.outputs.items()
+        new = {name.removeprefix(NEW): array for name, array in outputs if name.startswith(NEW)}
+        squares = [(name.removeprefix(SQUARED_NORM), array) for name, array in outputs if name.startswith(SQUARED_NORM)]
+        limits = any(state.startswith(VECTOR) for state in new)
+        return cls([(states[state], array) for state, array in new.items()], squares, limits)
+
+
 class Work:
     """Arrays, and which gradients there are.
 
@@ -31,6 +58,7 @@ class Work:
         sums: the sums of gradients, one vector for each vector of parameters; as the loss is, they are scaled.
         reached: the parameters that have a gradient.
         squares: the squared norms of gradients, by parameter and by vector.
+        trained: number of parameters that can have one.
     """
 
     def __init__(
@@ -48,6 +76,8 @@ class Work:
         self.arrays = {**self.model.arrays, **self.sums}
         self.reached: set[str] = set()
         self.squares: dict[str, float] = {}
+        self.trained = sum(len(flat.shapes) for flat in self.model.flats)
+        self._effects: WeakKeyDictionary[NumpyExecutor, Effects] = WeakKeyDictionary()
         self.executors = Executors(self.arrays, executor, threads, PLANS)
 
     @property
@@ -59,27 +89,27 @@ class Work:
         """Tell whether a parameter can have a gradient: it is not frozen."""
         return any(name in flat.shapes for flat in self.model.flats)
 
-    def flats_of(self, names: Iterable[str]) -> tuple[Flat, ...]:
+    def flats_of(self, names: Set[str]) -> tuple[Flat, ...]:
         """Return the vectors in which some of the parameters lie."""
-        names = set(names)
-        return tuple(flat for flat in self.model.flats if not names.isdisjoint(flat.shapes))
+        return tuple([flat for flat in self.model.flats if not names.isdisjoint(flat.shapes)])
 
     def take_over(self, executor: NumpyExecutor) -> bool:
         """Take over what a run has made of the states; return whether parameters are among them."""
-        parameters = False
-        for name, output in executor.outputs.items():
-            if name.startswith(NEW):
-                state = name.removeprefix(NEW)
-                np.copyto(self.arrays[state], output)
-                parameters |= state.startswith("vector:")
-        return parameters
+        effects = self.effects(executor)
+        for state, output in effects.new:
+            np.copyto(state, output)
+        return effects.limits
 
-    def reach(self, names: Iterable[str], outputs: Mapping[str, Array]) -> None:
+    def reach(self, names: Iterable[str], executor: NumpyExecutor) -> None:
         """Note that parameters have gradients now, and the squared norms that a run has put out."""
         self.reached.update(names)
-        for name, output in outputs.items():
-            if name.startswith(SQUARED_NORM):
-                self.squares[name.removeprefix(SQUARED_NORM)] = output.item()
+        self.squares.update({name: output.item() for name, output in self.effects(executor).squares})
+
+    def effects(self, executor: NumpyExecutor) -> Effects:
+        """Return what among the outputs of a plan is of the states."""
+        if executor not in self._effects:
+            self._effects[executor] = Effects.of(executor, self.arrays)
+        return self._effects[executor]
 
     def gradients(self) -> Gradients:
         """Return the norms of the gradients that there are."""
@@ -99,7 +129,7 @@ class Work:
 
     def set_gradient(self, name: str, array: Array | None) -> None:
         """Put an array of the parameter's shape, or nothing, in the place of its gradient."""
-        view, (flat,) = self.raw_gradient(name), self.flats_of([name])
+        view, (flat,) = self.raw_gradient(name), self.flats_of({name})
         with np.errstate(all="ignore"):
             view[...] = 0 if array is None else array * self.scale
             plain = flat.views(self.sums[GRADIENT + flat.name].astype(np.float64) / self.scale)
@@ -163,5 +193,5 @@ class Work:
 
     def raw_gradient(self, name: str) -> Array:
         """Return the window on the sums that belongs to a parameter; it is scaled as the loss is."""
-        (flat,) = self.flats_of([name])
+        (flat,) = self.flats_of({name})
         return flat.views(self.sums[GRADIENT + flat.name])[name]
