@@ -37,8 +37,13 @@ def snapshot(work: Work, counters: Counters, executor: str) -> Checkpoint:
     checkpoint = work.model.snapshot()
     sums = {name: work.raw_gradient(name) for name in sorted(work.reached)}
     checkpoint.state.update({GRADIENT + name: array.copy() for name, array in sums.items()})
-    squares = {name: square.hex() for name, square in work.squares.items()}
-    told = {"seed": counters.seed, "passes": counters.passes, "apart": work.apart, "squares": squares}
+    squares = {name: square.hex() for name, square in sorted(work.squares.items())}
+    told = {
+        "seed": counters.seed,
+        "passes": counters.passes,
+        "apart": dict(sorted(work.apart.items())),
+        "squares": squares,
+    }
     checkpoint.cursor = {"step": counters.step, SESSION: told}
     checkpoint.meta = {"graph": work.model.definition.digest, "fingerprint": fingerprint(executor)}
     return checkpoint

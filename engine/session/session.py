@@ -82,15 +82,18 @@ class Session:
         self.executor = chosen(executor)
         self._given = definition
         self.definition = at_precision(definition, self._recipe.precision)
-        self._reached = reached_from(probe(self.definition, LIMITS).graph)
         self._counters = Counters(seed)
         self._feeds = Feeds(self.definition)
         self._owner = object()
         self._parameters_version = self._buffers_version = 0
         self._predictor: Predictor | None = None
         self._predictor_version = (-1, -1)
+        groups, parameters = self._recipe.groups, self.definition.parameters
+        frozen = {name for name, spec in parameters.items() if groups.frozen(name, spec.shape)}
+        reached = reached_from(probe(self.definition, LIMITS).graph)
+        self._reached = {name: found - frozen for name, found in reached.items()}
         by_losses = frozenset[str]().union(*(self._reached[name] for name in self.definition.losses))
-        apart = {name: 1 for name in self.definition.parameters if by_losses and name not in by_losses}
+        apart = {name: 1 for name in parameters if by_losses and name not in by_losses}
         self._work_on(Work(self.definition, self._recipe, self.executor, threads or usable_cores(), apart))
 
     def _work_on(self, work: Work) -> None:

@@ -45,6 +45,8 @@ class Updating:
         groups = overridden(own, given) if given else own
         facts, form = self._form(own if given.keys() <= FED else groups)
         flats = work.flats_of(work.reached)
+        if not flats:
+            return Updated(key[1], 0.0, {}, clipped=False, taken=False)
         executor = work.executors.of(
             ("update", tuple(flat.name for flat in flats), facts),
             plan_update,
