@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
+from math import inf
 from typing import Any
+
+import numpy as np
 
 from engine.attributes import Attribute, attributes_of
 from engine.documents import Reader, escape
-from engine.errors import EngineError, nearest
+from engine.errors import DocumentError, EngineError, Finding, nearest
 from engine.optim.chain import Chain
 from engine.optim.groups import ParameterGroup, ParameterGroups
 from engine.optim.transform import Optimizer
 from engine.optim.transforms import read_transforms
 
 GROUPS = "groups"
+
+
+def rate_of(given: Any) -> float:
+    """Return the learning rate of one step.
+
+    Raises:
+        DocumentError: it is no number of at least 0, at /lr.
+    """
+    if isinstance(given, int | float | np.floating | np.integer) and not isinstance(given, bool) and 0 <= given < inf:
+        return float(given)
+    raise DocumentError([Finding("/lr", "attribute_invalid", f"lr must be a number >= 0, not {str(given)[:64]!r}")])
 
 
 def overridden(groups: ParameterGroups, given: Mapping[str, Any]) -> ParameterGroups:

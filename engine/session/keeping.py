@@ -63,6 +63,8 @@ def restored(checkpoint: Checkpoint, work: Work, counters: Counters) -> tuple[Wo
     told = checkpoint.cursor.get(SESSION)
     if told is None:
         step = checkpoint.cursor.get("step", 0)
+        if type(step) is not int or step < 0:
+            raise CheckpointError(f"the checkpoint's cursor is damaged (step {str(step)[:40]!r})")
         fresh = work.laid_out(work.origin)
         fresh.clear_momenta()
         state = {**fresh.model.snapshot().optimizer, **checkpoint.optimizer}

@@ -75,7 +75,7 @@ class Session:
             DocumentError: with a pointer into these arguments.
         """
         given = {"optimizer": optimizer, "seed": seed, "precision": precision, "clip": clip or {}}
-        self._recipe = read_recipe({**given, "steps": 1, "record": {"gradient_norms": True}})
+        self._recipe = read_recipe({**given, "steps": 1, "record": {"gradient_norms": False}})
         if self._recipe.closure:
             detail = "lbfgs evaluates the loss several times a step, which is the caller's to do here; take another"
             raise DocumentError([Finding("/optimizer", "conflict", detail)])

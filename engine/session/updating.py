@@ -8,12 +8,11 @@ from typing import Any
 from engine.errors import DocumentError, EngineError, Finding, NumericalError
 from engine.model import Form
 from engine.optim.groups import ParameterGroups
-from engine.optim.overrides import overridden
+from engine.optim.overrides import overridden, rate_of
 from engine.recipe import Recipe
 from engine.session.results import Updated
 from engine.session.work import PLANS, Work
 from engine.training.names import CLIPPED, FINITE, KEY, rate_input
-from engine.training.norms import norms_of
 from engine.training.plan_cache import fact
 from engine.training.plans import plan_update
 
@@ -30,6 +29,7 @@ class Updating:
         """Step the arrays of `work` as the recipe's optimizer and limits say."""
         self._work = work
         self._recipe = recipe
+        self._rates = [group.optimizer.lr for group in recipe.groups.groups]
         self._forms: dict[Hashable, Form] = {}
 
     def step(self, key: tuple[int, int], given: Options) -> Updated:
@@ -41,9 +41,8 @@ class Updating:
             DocumentError: an unknown option, or one that does not suit.
             NumericalError: a gradient is not finite, and that is to be an error; nothing has been changed then.
         """
-        work, own = self._work, self._recipe.groups
-        groups = overridden(own, given) if given else own
-        facts, form = self._form(own if given.keys() <= FED else groups)
+        work = self._work
+        rates, facts, form = self._options(given)
         flats = work.flats_of(work.reached)
         if not flats:
             return Updated(key[1], 0.0, {}, clipped=False, taken=False)
@@ -57,17 +56,26 @@ class Updating:
             tells_clipping=True,
         )
         executor.inputs[KEY][...] = key
-        for place, group in enumerate(groups.groups):
+        for place, rate in enumerate(rates):
             if rate_input(place) in executor.inputs:
-                executor.inputs[rate_input(place)][...] = group.optimizer.lr
+                executor.inputs[rate_input(place)][...] = rate
+        found = work.gradients()
         executor.run()
-        norms = dict(norms_of(executor.outputs))
         finite = bool(executor.outputs[FINITE]) if FINITE in executor.outputs else True
         if not finite and self._recipe.nonfinite == "stop" and not self._recipe.scaled:
-            detail = f"the gradients are not finite, their norm is {norms.get('')}"
+            detail = f"the gradients are not finite, their norm is {found.norm}"
             raise NumericalError(f"{detail}; nothing was changed: call zero_grad and go on with other rows")
         clipped = bool(executor.outputs[CLIPPED]) if CLIPPED in executor.outputs else False
-        return Updated(key[1] + finite, norms.pop("", 0.0), norms, clipped, finite)
+        return Updated(key[1] + finite, found.norm, found.norms, clipped, finite)
+
+    def _options(self, given: Options) -> tuple[list[float], Hashable, Form]:
+        """Return the rate of each group, what else of the options a plan depends on, and the model under them."""
+        own = self._recipe.groups
+        if given.keys() <= FED:
+            rates = [rate_of(given["lr"])] * len(own.groups) if given else self._rates
+            return rates, *self._form(own)
+        groups = overridden(own, given)
+        return [group.optimizer.lr for group in groups.groups], *self._form(groups)
 
     def _form(self, groups: ParameterGroups) -> tuple[Hashable, Form]:
         """Return what of the groups a plan depends on, and the model under their optimizers."""

@@ -77,6 +77,7 @@ class Work:
         self.reached: set[str] = set()
         self.squares: dict[str, float] = {}
         self.trained = sum(len(flat.shapes) for flat in self.model.flats)
+        self._told: Gradients | None = None
         self._effects: WeakKeyDictionary[NumpyExecutor, Effects] = WeakKeyDictionary()
         self.executors = Executors(self.arrays, executor, threads, PLANS)
 
@@ -102,6 +103,7 @@ class Work:
 
     def reach(self, names: Iterable[str], executor: NumpyExecutor) -> None:
         """Note that parameters have gradients now, and the squared norms that a run has put out."""
+        self._told = None
         self.reached.update(names)
         self.squares.update({name: output.item() for name, output in self.effects(executor).squares})
 
@@ -113,8 +115,11 @@ class Work:
 
     def gradients(self) -> Gradients:
         """Return the norms of the gradients that there are."""
-        total = sum(self.squares.get(flat.name, 0.0) for flat in self.model.flats)
-        return Gradients(root(total), {n: root(self.squares[n]) for n in self.model.parameters if n in self.reached})
+        if self._told is None:
+            total = sum([self.squares.get(flat.name, 0.0) for flat in self.model.flats])
+            norms = {n: root(self.squares[n]) for n in self.model.parameters if n in self.reached}
+            self._told = Gradients(root(total), norms)
+        return self._told
 
     def gradient(self, name: str) -> Array | None:
         """Return the gradient of a parameter, None if there is none; unscaled it is a window on the sums."""
@@ -129,6 +134,7 @@ class Work:
 
     def set_gradient(self, name: str, array: Array | None) -> None:
         """Put an array of the parameter's shape, or nothing, in the place of its gradient."""
+        self._told = None
         view, (flat,) = self.raw_gradient(name), self.flats_of({name})
         with np.errstate(all="ignore"):
             view[...] = 0 if array is None else array * self.scale
@@ -142,6 +148,7 @@ class Work:
 
     def clear(self, *, forget: bool) -> None:
         """Set the sums to 0; with `forget` there are no gradients then."""
+        self._told = None
         for array in self.sums.values():
             array.fill(0)
         self.squares = dict.fromkeys(self.squares, 0.0)

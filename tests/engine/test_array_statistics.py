@@ -1,4 +1,5 @@
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def test_numbers_are_those_of_the_whole_array_whatever_the_pieces(monkeypatch: p
     array = np.random.default_rng(0).normal(size=(37, 29)).astype(np.float32)
     array[3, :5] = 0
     whole = array_statistics(array)
-    monkeypatch.setattr("engine.array_statistics.CHUNK", 64)
+    monkeypatch.setattr(import_module("engine.array_statistics"), "CHUNK", 64)
     pieces = array_statistics(array)
     assert (pieces.counts, pieces.edges, pieces.zeros, pieces.min) == (whole.counts, whole.edges, 5, whole.min)
     exact = array.astype(np.float64)

@@ -181,3 +181,73 @@ def test_frozen_parameters_have_no_gradient_and_never_move(matrices, pairs):
     np.testing.assert_array_equal(session.parameters["v"], before)
     with pytest.raises(engine.DocumentError, match="/gradients/v"):
         session.set_gradient("v", np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize("executor", engine.executors())
+def test_sums_over_parts_step_to_the_bits_of_a_fit_in_micro_batches(pairs, executor):
+    document = {
+        "inputs": {"x": ["n", 4], "y": ["n", 2]},
+        "parameters": {"v": [4, 3], "w": [3, 2]},
+        "program": 'loss = mse_loss(tanh(x @ v) @ w, y, reduction="sum")',
+    }
+    definition = engine.parse_graph(document)
+    recipe = {"steps": 3, "batch_size": 12, "micro_batch_size": 5, "shuffle": False, "optimizer": "adam", "seed": 1}
+    fit = engine.Fit(definition, engine.read_recipe(recipe), pairs, executor=executor)
+    session = engine.Session(definition, "adam", seed=1, executor=executor)
+    for _ in range(3):
+        (point,) = (p for p in fit.advance() if p.split == "train")
+        losses = [session.forward_backward(cut(pairs, i, i + 5), reduction="sum").loss for i in (0, 5, 10)]
+        updated = session.optim_step()
+        assert point.values["loss"] == sum(losses)
+        assert point.values["grad_norm"] == pytest.approx(updated.norm, rel=1e-12)
+        for name, parameter in fit.model.parameters.items():
+            np.testing.assert_array_equal(session.parameters[name], parameter)
+
+
+def test_a_forward_pass_that_limits_rows_changes_parameters_and_tells_its_tape_so(state):
+    document = {
+        "inputs": {"at": {"shape": ["n"], "dtype": "int64"}, "y": ["n", 4]},
+        "layers": [{"layer": "embedding", "rows": 5, "units": 4, "max_norm": 0.5}],
+        "loss": {"kind": "mse_loss", "target": "y"},
+    }
+    session = engine.Session(engine.parse_graph(document), "sgd")
+    (name,) = session.parameters
+    inputs = {"at": [0, 1, 1, 3], "y": np.zeros((4, 4))}
+    before = session.parameters[name].copy()
+    tape = session.forward(inputs, keep=True).tape
+    assert not np.array_equal(session.parameters[name], before)
+    assert (np.linalg.norm(session.parameters[name][[0, 1, 3]], axis=1) <= 0.5 + 1e-6).all()
+    session.backward(tape, {"loss": 1.0})
+    by_tape = session.gradients[name].copy()
+    session.zero_grad()
+    session.forward_backward(inputs)
+    np.testing.assert_allclose(session.gradients[name], by_tape, rtol=1e-5)
+
+
+def test_an_optimizer_begins_anew_when_its_momenta_are_reset(matrices, pairs):
+    session, start = matrices(), matrices()
+    session.forward_backward(pairs)
+    session.optim_step()
+    session.reset(momenta=True)
+    start.restore(session.snapshot(), optimizer=False)
+    for one in (session, start):
+        one.forward_backward(pairs)
+        one.optim_step()
+    for name, parameter in start.parameters.items():
+        np.testing.assert_array_equal(session.parameters[name], parameter)
+
+
+def test_gradients_of_two_sessions_are_averaged_by_hand(matrices, pairs):
+    sessions, whole = (matrices("sgd"), matrices("sgd")), matrices("sgd")
+    for session, part in zip(sessions, (cut(pairs, 0, 6), cut(pairs, 6, 12)), strict=True):
+        session.forward_backward(part)
+    for name in "vw":
+        mean = sum(session.gradients[name] for session in sessions) / 2
+        sessions[0].set_gradient(name, mean)
+    norms = sessions[0].norms()
+    stepped = whole.forward_backward(pairs)
+    assert norms.norm == pytest.approx(stepped.norm, rel=1e-6)
+    sessions[0].optim_step(lr=1.0)
+    whole.optim_step(lr=1.0)
+    for name, parameter in whole.parameters.items():
+        np.testing.assert_allclose(sessions[0].parameters[name], parameter, rtol=1e-5, atol=1e-7)
