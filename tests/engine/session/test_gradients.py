@@ -194,3 +194,38 @@ def test_at_half_precision_gradients_are_told_without_the_scale_of_the_loss(matr
     half.set_gradient("w", np.full((3, 2), 0.25))
     np.testing.assert_array_equal(half.gradients["w"], np.full((3, 2), 0.25, np.float32))
     assert half.optim_step().taken
+
+
+LINEAR = [{"layer": "flatten"}, {"layer": "linear", "units": 3}]
+NETWORKS = {
+    "recurrent": ([5, 4], [{"layer": "lstm", "units": 6}, *LINEAR]),
+    "attention": ([5, 4], [{"layer": "transformer_encoder_layer", "heads": 2}, *LINEAR]),
+    "convolution": (
+        [1, 8, 8],
+        [
+            {"layer": "conv2d", "channels": 4, "kernel": 3, "activation": "relu"},
+            {"layer": "max_pool2d", "kernel": 2},
+            {"layer": "dropout", "p": 0.5},
+            *LINEAR,
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_what_a_tape_keeps_is_enough_for_any_network(network):
+    shape, layers = NETWORKS[network]
+    inputs = {"x": ["n", *shape], "label": {"shape": ["n"], "dtype": "int64"}}
+    definition = engine.parse_graph({"inputs": inputs, "layers": layers, "loss": "cross_entropy"})
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.standard_normal((6, *shape)).astype(np.float32), "label": rng.integers(0, 3, 6)}
+    session, twin = (engine.Session(definition, executor="numpy") for _ in range(2))
+    done = session.forward(rows, keep=True)
+    stepped = twin.forward_backward(rows, outputs=True)
+    session.backward(done.tape, {"loss": 1.0})
+    assert done.tape.nbytes == sum(array.nbytes for array in done.tape.saved.values()) > 0
+    np.testing.assert_allclose(done.losses["loss"], stepped.loss, rtol=1e-6)
+    for name, array in stepped.outputs.items():
+        np.testing.assert_allclose(done.outputs[name], array, rtol=1e-5, atol=1e-6)
+    for name, gradient in twin.gradients.items():
+        np.testing.assert_allclose(session.gradients[name], gradient, rtol=1e-3, atol=1e-6)
