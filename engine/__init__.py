@@ -1,6 +1,7 @@
 """The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
 
 from engine import ops, sweep, tape
+from engine.array_statistics import ArrayStatistics, array_statistics
 from engine.catalogue import initializer_catalogue, op_catalogue, op_entry
 from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
@@ -103,6 +104,7 @@ from engine.predict import Predictor
 from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
+from engine.session import Forward, Gradients, Nonfinite, Session, Stepped, Tape, Timing, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
@@ -125,6 +127,7 @@ from engine.vectorize import vmap
 __all__ = [
     "ADJUSTABLE",
     "Alone",
+    "ArrayStatistics",
     "AttributeValueError",
     "Batch",
     "CapturedGradient",
@@ -148,10 +151,12 @@ __all__ = [
     "Finding",
     "Fit",
     "FitEstimate",
+    "Forward",
     "Function",
     "GradientError",
     "GradientRecord",
     "GradientStatistics",
+    "Gradients",
     "Graph",
     "GraphError",
     "GraphFull",
@@ -160,6 +165,7 @@ __all__ = [
     "LossScaler",
     "MissingExtra",
     "Module",
+    "Nonfinite",
     "NumpyExecutor",
     "OptContext",
     "OptDataset",
@@ -180,15 +186,21 @@ __all__ = [
     "ScaledStep",
     "Scheduler",
     "Sequential",
+    "Session",
     "ShapeError",
     "Status",
+    "Stepped",
     "Sweep",
+    "Tape",
     "TapeOptimizer",
     "Threadpool",
     "ThreadpoolParams",
+    "Timing",
     "Trained",
     "UnknownName",
+    "Updated",
     "Value",
+    "array_statistics",
     "capture",
     "check_continuation",
     "check_fit",

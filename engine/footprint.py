@@ -72,9 +72,11 @@ class Footprint:
     def _form(self, rows: int) -> Form:
         """Lay out the arrays of the model in training."""
         recipe, trained = self.recipe, trained_parameters(self.definition, self.bind(self._part(rows)))
-        options = {"averaged": recipe.average is not None, "scaled": recipe.scaled}
+        averaged = recipe.average is not None
         try:
-            model = Form(self.definition, trained, recipe.groups, freeze=recipe.freeze, **options)
+            model = Form(
+                self.definition, trained, recipe.groups, freeze=recipe.freeze, averaged=averaged, scaled=recipe.scaled
+            )
         except EngineError as error:
             raise DocumentError([Finding("/optimizer", error.code, str(error))]) from error
         if not model.flats:

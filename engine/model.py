@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from engine.checkpoint import AVERAGE, BUFFER, Checkpoint
 from engine.dtypes import DEFAULT_FLOAT, FLOAT64, INT64, DType, is_float
-from engine.errors import CheckpointError
+from engine.errors import AttributeValueError, CheckpointError
 from engine.graph.definition import Definition, StateSpec
 from engine.initializers import initialize
 from engine.ops.shape import reshape, slice
@@ -24,6 +25,8 @@ from engine.value import Array, Shape, Spec, Value
 ALIGNMENT = 64
 PARTS = 8
 LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
+VECTOR = "vector:"
+"""What the names of vectors of parameters start with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +68,25 @@ class Flat:
 
 
 def lay_out(
-    parameters: Mapping[str, StateSpec], groups: ParameterGroups | None = None, freeze: Sequence[Freeze] = ()
+    parameters: Mapping[str, StateSpec],
+    groups: ParameterGroups | None = None,
+    freeze: Sequence[Freeze] = (),
+    apart: Mapping[str, int] | None = None,
 ) -> tuple[Flat, ...]:
-    """Lay parameters out: one vector for those of one dtype that one group steps in the same epochs."""
-    alike: dict[tuple[DType, int, tuple[Freeze, ...]], dict[str, Shape]] = {}
+    """Lay parameters out: one vector for those of one dtype that one group steps in the same epochs.
+
+    Parameters to which `apart` gives different numbers, 0 where it gives none, never share a vector.
+    """
+    alike: dict[tuple[int, DType, int, tuple[Freeze, ...]], dict[str, Shape]] = {}
     for name, spec in parameters.items():
         group = 0 if groups is None else groups.group_of(name, spec.shape)
         rules = tuple(rule for rule in freeze if matches(name, rule.patterns))
-        alike.setdefault((spec.dtype, group, rules), {})[name] = spec.shape
+        part = 0 if apart is None else apart.get(name, 0)
+        alike.setdefault((part, spec.dtype, group, rules), {})[name] = spec.shape
     flats: list[Flat] = []
-    for (dtype, group, rules), shapes in alike.items():
+    for (_, dtype, group, rules), shapes in sorted(alike.items(), key=lambda item: item[0][0]):
         earlier = sum(flat.dtype == dtype for flat in flats)
-        name = f"vector:{dtype.name}" + (f":{earlier}" if earlier else "")
+        name = f"{VECTOR}{dtype.name}" + (f":{earlier}" if earlier else "")
         step, end, offsets = ALIGNMENT // dtype.itemsize, 0, {}
         for parameter, shape in shapes.items():
             offsets[parameter] = end
@@ -135,6 +145,7 @@ class Form:
         freeze: Sequence[Freeze] = (),
         averaged: bool = False,
         scaled: bool = False,
+        apart: Mapping[str, int] | None = None,
     ) -> None:
         """Lay the arrays out.
 
@@ -145,11 +156,12 @@ class Form:
             freeze: which of them keep their values in which epochs.
             averaged: whether there is an average of the weights.
             scaled: whether the loss is scaled.
+            apart: numbers of trained parameters; those of different numbers may be stepped without one another.
         """
         self.definition = definition
         self.groups = groups
         trained = {n for n in trained if groups is None or not groups.frozen(n, definition.parameters[n].shape)}
-        self.flats = lay_out({n: s for n, s in definition.parameters.items() if n in trained}, groups, freeze)
+        self.flats = lay_out({n: s for n, s in definition.parameters.items() if n in trained}, groups, freeze, apart)
         self.slots = _slot_specs(self.flats, groups)
         self.specs = {flat.name: flat.spec for flat in self.flats}
         for stepped, slots in self.slots.items():
@@ -172,6 +184,21 @@ class Form:
         """Return what steps a vector."""
         assert self.groups is not None
         return self.groups.groups[flat.group].optimizer
+
+    def stepped_by(self, groups: ParameterGroups) -> Form:
+        """Return the same arrays under optimizers with other options.
+
+        Raises:
+            AttributeValueError: an optimizer would need other slots than there are.
+        """
+        for flat in self.flats:
+            optimizer = groups.groups[flat.group].optimizer
+            if _slot_specs([flat], groups) != _slot_specs([flat], self.groups):
+                detail = f"{optimizer.kind} would need other state with these options than it was made with"
+                raise AttributeValueError(f"{detail}; give them when the optimizer is made")
+        form = copy(self)
+        form.groups = groups
+        return form
 
     def values(self, flats: Iterable[Flat] = ()) -> tuple[dict[str, Value], dict[str, Value], dict[str, Value]]:
         """Return leaves for all arrays, and the parameters and buffers cut out of them; call it while tracing.

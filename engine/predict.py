@@ -11,12 +11,11 @@ import numpy as np
 from engine.backward import reachable
 from engine.checkpoint import SCALES, Checkpoint
 from engine.data import Scales
-from engine.dtypes import is_float
-from engine.errors import DocumentError, Finding, nearest
+from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
+from engine.graph.feeds import check_feeds
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
-from engine.graph.tensors import misfit
 from engine.graph.trace import Trace, bind_dims
 from engine.layers import LOSSES
 from engine.model import Model, at_precision
@@ -40,12 +39,16 @@ class Predictor:
         """
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = Model(self.definition, (), None, 0)
-        self.model.restore(checkpoint.averaged(), optimizer=False)
-        self._scales = Scales.from_arrays(checkpoint.under(SCALES))
+        self.load(checkpoint)
         probed = probe(self.definition, LIMITS)
         self.inputs = _needed_inputs(probed.graph)
         self._by_row = _inputs_by_row(probed, self.inputs)
         self._executors: dict[tuple[tuple[str, tuple[int, ...]], ...], NumpyExecutor] = {}
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Predict by the parameters and buffers of another checkpoint from here on, or by their averages."""
+        self.model.restore(checkpoint.averaged(), optimizer=False)
+        self._scales = Scales.from_arrays(checkpoint.under(SCALES))
 
     def predict(self, inputs: Mapping[str, Array], chunk: int = 256) -> dict[str, Array]:
         """Compute the outputs.
@@ -72,29 +75,10 @@ class Predictor:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        findings = [
-            Finding(
-                f"/inputs/{name}", "unknown_name", f"the outputs need no input of this name{nearest(name, self.inputs)}"
-            )
-            for name in inputs
-            if name not in self.inputs
-        ]
-        findings += [
-            Finding("/inputs", "missing_field", f"the input {name!r} is required")
-            for name in self.inputs
-            if name not in inputs
-        ]
-        if findings:
-            raise DocumentError(findings)
-        arrays = {}
-        for name in self.inputs:
-            spec = self.definition.inputs[name]
-            array = np.asarray(inputs[name])
-            reason = None if is_float(spec.dtype) else misfit(array, spec.dtype)
-            if reason:
-                raise DocumentError([Finding(f"/inputs/{name}", "dtype_mismatch", reason)])
-            with np.errstate(all="ignore"):
-                arrays[name] = self._scales.apply(name, array).astype(spec.dtype)
+        arrays = check_feeds(self.definition, self.inputs, inputs)
+        with np.errstate(all="ignore"):
+            for name, array in arrays.items():
+                arrays[name] = self._scales.apply(name, array).astype(self.definition.inputs[name].dtype)
         bind_dims(self.definition, {name: array.shape for name, array in arrays.items()})
         return arrays
 

@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+import engine
 from app.blobs.store import BlobStore
 from app.domain.errors import NotFound
 from app.domain.gradient import GradientRecord
-from app.service.array_statistics import ArrayStatistics, statistics_of
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -49,9 +49,9 @@ class Gradients:
         array: NDArray[Any] = np.load(self.file(gradient), mmap_mode="r", allow_pickle=False)
         return array
 
-    def statistics(self, gradient: GradientRecord) -> ArrayStatistics:
+    def statistics(self, gradient: GradientRecord) -> engine.ArrayStatistics:
         """Sum its numbers up."""
-        return statistics_of(self.array(gradient))
+        return engine.array_statistics(self.array(gradient))
 
 
 def _tell_what_there_is(work: UnitOfWork, fit_id: str, parameter: str, step: int | None) -> NoReturn:

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ParamSpec, Protocol
 
 import numpy as np
@@ -18,10 +17,11 @@ from engine.fit.losses import LossTally
 from engine.fit.running import StepRunner
 from engine.metrics import Tally
 from engine.model import LOSS_SCALE, Flat, Model
-from engine.native import bind, most_shards
+from engine.native import most_shards
 from engine.optim import LBFGS
 from engine.plan import NumpyExecutor, Plan
 from engine.recipe import Recipe
+from engine.training.executors import Executors
 from engine.training.names import (
     AVERAGING,
     BATCH_LOSS,
@@ -32,12 +32,11 @@ from engine.training.names import (
     LOSS_WEIGHT,
     MOMENTUM,
     SHARE,
-    SQUARED_NORM,
     STEP,
     WEIGHT,
     rate_input,
 )
-from engine.training.plan_cache import cached_plan
+from engine.training.norms import norms_of
 from engine.training.plans import plan_gradients, plan_part, plan_training, plan_update
 from engine.training.reduction import Reduction
 from engine.value import Array
@@ -149,13 +148,12 @@ class Stepper:
         self._dims = dims
         self._reduction: Reduction = reduction
         self._collective = collective
-        self._bound = partial(bind, executor=executor, threads=threads)
         self._most_shards = most_shards(executor)
-        self._executors: dict[object, NumpyExecutor] = {}
         self._runners: dict[NumpyExecutor, StepRunner | None] = {}
         self._sums = (
             {GRADIENT + flat.name: np.zeros(flat.size, flat.dtype) for flat in model.flats} if self._adds else {}
         )
+        self._executors = Executors({**model.arrays, **self._sums}, executor, threads)
         self.metrics = tuple(metric for metric in recipe.metrics if metric.every_step)
         self.tally = Tally(self.metrics)
 
@@ -394,10 +392,7 @@ class Stepper:
         self, key: tuple[object, ...], make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs
     ) -> NumpyExecutor:
         names = tuple(tuple(flat.name for flat in item) if isinstance(item, tuple) else item for item in key)
-        if names not in self._executors:
-            plan = cached_plan(make, *args, **kwargs)
-            self._executors[names] = self._bound(plan, {**self._model.arrays, **self._sums})
-        return self._executors[names]
+        return self._executors.of(names, make, *args, **kwargs)
 
     def _weight(self, executor: NumpyExecutor, rows: int) -> float:
         if self._reduction == "sum":
@@ -418,16 +413,7 @@ class Stepper:
 
 
 def _norms(executor: NumpyExecutor) -> dict[str, float]:
-    norms = {}
-    for name, output in executor.outputs.items():
-        if name.startswith(SQUARED_NORM):
-            parameter, squared = name.removeprefix(SQUARED_NORM), output.item()
-            norms[f"grad_norm/{parameter}" if parameter else "grad_norm"] = _root(squared)
-    return norms
-
-
-def _root(squared: float) -> float:
-    return math.sqrt(squared) if squared >= 0 else squared
+    return {f"grad_norm/{of}" if of else "grad_norm": norm for of, norm in norms_of(executor.outputs)}
 
 
 def _length(gradient: Array) -> float:

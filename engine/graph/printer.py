@@ -103,7 +103,7 @@ def _lines(definition: Definition, *, backward: bool) -> list[Line]:
 
 
 def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[Line]:
-    names = _Names(graph)
+    names = Names(graph)
     for kind in ("input", "parameter", "buffer", "constant"):
         for name, value in getattr(graph, kind + "s").items():
             yield Line(name, "", (), {}, value.shape, value.dtype.name, kind, value.requires_grad)
@@ -117,7 +117,7 @@ def _traced_lines(graph: Trace, *, backward: bool) -> Iterator[Line]:
         yield from _computed(list(gradients.values()), "backward", names, shown)
 
 
-def _computed(values: list[Value], kind: str, names: _Names, shown: set[object]) -> Iterator[Line]:
+def _computed(values: list[Value], kind: str, names: Names, shown: set[object]) -> Iterator[Line]:
     for node in reachable(values):
         if node in shown:
             continue
@@ -130,7 +130,7 @@ def _computed(values: list[Value], kind: str, names: _Names, shown: set[object])
             )
 
 
-class _Names:
+class Names:
     """Names for values: those of the definition, numbers as they read, and %0, %1, ... for the rest."""
 
     def __init__(self, graph: Trace) -> None:

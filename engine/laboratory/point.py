@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,8 +82,15 @@ def run(executor: NumpyExecutor) -> None:
     Raises:
         DocumentError: numbers that an op does not take, such as an index out of range, which only a run shows.
     """
-    try:
+    with as_refusals():
         executor.run()
+
+
+@contextmanager
+def as_refusals() -> Iterator[None]:
+    """Turn what kernels raise inside for numbers that do not suit them into faults of the inputs."""
+    try:
+        yield
     except EngineError as error:
         raise DocumentError([Finding("/inputs", error.code, str(error))]) from error
     except REFUSALS as error:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.dtypes import FLOAT64
+from engine.dtypes import FLOAT64, is_float
 from engine.graph.definition import Definition
 from engine.graph.trace import Trace, build
 from engine.metrics import metric_statistics
 from engine.model import LOSS_SCALE, Flat, Form
 from engine.ops.casting import cast
+from engine.ops.compare import isfinite, where
 from engine.ops.elementwise import mul
+from engine.ops.reduce import all
 from engine.ops.shape import pack
 from engine.recipe import Recipe
 from engine.recipe.precision import low_dtype, waiting_dtype
@@ -126,6 +128,11 @@ def entering(flat: Flat, graph: Trace, leaves: Mapping[str, Value]) -> Value:
     parameters = flat.values(vector)
     pieces = [graph.parameter_updates.get(name, parameters[name]) for name in flat.shapes]
     return pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size)
+
+
+def kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:
+    """Return running statistics after a pass: those before it where steps that are not finite are left out."""
+    return where(all(isfinite(new)), new, old) if recipe.guarded and is_float(new.dtype) else new
 
 
 def _scaled(loss: Value, factor: Value) -> Value:

@@ -22,6 +22,17 @@ SQUARED_NORM = "squared_norm:"
 GRADIENT = "gradient:"
 """The sum of the gradients of a batch's parts; the name of the vector follows. Captured: that of the parameter."""
 
+NEW = "new:"
+"""What a state becomes; its name follows."""
+OUTPUT, EACH_LOSS = "output:", "loss:"
+"""A declared output, and one of the losses; the reference follows."""
+SAVED = ":saved:"
+"""A value that the backward pass reads of the forward pass; its number follows."""
+COTANGENT = ":cotangent:"
+"""The cotangent of an output or loss; the reference follows."""
+CLIPPED = "clipped"
+"""Whether a limit has changed a gradient."""
+
 
 def rate_input(group: int) -> str:
     """Name the input that takes the learning rate of a parameter group."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.dtypes import FLOAT64, is_float
+from engine.dtypes import FLOAT64
 from engine.graph.definition import Definition
 from engine.graph.trace import build
 from engine.metrics import Metric, metric_statistics
 from engine.model import Flat, Form
 from engine.ops.casting import cast
-from engine.ops.compare import isfinite, where
-from engine.ops.reduce import all
 from engine.plan import Plan, make_plan
 from engine.recipe import Recipe
 from engine.training.budget import within_budget
-from engine.training.gradient import differentiate_loss, entering, packed, traced
+from engine.training.gradient import differentiate_loss, entering, kept_finite, packed, traced
 from engine.training.names import BATCH_LOSS, GRADIENT, KEY, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.reduction import Reduction, weight_of_targets
 from engine.training.update import Update, unscaled
@@ -121,7 +119,7 @@ def plan_part(
     with graph.trace():
         gradients = made.given()
         buffers = {f"buffer:{name}": new for name, new in graph.buffer_updates.items()}
-        updates = {name: _kept_finite(new, leaves[name], recipe) for name, new in buffers.items()}
+        updates = {name: kept_finite(new, leaves[name], recipe) for name, new in buffers.items()}
         for flat in flats:
             total = leaves[GRADIENT + flat.name] = Value((flat.size,), flat.dtype, None, name=GRADIENT + flat.name)
             updates[GRADIENT + flat.name] = total + packed(flat, gradients)
@@ -138,13 +136,17 @@ def plan_update(
     reduction: Reduction,
     *,
     averaging: bool = False,
+    tells_clipping: bool = False,
 ) -> Plan:
-    """Plan the update by the gradients that the parts of a batch have added up."""
+    """Plan the update by the gradients that the parts of a batch have added up.
+
+    With `tells_clipping` there is the output `CLIPPED` where gradients are limited.
+    """
     graph = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=True)
     with graph.trace():
         leaves, _, _ = model.values()
         leaves = dict(leaves)
-        update = Update(model, recipe, leaves, averaging)
+        update = Update(model, recipe, leaves, averaging, tells_clipping)
         inputs: dict[str, Value] = {}
         vectors = {}
         for flat in flats:
@@ -183,7 +185,3 @@ def plan_evaluation(
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight
     return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards)
-
-
-def _kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:
-    return where(all(isfinite(new)), new, old) if recipe.guarded and is_float(new.dtype) else new

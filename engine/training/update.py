@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from engine.dtypes import FLOAT64, INT64, DType
 from engine.model import GOOD_STEPS, LOSS_SCALE, Flat, Form
 from engine.ops.casting import cast
-from engine.ops.compare import eq, ge, isfinite, logical_and, lt, where
+from engine.ops.compare import eq, ge, isfinite, logical_and, logical_not, lt, where
 from engine.ops.lengths import sum_of_squares
 from engine.ops.reduce import all
 from engine.ops.shape import pack
-from engine.optim.gradient_clipping import clipped_apart, clipped_together
+from engine.optim.gradient_clipping import Clip, clipped_apart, clipped_together
 from engine.optim.gradient_noise import noisy_gradients
 from engine.optim.transform import Transform, typed
 from engine.recipe import Recipe
 from engine.training.gradient import packed
-from engine.training.names import AVERAGING, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
+from engine.training.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
 from engine.value import Value
 
 LARGEST_SCALE = 3e38
@@ -37,6 +38,7 @@ class Update:
         recipe: what is done to gradients, and whether steps that are not finite are left out.
         leaves: a Value for each array.
         averaging: whether the average takes the weights of this step.
+        tells_clipping: whether it is put out that a limit has changed a gradient.
         inputs: what has to be fed.
         outputs: squared norms of the gradients, and whether the step was taken.
         updates: the new value of each array that changes.
@@ -46,6 +48,7 @@ class Update:
     recipe: Recipe
     leaves: Mapping[str, Value]
     averaging: bool
+    tells_clipping: bool = False
     inputs: dict[str, Value] = field(default_factory=dict)
     outputs: dict[str, Value] = field(default_factory=dict)
     updates: dict[str, Value] = field(default_factory=dict)
@@ -133,7 +136,7 @@ class Update:
         self, flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value], key: Value
     ) -> Mapping[str, Value]:
         """Clip the gradients and add noise."""
-        clip = self.recipe.clip
+        clip, before = self.recipe.clip, vectors
         if clip.adaptive is not None or clip.per_parameter is not None:
             parameters: dict[str, Value] = {}
             for flat in flats:
@@ -141,6 +144,9 @@ class Update:
             gradients = clipped_apart(gradients, parameters, clip)
             vectors = {flat.name: packed(flat, gradients) for flat in flats}
         vectors = clipped_together(vectors, clip)
+        if self.tells_clipping and clip != Clip(nonfinite=clip.nonfinite):
+            same = [all(eq(vectors[name], vector)) for name, vector in before.items()]
+            self.outputs[CLIPPED] = logical_not(reduce(logical_and, same))
         if self.recipe.noise is not None:
             gradients = self._cut(flats, gradients, vectors)
             noisy = noisy_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)

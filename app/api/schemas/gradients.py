@@ -7,8 +7,8 @@ from pydantic import Field
 
 from app.api.schemas.shapes import ResourceShape, finite_part
 from app.domain.gradient import GradientRecord
-from app.service.array_statistics import ArrayStatistics
 from app.store.pages import Page
+from engine import ArrayStatistics
 
 
 class GradientLinks(ResourceShape):

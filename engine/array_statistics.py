@@ -1,18 +1,20 @@
 """What the numbers of an array look like, a piece at a time: the array may be larger than the memory."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
+
+from engine.value import Array
 
 BINS = 50
 CHUNK = 1 << 18
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class ArrayStatistics:
     counts: list[int]
 
 
-def statistics_of(array: Array) -> ArrayStatistics:
+def array_statistics(array: Array) -> ArrayStatistics:
     """Sum `array` up, reading it three times and holding a small piece of it."""
     flat = array.reshape(-1)
     extremes = _Extremes()

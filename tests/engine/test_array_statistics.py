@@ -1,4 +1,5 @@
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as of_numpy
 
-from app.service import array_statistics as module
-from app.service.array_statistics import BINS, statistics_of
+from engine.array_statistics import BINS, array_statistics
 
 DTYPES = ["float16", "float32", "float64"]
 
@@ -16,9 +16,9 @@ DTYPES = ["float16", "float32", "float64"]
 def test_numbers_are_those_of_the_whole_array_whatever_the_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     array = np.random.default_rng(0).normal(size=(37, 29)).astype(np.float32)
     array[3, :5] = 0
-    whole = statistics_of(array)
-    monkeypatch.setattr(module, "CHUNK", 64)
-    pieces = statistics_of(array)
+    whole = array_statistics(array)
+    monkeypatch.setattr(import_module("engine.array_statistics"), "CHUNK", 64)
+    pieces = array_statistics(array)
     assert (pieces.counts, pieces.edges, pieces.zeros, pieces.min) == (whole.counts, whole.edges, 5, whole.min)
     exact = array.astype(np.float64)
     for found in (whole, pieces):
@@ -37,7 +37,7 @@ def test_numbers_are_those_of_the_whole_array_whatever_the_pieces(monkeypatch: p
     )
 )
 def test_any_array_can_be_summed_up(array: np.ndarray[Any, Any]) -> None:
-    found = statistics_of(array)
+    found = array_statistics(array)
     finite = array[np.isfinite(array)]
     assert found.elements == array.size
     assert (found.nan, found.inf) == (np.isnan(array).sum(), np.isinf(array).sum())
@@ -63,12 +63,12 @@ def test_any_array_can_be_summed_up(array: np.ndarray[Any, Any]) -> None:
 
 def test_squares_that_would_overflow_or_vanish_do_not() -> None:
     for size in (1e200, 1e-200, 1e308, 5e-324):
-        assert statistics_of(np.full(4, size)).norm == pytest.approx(2 * size, rel=1e-9)
-        assert statistics_of(np.full(4, size)).mean == size
+        assert array_statistics(np.full(4, size)).norm == pytest.approx(2 * size, rel=1e-9)
+        assert array_statistics(np.full(4, size)).mean == size
 
 
 def test_nothing_is_told_of_what_is_not_there() -> None:
-    found = statistics_of(np.zeros((0, 3), np.float32))
+    found = array_statistics(np.zeros((0, 3), np.float32))
     assert (found.norm, found.mean, found.min, found.abs_max, found.counts) == (0.0, None, None, None, [])
-    blank = statistics_of(np.array([np.nan, np.nan]))
+    blank = array_statistics(np.array([np.nan, np.nan]))
     assert (blank.nan, blank.min, blank.counts) == (2, None, [])

@@ -1,0 +1,59 @@
+"""What a graph is fed, checked before anything is computed: names, types and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.documents import escape
+from engine.dtypes import is_float
+from engine.errors import DocumentError, Finding, nearest
+from engine.graph.definition import Definition
+from engine.graph.tensors import misfit
+from engine.value import Array
+
+NUMBERS = "biuf"
+
+
+def check_feeds(definition: Definition, wanted: Collection[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
+    """Return an array for each of the inputs `wanted`; their shapes are for `bind_dims` to check.
+
+    Raises:
+        DocumentError: a missing or unknown name, or numbers that do not suit the input, each with its pointer.
+    """
+    findings = [
+        Finding(
+            f"/inputs/{escape(name)}", "unknown_name", f"nothing needs an input of this name{nearest(name, wanted)}"
+        )
+        for name in inputs
+        if name not in wanted
+    ]
+    findings += [
+        Finding("/inputs", "missing_field", f"the input {name!r} is required") for name in wanted if name not in inputs
+    ]
+    arrays = {}
+    for name in wanted:
+        if name not in inputs:
+            continue
+        array, dtype = as_numbers(inputs[name]), definition.inputs[name].dtype
+        reason = "it must be a number, or an array or nested lists of numbers" if array is None else None
+        if array is not None and not is_float(dtype):
+            reason = misfit(array, dtype)
+        if reason:
+            findings.append(Finding(f"/inputs/{escape(name)}", "dtype_mismatch", f"input {name!r}: {reason}"))
+        elif array is not None:
+            arrays[name] = array
+    if findings:
+        raise DocumentError(findings)
+    return arrays
+
+
+def as_numbers(value: Any) -> Array | None:
+    """Return numbers as an array, None for what is no tensor of numbers."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return array if array.dtype.kind in NUMBERS or is_float(array.dtype) else None

@@ -1,0 +1,101 @@
+"""Batches as a caller gives them: checked against the graph before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.errors import DocumentError, Finding
+from engine.graph.definition import Definition
+from engine.graph.feeds import check_feeds
+from engine.graph.trace import bind_dims
+from engine.plan import NumpyExecutor
+from engine.value import Array, Shape
+
+KNOWN = 64
+"""Sets of shapes whose extents are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Arrays for all inputs of a graph, in its order, their shapes and the extents that follow.
+
+    `by_row` are the inputs that hold one entry for each row.
+    """
+
+    arrays: Mapping[str, Array]
+    shapes: tuple[Shape, ...]
+    dims: Mapping[str, int]
+    by_row: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows.
+
+        Raises:
+            DocumentError: no input has an axis for them.
+        """
+        if not self.by_row:
+            detail = "no input begins with a named extent, so there are no rows"
+            raise DocumentError([Finding("/inputs", "shape_mismatch", detail)])
+        return len(self.arrays[self.by_row[0]])
+
+    def feed(self, executor: NumpyExecutor) -> None:
+        """Write the arrays into the inputs of a plan."""
+        for name, array in self.arrays.items():
+            executor.inputs[name][...] = array
+
+
+class Feeds:
+    """Checks batches for one graph."""
+
+    def __init__(self, definition: Definition) -> None:
+        """Check what `definition` is fed."""
+        self._definition = definition
+        self._dtypes = {name: spec.dtype for name, spec in definition.inputs.items()}
+        self._dims: dict[tuple[Shape, ...], dict[str, int]] = {}
+        shapes = {name: spec.shape for name, spec in definition.inputs.items()}
+        rows = next((shape[0] for shape in shapes.values() if shape and isinstance(shape[0], str)), None)
+        self._by_row = tuple(name for name, shape in shapes.items() if rows is not None and shape[:1] == (rows,))
+
+    def batch(self, inputs: Mapping[str, Any]) -> Batch:
+        """Check the inputs of a call.
+
+        Raises:
+            DocumentError: a missing or unknown input, numbers or a shape that do not suit it, with its pointer.
+        """
+        arrays = self._ready(inputs) or self._cast(check_feeds(self._definition, self._definition.inputs, inputs))
+        shapes = tuple([array.shape for array in arrays.values()])
+        dims = self._dims.get(shapes)
+        if dims is None:
+            dims = dict.fromkeys(self._definition.dimension_names, 1)
+            dims.update(bind_dims(self._definition, {name: array.shape for name, array in arrays.items()}))
+            if len(self._dims) >= KNOWN:
+                self._dims.pop(next(iter(self._dims)))
+            self._dims[shapes] = dims
+        return Batch(arrays, shapes, dims, self._by_row)
+
+    def parts(self, batch: Batch, size: int) -> Iterator[Batch]:
+        """Yield a batch in parts of so many rows; the last may have fewer."""
+        for start in range(0, batch.rows, size):
+            cut = {n: a[start : start + size] if n in self._by_row else a for n, a in batch.arrays.items()}
+            yield self.batch(cut)
+
+    def _ready(self, inputs: Mapping[str, Any]) -> dict[str, Array] | None:
+        """Return arrays that can be fed as they are, in the graph's order; None if any needs a closer look."""
+        if len(inputs) != len(self._dtypes):
+            return None
+        arrays: dict[str, Array] = {}
+        for name, dtype in self._dtypes.items():
+            array = inputs.get(name)
+            if not isinstance(array, np.ndarray) or array.dtype is not dtype:
+                return None
+            arrays[name] = array
+        return arrays
+
+    def _cast(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        with np.errstate(all="ignore"):
+            return {name: arrays[name].astype(dtype, copy=False) for name, dtype in self._dtypes.items()}

@@ -1,0 +1,349 @@
+"""Session: the training loop in the caller's hands, over plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+from engine.array_statistics import ArrayStatistics, array_statistics
+from engine.checkpoint import Checkpoint
+from engine.cores import usable_cores
+from engine.errors import DocumentError, Finding, GradientError
+from engine.graph.definition import Definition
+from engine.graph.limits import LIMITS
+from engine.graph.probe import probe
+from engine.model import at_precision
+from engine.native import chosen, most_shards
+from engine.predict import Predictor
+from engine.recipe import read_recipe
+from engine.recipe.precision import Precision
+from engine.session.batch import Feeds
+from engine.session.keeping import Counters, load_parameters, restored, snapshot
+from engine.session.numbers import checked_numbers, unknown
+from engine.session.passes import Passes
+from engine.session.profiling import Timing, profile
+from engine.session.reducing import Wanted, check_request
+from engine.session.results import Forward, Gradients, Stepped, Updated
+from engine.session.rows import losses_by_row
+from engine.session.tape import Tape
+from engine.session.tracing import Nonfinite, first_nonfinite
+from engine.session.updating import Updating
+from engine.session.work import Work
+from engine.training import batch_reduction
+from engine.training.accumulation import reached_from
+from engine.training.reduction import Reduction
+from engine.value import Array
+
+
+class Session:
+    """A model in training whose steps the caller takes, with PyTorch's semantics: gradients add up until `optim_step`.
+
+    A call that raises has changed nothing. Random draws follow from the seed and the number of the pass, so that a
+    snapshot and the same calls again give the same bits. One call at a time.
+
+    Attributes:
+        definition: the graph, at the precision of the session.
+        step: steps that the optimizer has taken.
+        passes: forward passes that were counted: all but those of `predict` and of what only looks.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        optimizer: str | Mapping[str, Any] = "adam",
+        *,
+        seed: int = 0,
+        precision: Precision = "float32",
+        clip: Mapping[str, Any] | None = None,
+        executor: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        """Initialise the model; plans are made by the first calls.
+
+        Args:
+            definition: the graph, with outputs or losses or both.
+            optimizer: as in a recipe: its kind, or an object with options and groups.
+            seed: what first values and random draws come from.
+            precision: number formats, see `Recipe`.
+            clip: limits on gradients, see `Clip`.
+            executor: what runs the plans, see `engine.executors`; "auto" takes the fastest there is.
+            threads: how many threads may work inside a call; by default as many as there are cores.
+
+        Raises:
+            DocumentError: with a pointer into these arguments.
+        """
+        given = {"optimizer": optimizer, "seed": seed, "precision": precision, "clip": clip or {}}
+        self._recipe = read_recipe({**given, "steps": 1, "record": {"gradient_norms": False}})
+        if self._recipe.closure:
+            detail = "lbfgs evaluates the loss several times a step, which is the caller's to do here; take another"
+            raise DocumentError([Finding("/optimizer", "conflict", detail)])
+        self.executor = chosen(executor)
+        self._given = definition
+        self.definition = at_precision(definition, self._recipe.precision)
+        self._counters = Counters(seed)
+        self._feeds = Feeds(self.definition)
+        self._owner = object()
+        self._parameters_version = self._buffers_version = 0
+        self._predictor: Predictor | None = None
+        self._predictor_version = (-1, -1)
+        groups, parameters = self._recipe.groups, self.definition.parameters
+        frozen = {name for name, spec in parameters.items() if groups.frozen(name, spec.shape)}
+        reached = reached_from(probe(self.definition, LIMITS).graph)
+        self._reached = {name: found - frozen for name, found in reached.items()}
+        by_losses = frozenset[str]().union(*(self._reached[name] for name in self.definition.losses))
+        apart = {name: 1 for name in parameters if by_losses and name not in by_losses}
+        self._work_on(Work(self.definition, self._recipe, self.executor, threads or usable_cores(), apart))
+
+    def _work_on(self, work: Work) -> None:
+        self._work = work
+        shards = most_shards(self.executor)
+        self._passes = Passes(work, self._recipe, self._feeds, self._reached, shards)
+        self._updating = Updating(work, self._recipe)
+
+    @property
+    def step(self) -> int:
+        """Steps that the optimizer has taken."""
+        return self._counters.step
+
+    @property
+    def passes(self) -> int:
+        """Forward passes that were counted."""
+        return self._counters.passes
+
+    @property
+    def seed(self) -> int:
+        """What random draws come from; a restored snapshot brings its own."""
+        return self._counters.seed
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """The parameters by name: windows that cannot be written to, and that the next step changes."""
+        return {name: _window(array) for name, array in self._work.model.parameters.items()}
+
+    @property
+    def buffers(self) -> dict[str, Array]:
+        """The buffers by name, likewise."""
+        return {name: _window(array) for name, array in self._work.model.buffers.items()}
+
+    @property
+    def gradients(self) -> dict[str, Array | None]:
+        """The sums of gradients by parameter, likewise; None where no backward pass has reached."""
+        found = {name: self._work.gradient(name) for name in self.definition.parameters}
+        return {name: None if array is None else _window(array) for name, array in found.items()}
+
+    def norms(self) -> Gradients:
+        """Return the norms of the gradients that there are, before clipping."""
+        return self._work.gradients()
+
+    def forward(self, inputs: Mapping[str, Any], *, training: bool = True, keep: bool = False) -> Forward:
+        """Run a forward pass: outputs and losses.
+
+        Args:
+            inputs: an array for each input.
+            training: whether dropout drops, and running statistics are used and updated as in training.
+            keep: whether `backward` is to be called: then there is a tape.
+
+        Raises:
+            DocumentError: inputs that do not suit, with pointers.
+        """
+        keeping = (self._owner, self._parameters_version) if keep else None
+        done, limited = self._passes.forward(self._feeds.batch(inputs), self._key, training=training, keep=keeping)
+        self._count(1, limited=limited)
+        if limited and done.tape is not None:
+            done = replace(done, tape=replace(done.tape, version=self._parameters_version))
+        return done
+
+    def backward(self, tape: Tape, cotangents: Mapping[str, Any]) -> Gradients:
+        """Add to the gradients the vector-Jacobian product of the outputs and losses that have cotangents.
+
+        Args:
+            tape: of a forward pass since which no parameter has changed; it can be used again.
+            cotangents: by output or loss an array of its shape.
+
+        Raises:
+            GradientError: the tape is of another session, or of other parameters.
+            DocumentError: cotangents that do not suit, with pointers.
+        """
+        if tape.owner is not self._owner:
+            raise GradientError("the tape was kept by another session; call forward(keep=True) on this one")
+        if tape.version != self._parameters_version:
+            raise GradientError("the parameters have changed since the tape was kept; call forward(keep=True) again")
+        self._passes.backward(tape, cotangents)
+        return self._work.gradients()
+
+    def forward_backward(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        reduction: Wanted | None = None,
+        outputs: bool = False,
+        micro_batch_size: int | None = None,
+    ) -> Stepped:
+        """Run forward and backward, and add the gradients of the sum of the losses.
+
+        Args:
+            inputs: an array for each input.
+            reduction: "sum" or "mean" over rows, whatever the loss of the graph does; by default what it does. With
+                "sum", calls for the parts of a batch come to the bits of one call with `micro_batch_size`.
+            outputs: whether the declared outputs are wanted.
+            micro_batch_size: rows that are computed at a time, each such part a pass of its own.
+
+        Raises:
+            DocumentError: inputs that do not suit, or a reduction that cannot be had, with pointers.
+        """
+        check_request(self.definition, reduction, micro_batch_size, outputs=outputs)
+        batch = self._feeds.batch(inputs)
+        natural = None if reduction is None and micro_batch_size is None else self._reduction
+        done = self._passes.forward_backward(
+            batch, self._key, natural, reduction, size=micro_batch_size, outputs=outputs
+        )
+        self._count(done.count, limited=done.limited)
+        found = self._work.gradients()
+        loss = done.losses.pop("")
+        return Stepped(done.losses, loss, found.norm, found.norms, done.outputs if outputs else None)
+
+    def optim_step(self, **hyperparameters: Any) -> Updated:
+        """Let the optimizer step the parameters that have gradients, within the limits of `clip`; then there are none.
+
+        Args:
+            hyperparameters: options of the optimizer for this step alone (lr, weight_decay, betas, ...), in all of its
+                groups; `groups`, a list of objects, gives options to single ones. A new rate costs nothing, another
+                option that was not given so lately a plan of the update.
+
+        Raises:
+            DocumentError: an unknown option, or one that does not suit, with its pointer.
+            NumericalError: gradients are not finite, and clip.nonfinite is "error".
+        """
+        self._set_apart()
+        updated = self._updating.step((self._counters.seed, self._counters.step), hyperparameters)
+        self._work.clear(forget=True)
+        self._counters.step = updated.step
+        self._parameters_version += updated.taken
+        return updated
+
+    def _set_apart(self) -> None:
+        """See to it that parameters without a gradient are in no vector with others that have one."""
+        work = self._work
+        if len(work.reached) == work.trained:
+            return
+        lonely = [n for flat in work.flats_of(work.reached) for n in flat.shapes if n not in work.reached]
+        if lonely:
+            self._work_on(work.split(lonely))
+
+    def zero_grad(self, *, set_to_none: bool = False) -> None:
+        """Set the gradients that there are to 0; with `set_to_none` there are none then."""
+        self._work.clear(forget=set_to_none)
+
+    def reset(self, *, gradients: bool = True, momenta: bool = False) -> None:
+        """Set the gradients to 0, as `zero_grad`; with `momenta` the optimizer begins anew."""
+        if gradients:
+            self._work.clear(forget=False)
+        if momenta:
+            self._work.clear_momenta()
+
+    def set_parameters(self, arrays: Mapping[str, Any]) -> None:
+        """Copy arrays into parameters; all of them, or none.
+
+        Raises:
+            DocumentError: an unknown name, or an array that does not suit, with its pointer.
+        """
+        checked = checked_numbers(self.definition.parameters, arrays, "/parameters")
+        for name, array in checked.items():
+            self._work.model.parameters[name][...] = array
+        self._parameters_version += 1
+
+    def set_gradient(self, name: str, array: Any) -> None:
+        """Put an array in the place of a parameter's gradient, or nothing: None.
+
+        Raises:
+            DocumentError: an unknown or frozen parameter, or an array that does not suit, with its pointer.
+        """
+        trained = {n: spec for n, spec in self.definition.parameters.items() if self._work.trains(n)}
+        if name not in trained:
+            raise DocumentError([unknown("/gradients", name, trained)])
+        checked = None if array is None else checked_numbers(trained, {name: array}, "/gradients")[name]
+        self._work.set_gradient(name, checked)
+
+    def statistics(
+        self, name: str, of: Literal["gradients", "parameters", "buffers"] = "gradients"
+    ) -> ArrayStatistics | None:
+        """Return an array in a few numbers, `ArrayStatistics`; None for a gradient that there is not.
+
+        Raises:
+            DocumentError: there is none of this name.
+        """
+        arrays: Mapping[str, Array | None] = getattr(self, of)
+        if name not in arrays:
+            raise DocumentError([unknown(f"/{of}", name, arrays)])
+        array = arrays[name]
+        return None if array is None else array_statistics(array)
+
+    def predict(self, inputs: Mapping[str, Any], *, chunk: int = 256) -> dict[str, Array]:
+        """Compute the outputs in evaluation mode, as `Predictor.predict` does, from the inputs that they need."""
+        version = (self._parameters_version, self._buffers_version)
+        if self._predictor_version != version:
+            learned = Checkpoint(self._work.model.parameters, self._work.model.buffers)
+            if self._predictor is None:
+                self._predictor = Predictor(self._given, learned, self._recipe.precision)
+            else:
+                self._predictor.load(learned)
+            self._predictor_version = version
+        assert self._predictor is not None
+        return self._predictor.predict(inputs, chunk)
+
+    def snapshot(self) -> Checkpoint:
+        """Copy parameters, buffers, optimizer state, gradients and counters; tapes are not in it."""
+        return snapshot(self._work, self._counters, self.executor)
+
+    def restore(self, checkpoint: Checkpoint, *, optimizer: bool = True) -> None:
+        """Go on from a checkpoint: with the same calls, to the same bits.
+
+        Args:
+            checkpoint: of a session, or of a fit by the same optimizer, whose gradients are none.
+            optimizer: without, only parameters and buffers are taken, and optimizer and gradients begin anew; the graph
+                may be another one then.
+
+        Raises:
+            CheckpointError: it does not belong to this graph or optimizer, or is damaged.
+        """
+        if optimizer:
+            work, self._counters = restored(checkpoint, self._work, self._counters)
+            self._work_on(work)
+        else:
+            load_parameters(checkpoint, self._work)
+            self._counters.step = 0
+        self._parameters_version += 1
+        self._buffers_version += 1
+
+    def losses_by_row(self, inputs: Mapping[str, Any]) -> Array:
+        """Return the loss of each row by itself, in evaluation mode, float64 [rows]: which rows spike."""
+        return losses_by_row(self._work, self._feeds, self._feeds.batch(inputs))
+
+    def first_nonfinite(self, inputs: Mapping[str, Any]) -> Nonfinite | None:
+        """Find the first that is not finite: of the leaves, of the nodes in order, then of the backward pass's."""
+        return first_nonfinite(self._work.model, self._feeds.batch(inputs), self._key)
+
+    def profile(self, inputs: Mapping[str, Any]) -> list[Timing]:
+        """Measure a step node by node, forward, backward and update, each by its NumPy kernel; nothing is changed."""
+        return profile(self._work, self._recipe, self._feeds.batch(inputs), self._key)
+
+    @cached_property
+    def _reduction(self) -> Reduction | None:
+        return batch_reduction(self.definition)
+
+    @property
+    def _key(self) -> tuple[int, int]:
+        return self._counters.seed, self._counters.passes
+
+    def _count(self, passes: int, *, limited: bool) -> None:
+        self._counters.passes += passes
+        self._parameters_version += limited
+        self._buffers_version += bool(self.definition.buffers)
+
+
+def _window(array: Array) -> Array:
+    window = array.view()
+    window.flags.writeable = False
+    return window
