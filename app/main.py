@@ -34,6 +34,7 @@ from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
 from app.api.openapi import check_operation_ids, openapi, operation_id
+from app.api.polling import SpelledFits
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
 from app.housekeeping import housekeeping
@@ -70,6 +71,7 @@ def create_app(container: Container) -> FastAPI:
     app.state.services = container.services
     app.state.registry = registry
     app.state.slow = CapacityLimiter(SLOW_MAX)
+    app.state.spelled_fits = SpelledFits()
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 
-from app.api.answers import JsonAnswer, matches, not_modified
+from app.api.answers import JsonAnswer, matches
 from app.api.deps import FitControlDep, FitId, FitRevisionDep, FitsDep, IfMatch, IfNoneMatch, PageDep
 from app.api.once import OnceDep
+from app.api.polling import PolledRoute, fit_answer, tag_of
 from app.api.routing import router
 from app.api.schemas.fit_changes import FitChanges, FitExtension
 from app.api.schemas.fit_request import FitRequest
@@ -52,17 +53,24 @@ def list_fits(
     return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None, parent, origin)))
 
 
-@routes.get("/v1/fits/{fit_id}", response_model=Fit)
 async def get_fit(
-    fit_id: FitId, fits: FitsDep, wait: Wait = 0, until: Until = "terminal", if_none_match: IfNoneMatch = None
+    fit_id: FitId,
+    request: Request,
+    fits: FitsDep,
+    wait: Wait = 0,
+    until: Until = "terminal",
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return a fit, at once or when there is something to tell."""
 
     def news(view: FitView) -> bool:
-        return until == "change" and if_none_match is not None and not matches(if_none_match, _tag(view))
+        return until == "change" and if_none_match is not None and not matches(if_none_match, tag_of(view))
 
     view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", news=news)
-    return not_modified(_tag(view)) if matches(if_none_match, _tag(view)) else _answer(view)
+    return fit_answer(request, view)
+
+
+routes.add_api_route("/v1/fits/{fit_id}", get_fit, response_model=Fit, route_class_override=PolledRoute)
 
 
 @routes.get("/v1/fits/{fit_id}/variants", response_model=VariantList)
@@ -112,7 +120,7 @@ def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_
     """
 
     def check(view: FitView) -> None:
-        if if_match is not None and not matches(if_match, _tag(view)):
+        if if_match is not None and not matches(if_match, tag_of(view)):
             raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
 
     def read(document: dict[str, Any]) -> dict[str, Any]:
@@ -127,10 +135,5 @@ def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
     fits.delete(fit_id)
 
 
-def _tag(view: FitView) -> str:
-    # Weak: the time that is left is estimated anew each time.
-    return f'W/"{view.fit.version}"'
-
-
 def _answer(view: FitView, status: int = 200) -> Response:
-    return JsonAnswer(Fit.of(view), status, {"ETag": _tag(view)})
+    return JsonAnswer(Fit.of(view), status, {"ETag": tag_of(view)})

@@ -93,6 +93,10 @@ class Fits:
         """Return the fit; NotFound if there is none."""
         return self._recent.read(fit_id, self._read)
 
+    def known(self, fit_id: str) -> FitView | None:
+        """Return the fit if it is in memory as it is now; an event loop may ask."""
+        return self._recent.get(fit_id)
+
     async def wait(
         self, fit_id: str, *, seconds: float, any_change: bool = False, news: Callable[[FitView], bool] | None = None
     ) -> FitView:
@@ -104,7 +108,7 @@ class Fits:
         first = None
         with self._wakes.watch(fit_id) as watch:
             while True:
-                known = self._recent.get(fit_id)
+                known = self.known(fit_id)
                 view = await asyncio.to_thread(self.get, fit_id) if known is None else known
                 first = first or view
                 told = view.fit.terminal or (any_change and view.fit.version != first.fit.version)

@@ -15,7 +15,7 @@ from tests.chaos.driver import Driver
 from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 
 ENDS_WITHIN_SECONDS = 10.0
-STEPS = 600
+STEPS = 2000
 DRAINING = 503
 
 

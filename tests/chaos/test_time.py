@@ -7,9 +7,10 @@ import psutil
 
 from tests.chaos import invariants, jumping_clock, processes
 from tests.chaos.conftest import MakeDriver
-from tests.chaos.workload import CHECKPOINT_EVERY, STEPS, fit_request
+from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 
 HOUR = 3600
+STEPS = 2000
 LEASE_SECONDS = 4.0
 TAKEN_OVER_SECONDS = 30.0
 

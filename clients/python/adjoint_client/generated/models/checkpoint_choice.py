@@ -15,8 +15,8 @@ class CheckpointChoice:
     """When to write checkpoints besides the last one, and how many to keep."""
 
     every_epochs: int | None | Unset = UNSET
-    """ Epochs between checkpoints, at least 1; null: none by epoch. By default each epoch ends with one; in a fit
-    that has spent a second on them, at most one in a second does. """
+    """ Epochs between checkpoints, at least 1; default 1; null: none by epoch. Where it is left out, a fit that has
+    spent a second on them writes at most one in a second. """
     every_steps: int | None | Unset = UNSET
     """ Steps between checkpoints, at least 1. """
     keep_best: bool | None | Unset = UNSET
