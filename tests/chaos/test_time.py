@@ -10,7 +10,8 @@ from tests.chaos.conftest import MakeDriver
 from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 
 HOUR = 3600
-STEPS = 2000
+LONG = {"steps": 4_000, "record": {"every_steps": 4}}
+"""So many that a process cannot have come to the end of them when it is seen to be under way."""
 LEASE_SECONDS = 4.0
 TAKEN_OVER_SECONDS = 30.0
 
@@ -22,13 +23,13 @@ def test_processes_that_die_or_stop_are_replaced_while_the_wall_clock_jumps(
     setting.write_text(str(-HOUR))
     driver = make_driver(command=(*jumping_clock.SERVE, str(setting)), lease_seconds=LEASE_SECONDS)
     driver.start()
-    fit_id = driver.submit("killed", fit_request(STEPS))
+    fit_id = driver.submit("killed", fit_request(**LONG))
     for jump in (2 * HOUR, -2 * HOUR, HOUR):
         assert driver.until_rows(fit_id, len(driver.read.get(fit_id, [])) + CHECKPOINT_EVERY)
         setting.write_text(str(jump))
         processes.kill(driver.workers())
 
-    later = driver.submit("stopped", fit_request(STEPS, seed=8))
+    later = driver.submit("stopped", fit_request(**LONG, seed=8))
     assert fit_id < later, "ids do not sort by age"
     stopped = psutil.Process(driver.worker_of(later))
     driver.until_rows(later, CHECKPOINT_EVERY + 1)

@@ -283,8 +283,8 @@ class CheckpointChoice(RequestShape):
     every_epochs: int | None = Field(
         default=None,
         description=(
-            "Epochs between checkpoints, at least 1; default 1; null: none by epoch. Where it is left out, a fit that has "
-            "spent a second on them writes at most one in a second."
+            "Epochs between checkpoints, at least 1; default 1; null: none by epoch. Where it is left out, a fit that "
+            "has spent a second on them writes at most one in a second."
         ),
     )
     keep_last: int | None = Field(default=None, description="How many are kept, at least 1; default 3.")
