@@ -95,6 +95,14 @@ def test_the_engine_lines_run_as_printed() -> None:
     assert "grad for w" in done.stdout
 
 
+def test_the_lines_on_sessions_run_as_printed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", block("session")], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "'w': 2.0" in done.stdout
+
+
 def test_the_lines_on_modules_run_as_printed() -> None:
     done = subprocess.run(
         [sys.executable, "-c", block("modules")], cwd=ROOT, capture_output=True, text=True, timeout=60
