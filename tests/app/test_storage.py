@@ -124,14 +124,6 @@ def test_a_server_is_killed_at_its_nth_change_however_often_it_is_asked(begun: i
     assert names == ["number 1", "number 2"]
 
 
-def test_the_first_process_of_a_fit_is_killed_and_the_next_one_ends_it(start_server: StartServer) -> None:
-    http = start_server(kill_worker_at_op=3).http
-    fit_id = created(http.post("/v1/fits", json={**FIT, "epochs": 3}))["id"]
-    fit = http.get(f"/v1/fits/{fit_id}", params={"wait": PATIENCE}).json()
-    assert fit["state"] == "succeeded"
-    assert [attempt["outcome"] for attempt in fit["attempts"]] == ["killed", "succeeded"]
-
-
 def test_a_server_tells_what_it_found_when_it_started(start_server: StartServer, tmp_path: Path) -> None:
     server = start_server()
     found = {"attempts_lost", "orphan_blobs", "temporary_files", "staging_folders", "damaged_checkpoints"}

@@ -28,7 +28,7 @@ class Counts:
 
 
 COUNTS: Mapping[str, Counts] = {
-    "small": Counts(full=False, steps=450, kills_per_curve=4, deaths=2, races=30, uploads_cut=6, schedules=150),
+    "small": Counts(full=False, steps=450, kills_per_curve=2, deaths=1, races=20, uploads_cut=6, schedules=60),
     "full": Counts(
         full=True,
         steps=3_000,

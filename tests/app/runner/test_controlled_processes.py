@@ -21,6 +21,7 @@ def test_a_fit_that_is_paused_and_resumed_comes_to_the_same_bits(workshop: Works
     workshop.supervisor()
     for rows in (200, 500):
         workshop.until_rows(rows)
+        workshop.until_state("running")
         workshop.pause()
         fit = workshop.until_state("paused")
         assert workshop.checkpoints()[0].step == fit.step
