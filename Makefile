@@ -29,7 +29,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 # What needs no server, without the walks over every sample of every op and every combination of options.
 WALKS := test_batching.py golden ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_programs_of_all_ops.py \
 	fit/test_resuming.py graph/test_autocast.py graph/test_segments.py layers/test_layer_golden.py metrics/test_metric_values.py \
-	fit/test_stepping.py optim/test_chain.py optim/test_lbfgs.py optim/test_optimizers.py optim/test_tape_optimizer.py
+	fit/test_stepping.py fit/test_reopening.py fit/test_forking.py fit/test_capturing.py recipe/test_continuation.py session \
+	optim/test_chain.py optim/test_lbfgs.py optim/test_optimizers.py optim/test_tape_optimizer.py
 QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/blobs tests/app/service tests/app/test_settings.py
 
 test: $(VENV)/test.stamp ## run all tests
