@@ -28,6 +28,8 @@ from app.service.workforce import WorkerStatus
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
+from .office import Office
+
 GRADIENTS_MAX = 64 * 1024
 MOMENT = datetime(2026, 2, 3, 4, 5, 6, 789_000, UTC)
 
@@ -164,3 +166,8 @@ def revision(
     store: Store, ingestion: Ingestion, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerms, clock: ManualClock
 ) -> FitRevision:
     return FitRevision(store, InputReader(store, ingestion, clock), wakes, workforce, terms)
+
+
+@pytest.fixture
+def office(tmp_path: Path, store: Store) -> Office:
+    return Office(tmp_path, store)
