@@ -102,7 +102,7 @@ class LocalRunner:
         assert self._orders is not None
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        handle = Handle(assignment.fit_id, assignment.attempt, assignment.token)
+        handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         number = next(self._numbers)
         worker = self._workers[number] = _Worker(handle, assignment, ours)
         with theirs:
@@ -209,7 +209,7 @@ class LocalRunner:
         try:
             return [Report(worker.handle, message) for message in self._understood(worker, data)]
         except BadMessage:
-            _logger.exception("fit %s: its worker is out of its mind", worker.handle.fit_id)
+            _logger.exception("fit %s: its worker is out of its mind", worker.handle.owner_id)
             self.kill(worker.handle)
             return []
 

@@ -33,7 +33,7 @@ class MemoryRunner:
 
     def start(self, assignment: Assignment) -> Handle:
         """Note the assignment."""
-        handle = Handle(assignment.fit_id, assignment.attempt, assignment.token)
+        handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         with self._changed:
             self.assignments[handle] = assignment
             self._known.add(handle)
@@ -105,12 +105,12 @@ class MemoryRunner:
 
     def await_stop(self, handle: Handle) -> tuple[str, float]:
         """Wait until the attempt is asked to stop, and return how and with how much grace."""
-        self._await(lambda: handle in self.stopped, f"{handle.fit_id} was not asked to stop")
+        self._await(lambda: handle in self.stopped, f"{handle.owner_id} was not asked to stop")
         return self.stopped[handle]
 
     def await_kill(self, handle: Handle) -> None:
         """Wait until the attempt is killed."""
-        self._await(lambda: handle in self.killed, f"{handle.fit_id} was not killed")
+        self._await(lambda: handle in self.killed, f"{handle.owner_id} was not killed")
 
     def _await(self, condition: Callable[[], bool], complaint: str) -> None:
         with self._changed:

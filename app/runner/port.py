@@ -11,9 +11,9 @@ ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """An attempt that was given to a runner."""
+    """An attempt at the fit or session `owner_id` that was given to a runner."""
 
-    fit_id: str
+    owner_id: str
     attempt: int
     token: str
 

@@ -115,7 +115,7 @@ class Supervisor:
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that are at work, as far as they have reported; from any thread."""
         return [
-            WorkerStatus(pid, handle.fit_id, handle.attempt, state.value, rss_bytes(pid))
+            WorkerStatus(pid, handle.owner_id, handle.attempt, state.value, rss_bytes(pid))
             for handle, pid, state in self._workers
         ]
 
