@@ -5,11 +5,21 @@ import tokenize
 
 _DROPPED = frozenset({"async", "await"})
 _RENAMED = {
+    "AsyncBackground": "Background",
     "AsyncCheckpointHandle": "CheckpointHandle",
     "AsyncClient": "Client",
+    "AsyncCondition": "Condition",
+    "AsyncConnection": "Connection",
     "AsyncFitHandle": "FitHandle",
-    "AsyncSweepHandle": "SweepHandle",
+    "AsyncFuture": "Future",
     "AsyncIterator": "Iterator",
+    "AsyncLock": "Lock",
+    "AsyncNamedArrays": "NamedArrays",
+    "AsyncPipeline": "Pipeline",
+    "AsyncSession": "Session",
+    "AsyncStepper": "Stepper",
+    "AsyncStream": "Stream",
+    "AsyncSweepHandle": "SweepHandle",
     "AsyncTransport": "Transport",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
