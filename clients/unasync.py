@@ -5,6 +5,7 @@ import tokenize
 
 _DROPPED = frozenset({"async", "await"})
 _RENAMED = {
+    "AsyncAssignable": "Assignable",
     "AsyncBackground": "Background",
     "AsyncCheckpointHandle": "CheckpointHandle",
     "AsyncClient": "Client",
@@ -16,6 +17,7 @@ _RENAMED = {
     "AsyncLock": "Lock",
     "AsyncNamedArrays": "NamedArrays",
     "AsyncPipeline": "Pipeline",
+    "AsyncResult": "Result",
     "AsyncSession": "Session",
     "AsyncStepper": "Stepper",
     "AsyncStream": "Stream",

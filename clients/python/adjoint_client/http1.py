@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 Block = bytes | bytearray | memoryview
+Body = bytes | bytearray
 
 END_OF_HEAD = b"\r\n\r\n"
 END_OF_LINE = b"\r\n"
@@ -91,7 +92,7 @@ class Answer:
     """An answer with its whole body; a large one can be written to."""
 
     head: Head
-    body: Block = field(repr=False)
+    body: Body = field(repr=False)
 
     @property
     def status(self) -> int:

@@ -61,7 +61,7 @@ def block(name: str, value: ArrayLike) -> Block:
             array = array.astype(_DTYPES[stored])
     if array.nbytes <= _COPIED_BYTES or not array.flags.c_contiguous:
         return Block(stored, array.shape, array.tobytes())
-    return Block(stored, array.shape, memoryview(array.reshape(-1).view(np.uint8)))
+    return Block(stored, array.shape, array.reshape(-1).view(np.uint8).data)
 
 
 def encode_blocks(blocks: Mapping[str, Block], metadata: Mapping[str, str] | None = None) -> list[Buffer]:

@@ -1,6 +1,6 @@
 """Streams of bytes to and from a server, with one interface for programs with and without asyncio.
 
-Every failure is an OSError: ConnectionError where the other side has gone, TimeoutError where it has fallen silent.
+Every failure is an OSError: TimeoutError where a server has taken the connection and then fallen silent.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ _RECEIVED_BYTES = 1 << 16
 _BUFFERED_BYTES = 1 << 22
 # A host that is switched off, or cut off, says nothing: it is asked after so many seconds, so often.
 _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4))
+_NOT_THERE = f"no connection within {_CONNECT_SECONDS:.0f} s"
 _GONE = "the server has closed the connection"
 
 
@@ -32,7 +33,10 @@ class Stream:
     @classmethod
     def open(cls, address: Address) -> Self:
         """Connect with a server."""
-        connected = socket.create_connection((address.host, address.port), _CONNECT_SECONDS)
+        try:
+            connected = socket.create_connection((address.host, address.port), _CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise ConnectionRefusedError(_NOT_THERE) from error
         try:
             _set_up(connected)
             if address.secure:
@@ -101,8 +105,11 @@ class AsyncStream:
     async def open(cls, address: Address) -> Self:
         """Connect with a server."""
         trust = _trust() if address.secure else None
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            opened = await asyncio.open_connection(address.host, address.port, ssl=trust, limit=_BUFFERED_BYTES)
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                opened = await asyncio.open_connection(address.host, address.port, ssl=trust, limit=_BUFFERED_BYTES)
+        except TimeoutError as error:
+            raise ConnectionRefusedError(_NOT_THERE) from error
         connected: socket.socket = opened[1].get_extra_info("socket")
         _set_up(connected)
         return cls(*opened)

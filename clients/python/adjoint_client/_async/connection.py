@@ -10,7 +10,7 @@ from adjoint_client.http1 import (
     END_OF_LINE,
     Address,
     Answer,
-    Block,
+    Body,
     Head,
     Request,
     RequestWriter,
@@ -24,14 +24,15 @@ class AsyncConnection:
     """Sends one request at a time; connects when there is something to send, and anew after a failure."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self.url = url
         self._address = Address.of(url)
         self._writer = RequestWriter(self._address, headers)
         self._stream: AsyncStream | None = None
 
     @property
-    def fresh(self) -> bool:
-        """Whether the next request will be the first of a new connection."""
-        return self._stream is None
+    def connected(self) -> bool:
+        """Whether the next request goes over a connection that is there already."""
+        return self._stream is not None
 
     async def request(self, request: Request, silence: float) -> Answer:
         """Send a request and return its answer; the other side may be silent for so many seconds.
@@ -69,7 +70,7 @@ async def _head(stream: AsyncStream) -> Head:
     return head
 
 
-async def _body(stream: AsyncStream, head: Head) -> Block:
+async def _body(stream: AsyncStream, head: Head) -> Body:
     if head.chunked:
         return await _chunks(stream)
     length = head.length
