@@ -205,7 +205,7 @@ def request_for_all(path: str, steps: Sequence[tuple[Step[Any], int | None]]) ->
 
 def read_answer(step: Step[T], answer: Answer) -> tuple[T, int | None]:
     """Return the result of a step, and the place that it took."""
-    if answer.head.headers.get("content-type", "").startswith(SAFETENSORS):
+    if answer.media.startswith(SAFETENSORS):
         tensors = decode(answer.body)
         document = json.loads(tensors.metadata["answer"])
         outputs = {name.removeprefix(_OUTPUT): array for name, array in tensors.arrays.items()}

@@ -10,6 +10,7 @@ from adjoint_client.http1 import Request
 from adjoint_client.npy import NPY, read_npy
 from adjoint_client.safetensors import decode
 from adjoint_client.statistics import ArrayInfo, Statistics
+from adjoint_client.tensors import from_wire
 from adjoint_client.uploads import SAFETENSORS
 from numpy.typing import ArrayLike
 
@@ -28,7 +29,10 @@ class NamedArrays(Assignable):
 
     def __getitem__(self, name: str) -> Array | None:
         answer = self._session.read(Request("GET", steps.named(self._kind, name), accept=NPY))
-        return read_npy(answer.body)
+        if answer.media.startswith(NPY):
+            return read_npy(answer.body)
+        document = json.loads(answer.body)
+        return None if document is None else from_wire(document)
 
     def set(self, name: str, value: ArrayLike | None) -> None:
         """Write an array; None in the place of a gradient removes it."""
