@@ -28,6 +28,7 @@ class SessionServer:
         self.datasets: dict[str, dict[str, np.ndarray]] = {}
         self.fault: Callable[[str], Fault | None] = lambda path: None
         self.requests: list[str] = []
+        self.keys: list[str | None] = []
         self.lock = threading.Lock()
         self._http: ThreadingHTTPServer | None = None
         self._port = 0
@@ -87,6 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         with self.owner.lock:
             self.owner.requests.append(f"{self.command} {self.path}")
+            self.owner.keys.append(self.headers["Authorization"])
             fault = self.owner.fault(self.path)
             if fault in ("lost", "busy"):
                 status, media, content = 503, "application/problem+json", b'{"code": "draining"}'
@@ -191,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {
             "id": identity, "object": "session", "kind": "training", "state": oracle.state, "graph": "graph_1",
             "dataset": oracle.request.get("dataset"), "labels": oracle.request.get("labels", {}),
-            "next_seq": oracle.next_seq, "step": oracle.session.step, "expires_at": None, "checkpoint": None, "error": None,
+            "next_seq": oracle.next_seq, "step": oracle.session.step,
         }  # fmt: skip
 
 

@@ -3,10 +3,12 @@
 import json
 from typing import TYPE_CHECKING, Literal
 
+import httpx
 from numpy.typing import ArrayLike
 
 from adjoint_client import steps
 from adjoint_client.by_name import Array, AsyncAssignable
+from adjoint_client.errors import ServerError
 from adjoint_client.http1 import Request
 from adjoint_client.npy import NPY, read_npy
 from adjoint_client.safetensors import decode
@@ -28,7 +30,12 @@ class AsyncNamedArrays(AsyncAssignable):
         self._kind: Kind = kind
 
     async def __getitem__(self, name: str) -> Array | None:
-        answer = await self._session.read(Request("GET", steps.named(self._kind, name), accept=NPY))
+        try:
+            answer = await self._session.read(Request("GET", steps.named(self._kind, name), accept=NPY))
+        except ServerError as error:
+            if error.status == httpx.codes.NOT_FOUND:
+                raise KeyError(str(error)) from error  # as a mapping does it
+            raise
         if answer.media.startswith(NPY):
             return read_npy(answer.body)
         document = json.loads(answer.body)
