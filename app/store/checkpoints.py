@@ -1,6 +1,6 @@
 """Checkpoints in the database. A deleted one stays on record, so that asking for it tells "deleted" from "unknown"."""
 
-from sqlalchemy import Connection, bindparam, false, insert, select, update
+from sqlalchemy import Connection, bindparam, false, insert, null, select, update
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
@@ -26,6 +26,7 @@ _SAVED = (
     .where(checkpoints.c.session_id == bindparam("session"), checkpoints.c.session_seq > 0)
     .order_by(checkpoints.c.session_seq)
 )
+_FORGET_STEP = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(session_seq=null())
 _FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
 _PIN = update(checkpoints).where(checkpoints.c.id == bindparam("pinned_id")).values(pinned=bindparam("is_pinned"))
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
@@ -72,6 +73,10 @@ class Checkpoints:
     def saved(self, session_id: str) -> tuple[int, ...]:
         """Return the steps of a session whose checkpoints are on record."""
         return tuple(self._connection.execute(_SAVED, {"session": session_id}).scalars())
+
+    def forget_step(self, checkpoint_id: str) -> None:
+        """Keep the checkpoint, but not of which step of its session it is: that step is another one now."""
+        self._connection.execute(_FORGET_STEP, {"checkpoint_id": checkpoint_id})
 
     def kept(self, fit_id: str) -> tuple[CheckpointRecord, ...]:
         """Return all of the fit's checkpoints that are not deleted, the furthest first."""

@@ -24,6 +24,7 @@ _UPDATE = (
 )
 _OPEN = select(sessions).where(sessions.c.state.in_(OPEN)).order_by(sessions.c.id)
 _COUNT_OPEN = select(func.count()).select_from(sessions).where(sessions.c.state.in_(OPEN))
+_WITH_FOLDERS = select(sessions.c.id).where(sessions.c.state.in_({*OPEN, SessionState.FAILED}))
 _EXPIRES_AT = type_coerce(sessions.c.used_at, BigInteger) + sessions.c.ttl_seconds * MICROSECONDS
 _EXPIRED = _OPEN.where(bindparam("now") >= _EXPIRES_AT)
 _USE = insert(session_datasets).on_conflict_do_nothing()
@@ -68,6 +69,10 @@ class Sessions:
     def open(self) -> tuple[SessionRecord, ...]:
         """Return every session that can be gone on with, oldest first."""
         return tuple(SessionRecord(*row) for row in self._connection.execute(_OPEN))
+
+    def with_folders(self) -> frozenset[str]:
+        """Return the sessions whose folders are kept: those that are open, and those that have failed."""
+        return frozenset(self._connection.execute(_WITH_FOLDERS).scalars())
 
     def count_open(self) -> int:
         """Return how many sessions can be gone on with."""
