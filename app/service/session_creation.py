@@ -105,8 +105,8 @@ class SessionCreation:
             view = SessionView(session, NO_PROCESS)
             with self._store.begin() as work:
                 self._check_room(work)
-                if inline is not None:
-                    work.graphs.add(inline)
+                if named.graph is None:
+                    work.graphs.add(graph)
                 self._store_beginning(work, session, named)
                 work.sessions.add(session)
                 keep(work, view)

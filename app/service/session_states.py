@@ -10,8 +10,8 @@ REFUSED: Mapping[SessionState, str] = MappingProxyType(
     {
         SessionState.PAUSED: "session {id} is paused and takes no steps; resume it first",
         SessionState.CLOSED: "session {id} is closed; begin another one, with a checkpoint of it if it has saved one",
-        SessionState.EXPIRED: "session {id} was not used for longer than its ttl_seconds and has expired; begin another "
-        "one with its checkpoint{checkpoint}",
+        SessionState.EXPIRED: "session {id} was not used for longer than its ttl_seconds and has expired; begin "
+        "another one with its checkpoint{checkpoint}",
         SessionState.FAILED: "session {id} has failed ({error}); begin another one, with a checkpoint of it if it has "
         "saved one",
     }

@@ -93,7 +93,9 @@ class SessionSteps:
         Raises StepRefused with what keeps it from being carried out, Invalid if it refers to what does not exist,
         NotFound if there is no such session, SessionsFull, Draining or ProcessLost if it should come again.
         """
-        known = self._recent.get(session_id) or await asyncio.to_thread(self._recent.read, session_id, self._read)
+        known = self._recent.get(session_id)
+        if known is None:
+            known = await asyncio.to_thread(self._recent.read, session_id, self._read)
         self._check(known.session)
         if step.notify and saves(step):
             # The file has to be taken over by somebody: that is done before the answer, whatever the client prefers.

@@ -31,8 +31,8 @@ class SessionWorkforce(Protocol):
     async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
         """Have a step carried out, by a process that is started if there is none; return what came of it.
 
-        `Accepted` only if the step asks for it. SessionsFull if more wait than may, or no process is to be had; Draining
-        if the server is stopping; StepRefused once the session has ended.
+        `Accepted` only if the step asks for it. SessionsFull if more wait than may, or no process is to be had;
+        Draining if the server is stopping; StepRefused once the session has ended.
         """
         ...
 
