@@ -43,11 +43,6 @@ SECURITY_SCHEMES = {
 }
 
 
-def operation_id(route: APIRoute) -> str:
-    """Name an operation after its function, which is a verb and a noun."""
-    return route.name
-
-
 def check_operation_ids(routes: Iterable[APIRoute]) -> None:
     """ValueError if two operations have one name: a generated client could hold only one of them."""
     counts = Counter(route.name for route in routes)
@@ -60,7 +55,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     """Return the document, made once an app."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+            title=app.title, version=app.version, description=app.description, routes=app.state.routes
         )
         _complete(document)
         app.openapi_schema = document
