@@ -58,6 +58,7 @@ from engine.graph.tensors import read_tensor_document
 from engine.laboratory import (
     Nonfinite,
     Operand,
+    RowLosses,
     Timing,
     check_gradients,
     compute,
@@ -193,6 +194,7 @@ __all__ = [
     "Recipe",
     "Record",
     "Rendezvous",
+    "RowLosses",
     "ScaledStep",
     "Scheduler",
     "Sequential",

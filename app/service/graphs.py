@@ -1,6 +1,6 @@
-"""Graphs: define, look at, compute."""
+"""Graphs: define and look at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import engine
@@ -53,18 +53,6 @@ class Graphs:
                     code="in_use",
                 )
             work.graphs.delete(graph_id)
-
-    def compute(self, graph_id: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Evaluate the graph once: outputs, losses, gradients and other derivatives as arrays, without a fit."""
-        definition = self._definition(graph_id)
-        with engine_faults():
-            return engine.compute(definition, request)
-
-    def gradcheck(self, graph_id: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Compare the gradients of the graph with central differences."""
-        definition = self._definition(graph_id)
-        with engine_faults():
-            return engine.check_gradients(definition, request)
 
     def nodes(self, graph_id: str, *, backward: bool) -> Sequence[dict[str, Any]]:
         """Return the nodes in the order of execution, the backward ones after the forward ones."""

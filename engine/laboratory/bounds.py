@@ -18,7 +18,7 @@ PRODUCTS = 200_000
 """Rows or columns of Jacobians and Hessians, times the nodes of the graph: how long it takes to plan them."""
 
 NODES = 30_000
-"""Nodes that all Jacobians, Hessians and derivatives of one request make of a graph: how long it takes to trace them."""
+"""Nodes that derivatives of one request, taken one of the other, make of a graph: how long it takes to trace them."""
 
 OPERATIONS = 5 * 10**10
 """Arithmetic operations of all runs of a plan."""

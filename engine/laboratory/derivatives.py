@@ -45,7 +45,7 @@ def check_sizes(graph: Trace, wanted: Sequence[Derivative]) -> None:
             raise refuse(pointer, f"{detail}; the limit for all of a request is {RESULT_BYTES}: ask for products of it")
         nodes = len(graph.definition.nodes) + 1
         products += lines * nodes
-        grown += nodes * GROWTH ** (len(want.by) - 1)
+        grown += nodes * GROWTH ** (len(want.by) - 1) if want.kind == "derivative" else 0
         if products > PRODUCTS or lines * lines * itemsize > RESULT_BYTES:
             detail = f"{NOUNS[want.kind]} of shape {list(shape)} takes {lines} products through the graph"
             advice = "leave out 'mode', or ask for products of it" if want.kind == "jacobian" else "ask for products"

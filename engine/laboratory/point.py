@@ -19,7 +19,8 @@ from engine.plan import NumpyExecutor
 from engine.training import KEY
 from engine.value import Array
 
-FIELDS = ("inputs", "parameters", "buffers", "seed", "training")
+WITHOUT_MODE = ("inputs", "parameters", "buffers", "seed")
+FIELDS = (*WITHOUT_MODE, "training")
 STATES = ("parameters", "buffers")
 
 

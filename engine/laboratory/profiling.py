@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from engine.documents import Reader
 from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
 from engine.laboratory.bounds import check_memory, check_walk, check_work
-from engine.laboratory.point import FIELDS, read_point
+from engine.laboratory.point import WITHOUT_MODE, read_point
 from engine.laboratory.walking import Walk
 from engine.model import Form
 from engine.plan import NumpyExecutor, Plan
@@ -46,7 +46,7 @@ class Timing:
 
     name: str
     op: str
-    phase: str
+    phase: Literal["forward", "backward", "update"]
     seconds: float
     bytes_read: int
     bytes_made: int
@@ -69,7 +69,7 @@ def profile_step(definition: Definition, request: Mapping[str, Any]) -> list[Tim
     """
     reader = Reader()
     request = reader.mapping(request, "")
-    reader.fields(request, "", (*FIELDS, "optimizer", "repeats"))
+    reader.fields(request, "", (*WITHOUT_MODE, "optimizer", "repeats"))
     repeats = reader.typed(request.get("repeats", REPEATS), int, "/repeats", "repeats", REPEATS)
     if not 1 <= repeats <= REPEATS_MAX:
         reader.fault("/repeats", "out_of_range", f"repeats must lie between 1 and {REPEATS_MAX}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,29 +14,49 @@ from engine.graph.definition import Definition
 from engine.graph.feeds import row_inputs
 from engine.graph.trace import bind_dims
 from engine.laboratory.bounds import check_memory, check_work
-from engine.laboratory.point import FIELDS, read_point, run
+from engine.laboratory.point import WITHOUT_MODE, read_point, run
 from engine.model import Form
 from engine.plan import NumpyExecutor
 from engine.training import KEY, cached_plan, plan_evaluation
 from engine.training.names import LOSS
 from engine.value import Array
 
+TOP = 10
+
 Bind = Callable[[Mapping[str, int]], NumpyExecutor]
 
 
-def row_losses(definition: Definition, request: Mapping[str, Any]) -> Array:
-    """Return for each row of a batch the loss of that row alone, in evaluation mode: float64 [rows].
+@dataclass(frozen=True, slots=True)
+class RowLosses:
+    """The loss of each row, float64 [rows], and the rows that spike: those not finite, then by falling loss."""
+
+    losses: Array
+    top: Sequence[int]
+
+    @classmethod
+    def of(cls, losses: Array, top: int = TOP) -> RowLosses:
+        """Name as many as `top` rows that spike."""
+        order = np.argsort(np.where(np.isfinite(losses), -losses, -np.inf), kind="stable")
+        return cls(losses, order[:top].tolist())
+
+
+def row_losses(definition: Definition, request: Mapping[str, Any]) -> RowLosses:
+    """Compute for each row of a batch the loss of that row alone, in evaluation mode.
 
     Args:
         definition: the graph.
-        request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them.
+        request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, and "top" 10, how many rows that
+            spike are named.
 
     Raises:
         DocumentError: the graph has no loss or no rows, does not take a single one, or a fault of the request.
     """
     reader = Reader()
     request = reader.mapping(request, "")
-    reader.fields(request, "", [field for field in FIELDS if field != "training"])
+    reader.fields(request, "", (*WITHOUT_MODE, "top"))
+    top = reader.typed(request.get("top", TOP), int, "/top", "top", TOP)
+    if top < 0:
+        reader.fault("/top", "out_of_range", "top must be at least 0")
     point = read_point(definition, request, reader)
 
     def bind(dims: Mapping[str, int]) -> NumpyExecutor:
@@ -50,7 +71,7 @@ def row_losses(definition: Definition, request: Mapping[str, Any]) -> Array:
         executor.inputs[KEY][...] = point.key
         return executor
 
-    return losses_by_row(definition, point.inputs, bind)
+    return RowLosses.of(losses_by_row(definition, point.inputs, bind), top)
 
 
 def losses_by_row(definition: Definition, inputs: Mapping[str, Array], bind: Bind) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from engine.laboratory.bounds import check_walk
 from engine.laboratory.point import FIELDS, read_point
 from engine.laboratory.walking import Visit, Walk
 from engine.value import Array
+
+Kind = Literal["input", "parameter", "buffer", "forward", "backward"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Nonfinite:
     """
 
     name: str
-    kind: str
+    kind: Kind
     op: str | None
     nan: int
     inf: int
@@ -61,6 +63,11 @@ class Nonfinite:
     index: tuple[int, ...] = ()
     value: float = math.nan
     inputs: Sequence[Operand] = ()
+
+    @property
+    def phase(self) -> Literal["forward", "backward"] | None:
+        """The pass that a node belongs to."""
+        return self.kind if self.kind == "forward" or self.kind == "backward" else None
 
 
 def trace_nonfinite(definition: Definition, request: Mapping[str, Any]) -> Nonfinite | None:
@@ -90,21 +97,22 @@ def first_nonfinite(walk: Walk) -> Nonfinite | None:
     Raises:
         DocumentError: numbers that an op does not take.
     """
-    for kind, name, array in _leaves(walk):
+    for leaf, name, array in _leaves(walk):
         if _bad(array):
-            return _found(name, kind, None, array, ())
+            return _found(name, leaf, None, array, ())
     for visit in walk.visits():
         for array in visit.outputs:
             if _bad(array):
-                kind = "backward" if visit.backward else "forward"
+                kind: Kind = "backward" if visit.backward else "forward"
                 return _found(visit.name, kind, visit.op, array, list(_operands(visit)))
     return None
 
 
-def _leaves(walk: Walk) -> Iterator[tuple[str, str, Array]]:
+def _leaves(walk: Walk) -> Iterator[tuple[Kind, str, Array]]:
     """Yield kind, name and numbers of every input, parameter and buffer."""
     definition = walk.point.definition
-    for kind in ("input", "parameter", "buffer"):
+    kinds: tuple[Kind, ...] = ("input", "parameter", "buffer")
+    for kind in kinds:
         for name in getattr(definition, f"{kind}s"):
             yield kind, name, walk.arrays[name]
 
@@ -118,7 +126,7 @@ def _bad(array: Array) -> bool:
     return is_float(array.dtype) and not bool(np.isfinite(_numbers(array)).all())
 
 
-def _found(name: str, kind: str, op: str | None, array: Array, inputs: Sequence[Operand]) -> Nonfinite:
+def _found(name: str, kind: Kind, op: str | None, array: Array, inputs: Sequence[Operand]) -> Nonfinite:
     numbers = _numbers(array)
     place = int(np.argmin(np.isfinite(numbers)))
     index = tuple(int(extent) for extent in np.unravel_index(place, numbers.shape))
