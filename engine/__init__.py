@@ -114,6 +114,7 @@ from engine.predict import Predictor
 from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
+from engine.script import graph_program
 from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
@@ -244,6 +245,7 @@ __all__ = [
     "graph_function",
     "graph_nodes",
     "graph_overhead",
+    "graph_program",
     "graph_report",
     "graph_text",
     "hessian",

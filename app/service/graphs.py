@@ -88,10 +88,10 @@ class Graphs:
         return engine.plan_dot(plan)
 
     def program(self, graph_id: str, *, batch: int, optimizer: str | None) -> str:
-        """Return the plan as a Python script that needs NumPy only."""
-        plan, _ = self._planned(graph_id, batch, optimizer, "numpy")
+        """Return a training step with `optimizer`, or an evaluation without one, as a script that needs NumPy only."""
+        definition = self._definition(graph_id)
         with engine_faults():
-            return engine.plan_program(plan)
+            return engine.graph_program(definition, batch, None if optimizer is None else {"kind": optimizer})
 
     def _planned(
         self, graph_id: str, batch: int, optimizer: str | None, executor: str
