@@ -38,6 +38,11 @@ class SessionLine:
         if not waited:
             self._send()
 
+    def read_to_end(self) -> None:
+        """Hear what a process that is gone has said last."""
+        while self._open and self._receive():
+            pass
+
     def close(self) -> None:
         """Hear and send nothing any more; `lost` is not called for it."""
         if self._open:
@@ -63,24 +68,26 @@ class SessionLine:
             self._unsent.clear()
         self._loop.remove_writer(self._end)
 
-    def _receive(self) -> None:
+    def _receive(self) -> bool:
+        """Take in what there is, and tell whether there was anything."""
         try:
             data = self._end.recv(CHUNK_BYTES)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         if not data:
             self._lose()
-            return
+            return False
         try:
             frames = self._reader.feed(data)
         except BadMessage:
             _logger.exception("the process of a session is out of its mind")
             self._lose()
-            return
+            return False
         for head, body in frames:
             self._hear(head, body)
+        return True
 
     def _lose(self) -> None:
         self.close()
