@@ -52,6 +52,7 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    max_step_bytes: int = Field(default=256 * MIB, ge=1024, description="Largest binary body of a step, in bytes.")
     fair_share_label: str = Field(
         default="team",
         pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",

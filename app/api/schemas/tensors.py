@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, RootModel, WithJsonSchema
 
 from app.api.schemas.shapes import ResourceShape, nonfinite_name
 
@@ -17,6 +17,10 @@ TensorDocument = Annotated[
     ),
 ]
 """A tensor that a client sends; the engine reads it."""
+
+
+class TensorInput(RootModel[TensorDocument]):
+    """A tensor that is a body of its own."""
 
 
 class Tensor(ResourceShape):
