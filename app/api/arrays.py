@@ -1,4 +1,4 @@
-"""Arrays as `.npy` bodies: read strictly, written plainly."""
+"""Arrays as `.npy` bodies and as answers."""
 
 import io
 from math import prod
@@ -9,13 +9,13 @@ from fastapi import Depends, Header, Query, Response
 from numpy.typing import NDArray
 
 from app.api.answers import JsonAnswer
-from app.api.schemas.tensors import tensor_document
 from app.domain.errors import Finding, Invalid
 from app.ingest.errors import IngestError
 from app.ingest.npy_header import read_header
 from app.ingest.sources import Region
+from app.spelling.npy import NPY, npy_body
+from app.spelling.tensors import tensor_document
 
-NPY = "application/x-npy"
 HEADER_BYTES_MAX = 64 * 1024
 
 TensorFormat = Literal["json", "npy"]
@@ -34,14 +34,6 @@ def read_npy(body: bytes) -> NDArray[Any]:
     flat = np.frombuffer(body, header.dtype, offset=len(body) - needed)
     array = flat.reshape(header.shape, order="F" if header.fortran_order else "C")
     return array.astype(header.dtype.newbyteorder("="), copy=False)
-
-
-def npy_body(array: NDArray[Any]) -> bytes:
-    """Spell an array as `.npy`; bfloat16, for which the format has no name, as float32."""
-    array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-    return buffer.getvalue()
 
 
 def tensor_answer(array: NDArray[Any], format: TensorFormat) -> Response:

@@ -15,12 +15,15 @@ from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
-from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.errors import UnsupportedMedia
 from app.ingest.options import IngestOptions
 from app.service.ingestion import UploadTerms
+from app.spelling.json import JSON
+from app.spelling.npy import NPY
+from app.spelling.safetensors import SAFETENSORS
 
 routes = router("datasets")
 
@@ -28,9 +31,9 @@ FORMATS: Mapping[str, str] = MappingProxyType(
     {
         JSON: "json",
         "text/csv": "csv",
-        "application/x-npy": "npy",
+        NPY: "npy",
         "application/x-npz": "npz",
-        "application/vnd.safetensors": "safetensors",
+        SAFETENSORS: "safetensors",
         "application/x-ndjson": "ndjson",
     }
 )

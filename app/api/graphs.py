@@ -23,7 +23,7 @@ from app.api.schemas.graphs import (
     GraphReport,
 )
 from app.api.schemas.shapes import finite_part
-from app.api.schemas.tensors import tensor_document
+from app.spelling.tensors import tensor_document
 
 routes = router("graphs")
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 BINARY: Mapping[str, Any] = {"type": "string", "format": "binary"}
-JSON = "application/json"
 
 
 def binary_answer(*media_types: str, description: str = "The bytes.") -> dict[int | str, dict[str, Any]]:
