@@ -108,6 +108,7 @@ from engine.session import Forward, Gradients, Nonfinite, Session, Stepped, Tape
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
+from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
@@ -116,6 +117,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
+from engine.static.static_session import ElementWrite, StaticSession
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -139,7 +141,9 @@ __all__ = [
     "CollectiveError",
     "ColumnInfo",
     "ComputeError",
+    "ComputeManner",
     "ComputePlan",
+    "Computed",
     "Context",
     "DTypeError",
     "DataError",
@@ -147,6 +151,7 @@ __all__ = [
     "Definition",
     "DeviceError",
     "DocumentError",
+    "ElementWrite",
     "EngineError",
     "Finding",
     "Fit",
@@ -188,6 +193,7 @@ __all__ = [
     "Sequential",
     "Session",
     "ShapeError",
+    "StaticSession",
     "Status",
     "Stepped",
     "Sweep",

@@ -76,6 +76,11 @@ class Graph(Inspection):
         self._gradients: Gradients | None = None
         self._execution = Execution(table, storage, key)
 
+    @property
+    def is_view(self) -> bool:
+        """Whether it only shows some nodes of another graph."""
+        return self._window is not None
+
     # Building
 
     def expand(self, *outputs: Value, order: EvaluationOrder | None = None, compute: bool = True) -> None:
@@ -300,16 +305,18 @@ class Graph(Inspection):
         threadpool: Threadpool | None = None,
         abort: Callable[[], bool] | None = None,
         auto_resume: bool = False,
+        use_ref: bool = False,
         context: Context | None = None,
     ) -> Status:
         """Compute every node in order (ggml_graph_compute).
 
         Args:
-            plan: how; its work buffer must be there. Left out, the next four say how, and the graph keeps its memory.
+            plan: how; its work buffer must be there. Left out, the others say how, and the graph keeps its memory.
             n_threads: how many threads compute.
             threadpool: whose threads; with fewer of them, so many are used.
             abort: called after each node that is computed; True ends the computation there.
             auto_resume: whether a pool that is paused is resumed, as in ggml.
+            use_ref: see `ComputePlan`.
             context: what the work buffer is taken from (ggml_graph_compute_with_ctx).
 
         Returns:
@@ -324,7 +331,8 @@ class Graph(Inspection):
         if plan is None:
             plan = self.plan(n_threads, threadpool)
             callback = None if abort is None else (lambda _: abort())
-            plan = replace(plan, work_data=self._execution.memory(context), abort_callback=callback)
+            work_data = self._execution.memory(context)
+            plan = replace(plan, work_data=work_data, abort_callback=callback, use_ref=use_ref)
         return self._execution.compute(plan, self._window, auto_resume=auto_resume)
 
     def reserved(self, context: Context) -> int:
