@@ -7,7 +7,8 @@ from typing import Any
 from fastapi import Request, Response
 from pydantic import BaseModel
 
-from app.spelling.json import JSON, json_body
+from app.domain.media import JSON
+from app.spelling.json import json_body
 
 TAG_BYTES = 16
 

@@ -31,10 +31,8 @@ from app.api.schemas.tensors import Tensor
 from app.api.strict_json import read_json
 from app.api.validation import validated
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
+from app.domain.media import JSON, NPY, SAFETENSORS
 from app.service.checkpoints import Alias
-from app.spelling.json import JSON
-from app.spelling.npy import NPY
-from app.spelling.safetensors import SAFETENSORS
 from app.spelling.tensors import tensor_document
 
 routes = router("checkpoints")

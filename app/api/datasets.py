@@ -19,11 +19,9 @@ from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.errors import UnsupportedMedia
+from app.domain.media import JSON, NPY, NPZ, SAFETENSORS
 from app.ingest.options import IngestOptions
 from app.service.ingestion import UploadTerms
-from app.spelling.json import JSON
-from app.spelling.npy import NPY
-from app.spelling.safetensors import SAFETENSORS
 
 routes = router("datasets")
 
@@ -32,7 +30,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         JSON: "json",
         "text/csv": "csv",
         NPY: "npy",
-        "application/x-npz": "npz",
+        NPZ: "npz",
         SAFETENSORS: "safetensors",
         "application/x-ndjson": "ndjson",
     }

@@ -12,7 +12,7 @@ from app.api.openapi_parts import binary_answer
 from app.api.routing import router
 from app.api.schemas.gradients import GradientList, GradientStatistics, gradient_path
 from app.api.schemas.tensors import Tensor
-from app.spelling.npy import NPY
+from app.domain.media import NPY
 
 routes = router("gradients")
 

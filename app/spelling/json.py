@@ -5,8 +5,6 @@ from typing import Any
 
 import orjson
 
-JSON = "application/json"
-
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 

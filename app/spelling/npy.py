@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NPY = "application/x-npy"
-
 
 def npy_body(array: NDArray[Any]) -> bytes:
     """Spell an array as `.npy`; bfloat16, for which the format has no name, as float32."""

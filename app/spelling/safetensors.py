@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 import engine
 
-SAFETENSORS = "application/vnd.safetensors"
-
 
 def safetensors_body(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
     """Spell arrays, with all the types that the engine has, in the order given; `metadata` goes to `__metadata__`."""
