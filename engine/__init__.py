@@ -55,7 +55,17 @@ from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
-from engine.laboratory import check_gradients, compute
+from engine.laboratory import (
+    Nonfinite,
+    Operand,
+    RowLosses,
+    Timing,
+    check_gradients,
+    compute,
+    profile_step,
+    row_losses,
+    trace_nonfinite,
+)
 from engine.layers import layer_catalogue, loss_catalogue
 from engine.layout import reshape_columns
 from engine.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
@@ -104,7 +114,8 @@ from engine.predict import Predictor
 from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
-from engine.session import Forward, Gradients, Nonfinite, Session, Stepped, Tape, Timing, Updated
+from engine.script import graph_program
+from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
@@ -172,6 +183,7 @@ __all__ = [
     "Module",
     "Nonfinite",
     "NumpyExecutor",
+    "Operand",
     "OptContext",
     "OptDataset",
     "OptResult",
@@ -188,6 +200,7 @@ __all__ = [
     "Recipe",
     "Record",
     "Rendezvous",
+    "RowLosses",
     "ScaledStep",
     "Scheduler",
     "Sequential",
@@ -238,6 +251,7 @@ __all__ = [
     "graph_function",
     "graph_nodes",
     "graph_overhead",
+    "graph_program",
     "graph_report",
     "graph_text",
     "hessian",
@@ -271,6 +285,7 @@ __all__ = [
     "predict_in_chunks",
     "preload_native",
     "probability_cross_entropy_loss",
+    "profile_step",
     "rand",
     "randn",
     "read_recipe",
@@ -278,6 +293,7 @@ __all__ = [
     "read_tensors",
     "recompute",
     "reshape_columns",
+    "row_losses",
     "schedule_catalogue",
     "seed",
     "set_blas_threads",
@@ -291,6 +307,7 @@ __all__ = [
     "tape",
     "tensor",
     "tensor_to_json",
+    "trace_nonfinite",
     "training_mode",
     "usable_cores",
     "usable_cpus",

@@ -16,6 +16,7 @@ from app.api.schemas.documents import SHAPE_NAME
 from app.api.schemas.fit_options import AverageChoice, MetricChoice, NormalizeChoice, ShuffleChoice
 from app.api.schemas.graph_compute import ComputeRequest
 from app.api.schemas.graph_gradcheck import GradcheckRequest
+from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
 from app.api.schemas.sweeps import IntervalChoice
@@ -26,6 +27,9 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     GraphDefinition,
     ComputeRequest,
     GradcheckRequest,
+    ProfileRequest,
+    RowLossesRequest,
+    TraceNonfiniteRequest,
     InlineDataset,
     PredictRequest,
     ShuffleChoice,
@@ -43,11 +47,6 @@ SECURITY_SCHEMES = {
 }
 
 
-def operation_id(route: APIRoute) -> str:
-    """Name an operation after its function, which is a verb and a noun."""
-    return route.name
-
-
 def check_operation_ids(routes: Iterable[APIRoute]) -> None:
     """ValueError if two operations have one name: a generated client could hold only one of them."""
     counts = Counter(route.name for route in routes)
@@ -60,7 +59,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     """Return the document, made once an app."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+            title=app.title, version=app.version, description=app.description, routes=app.state.routes
         )
         _complete(document)
         app.openapi_schema = document
