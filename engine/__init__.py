@@ -41,6 +41,7 @@ from engine.errors import (
     OutOfContextMemory,
     PoolBusy,
     PoolError,
+    PoolMissing,
     PoolPaused,
     RankAborted,
     RankLost,
@@ -121,6 +122,7 @@ from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
 from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
+from engine.static.description import describe_graph, describe_tensor
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -192,6 +194,7 @@ __all__ = [
     "Point",
     "PoolBusy",
     "PoolError",
+    "PoolMissing",
     "PoolPaused",
     "Predictor",
     "Priority",
@@ -232,6 +235,8 @@ __all__ = [
     "compute",
     "cpu_quota",
     "declare",
+    "describe_graph",
+    "describe_tensor",
     "detect_anomaly",
     "dp_train",
     "enable_grad",

@@ -76,6 +76,12 @@ class Inspection(DataAccess):
             raise UnknownName(f"node {index} is not in a graph of {len(nodes)} nodes")
         return nodes[index]
 
+    def position(self, value: Value) -> int:
+        """Return the position among the nodes, or -1 - the position among the leafs; UnknownName if in neither."""
+        self._check_member(value)
+        place = self._table.place(value)
+        return place - self._window.start if self._window is not None and place >= 0 else place
+
     def find(self, name: str) -> Value | None:
         """Return the first leaf, node or gradient called `name`, or None; unnamed ones are `leaf_0`, `node_3`."""
         found = self._table.find(name)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from engine.cores import usable_cores
-from engine.errors import PoolError
+from engine.errors import PoolError, PoolMissing
 from engine.static.compute_plan import DEFAULT_N_THREADS
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import ThreadpoolParams
@@ -59,9 +59,9 @@ class Pooling:
         self.pool, self.asked, self.warnings = None, None, ()
 
     def required(self) -> Threadpool:
-        """Return the pool; PoolError if there is none."""
+        """Return the pool; PoolMissing if there is none."""
         if self.pool is None:
-            raise PoolError("there is no thread pool; make one (threadpool_new)")
+            raise PoolMissing("there is no thread pool; make one (threadpool_new)")
         return self.pool
 
     def matches(self, params: ThreadpoolParams) -> bool:

@@ -258,6 +258,10 @@ class StaticSession:
         for leaf, element in places:
             self.context.set_at(leaf, element.index, element.value)
 
+    def check_set(self, name: str, array: Any, graph: str = MAIN) -> None:
+        """Refuse what `tensor_set` would refuse for one leaf."""
+        check_settable(self._structure.value(graph, name), np.asarray(array))
+
     def _leaves(self, graph: str, tensors: Mapping[str, Any]) -> list[tuple[Value, Any]]:
         return [(self._structure.value(graph, name), np.asarray(array)) for name, array in tensors.items()]
 
