@@ -41,6 +41,7 @@ from engine.errors import (
     OutOfContextMemory,
     PoolBusy,
     PoolError,
+    PoolMissing,
     PoolPaused,
     RankAborted,
     RankLost,
@@ -119,7 +120,9 @@ from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
+from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
+from engine.static.description import describe_graph, describe_tensor
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -127,6 +130,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
+from engine.static.static_session import ElementWrite, StaticSession
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -150,7 +154,9 @@ __all__ = [
     "CollectiveError",
     "ColumnInfo",
     "ComputeError",
+    "ComputeManner",
     "ComputePlan",
+    "Computed",
     "Context",
     "DTypeError",
     "DataError",
@@ -158,6 +164,7 @@ __all__ = [
     "Definition",
     "DeviceError",
     "DocumentError",
+    "ElementWrite",
     "EngineError",
     "Finding",
     "Fit",
@@ -187,6 +194,7 @@ __all__ = [
     "Point",
     "PoolBusy",
     "PoolError",
+    "PoolMissing",
     "PoolPaused",
     "Predictor",
     "Priority",
@@ -201,6 +209,7 @@ __all__ = [
     "Sequential",
     "Session",
     "ShapeError",
+    "StaticSession",
     "Status",
     "Stepped",
     "Sweep",
@@ -226,6 +235,8 @@ __all__ = [
     "compute",
     "cpu_quota",
     "declare",
+    "describe_graph",
+    "describe_tensor",
     "detect_anomaly",
     "dp_train",
     "enable_grad",
