@@ -44,9 +44,10 @@ def test_four_micro_batches_are_one_batch_of_their_sum(client: Client) -> None:
         "program": "loss = sum((x @ w - 1) ** 2)",
     }
     x = np.random.default_rng(0).standard_normal((16, 3))
-    with client.session(line, precision="float64", seed=1) as parts, client.session(
-        line, precision="float64", seed=1
-    ) as whole:
+    with (
+        client.session(line, precision="float64", seed=1) as parts,
+        client.session(line, precision="float64", seed=1) as whole,
+    ):
         for rows in np.split(x, 4):
             parts.forward_backward(x=rows)
         whole.forward_backward(x=x)

@@ -100,7 +100,11 @@ def test_gradients_tell_their_magnitude_and_whether_they_hold_nan(client: Client
 
 
 def test_what_needs_no_gradient_has_none(client: Client) -> None:
-    mixed = {"inputs": {"b": []}, "parameters": {"a": [], "c": {"shape": [], "frozen": True}}, "program": "y = a * b + c"}
+    mixed = {
+        "inputs": {"b": []},
+        "parameters": {"a": [], "c": {"shape": [], "frozen": True}},
+        "program": "y = a * b + c",
+    }
     with client.session(mixed) as session:
         session.forward_backward(b=3.0)
         assert session.gradients["a"] == 3.0

@@ -116,7 +116,10 @@ def test_linear_regression_finds_the_line(client: Client) -> None:
     y = 3 * x + 2 + np.float32(0.1) * rng.standard_normal((100, 1)).astype(np.float32)
     line = {
         "inputs": {"x": ["batch", 1], "y": ["batch", 1]},
-        "parameters": {"w": {"shape": [1, 1], "init": {"kind": "normal"}}, "b": {"shape": [1], "init": {"kind": "zeros"}}},
+        "parameters": {
+            "w": {"shape": [1, 1], "init": {"kind": "normal"}},
+            "b": {"shape": [1], "init": {"kind": "zeros"}},
+        },
         "program": "pred = x @ w + b\nloss = mean((pred - y) ** 2)",
     }
     with client.session(line, optimizer={"kind": "sgd", "lr": 0.01}) as session, session.pipeline() as steps:
