@@ -1,13 +1,14 @@
 """What handlers are given: the use cases, pages, ids and headers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
+from app.api.session_port import Sessions
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
 from app.service.backup import Backups
@@ -21,6 +22,7 @@ from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
+from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
 from app.service.system import System
@@ -36,6 +38,7 @@ class Services:
 
     settings: Settings
     graphs: Graphs
+    laboratory: Laboratory
     datasets: Datasets
     fits: Fits
     fit_control: FitControl
@@ -49,6 +52,7 @@ class Services:
     idempotency: Idempotency
     backups: Backups
     system: System
+    sessions: Sessions = field(default=cast("Sessions", None))  # INTERIM
 
 
 def services_of(request: Request) -> Services:
@@ -92,6 +96,7 @@ def _id(prefix: str) -> Any:
 
 
 GraphsDep = Annotated[Graphs, _service("graphs")]
+LaboratoryDep = Annotated[Laboratory, _service("laboratory")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
 FitControlDep = Annotated[FitControl, _service("fit_control")]
@@ -103,6 +108,7 @@ BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
+SessionsDep = Annotated[Sessions, _service("sessions")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
@@ -117,3 +123,4 @@ GraphId = _id("graph")
 DatasetId = _id("ds")
 FitId = _id("fit")
 CheckpointId = _id("ckpt")
+SessionId = _id("sess")
