@@ -122,6 +122,21 @@ class Oracle:
     def _predict(self, options, arrays, place):
         return {}, self.session.predict(self._inputs(options, arrays), **options)
 
+    def _row_losses(self, options, arrays, place):
+        top = options.pop("top", 10)
+        losses = self.session.losses_by_row(self._inputs(options, arrays))
+        spelled = finite({str(row): loss for row, loss in enumerate(losses.tolist())})
+        nonfinite = spelled.pop("nonfinite")
+        worst = np.argsort(-np.where(np.isfinite(losses), losses, np.inf), kind="stable")[:top].tolist()
+        return {"losses": list(spelled.values()), "nonfinite": nonfinite, "top": [{"row": row} for row in worst]}, None
+
+    def _trace_nonfinite(self, options, arrays, place):
+        found = self.session.first_nonfinite(self._inputs(options, arrays))
+        return {"first": None if found is None else {"name": found.name, "kind": found.kind}}, None
+
+    def _profile(self, options, arrays, place):
+        return {"data": [{"op": timing.op} for timing in self.session.profile(self._inputs(options, arrays))]}, None
+
     def _save(self, options, arrays, place):
         name = f"ckpt_{place}"
         self.saved[name] = self.session.snapshot()

@@ -213,7 +213,7 @@ def _info(oracle: Oracle, name: str, array: np.ndarray | None) -> dict[str, Any]
 
 def _statistics(found: Any) -> dict[str, Any] | None:
     if found is None:
-        return None
+        return {"norm": None, "histogram": None}
     plain = {name: getattr(found, name) for name in ("norm", "mean", "min", "max")}
     return {
         **plain,

@@ -159,6 +159,24 @@ def test_predictions_take_no_place(session, reference):
     assert session.next_seq == 1
 
 
+def test_rows_that_spike_are_named(session, reference):
+    spiked = X.copy()
+    spiked[[2, 5]] = 50, np.nan
+    found = session.row_losses(x=spiked, label=LABELS, top=1)
+    np.testing.assert_array_equal(found.losses, reference.losses_by_row({"x": spiked, "label": LABELS}))
+    assert found.top == [5]
+
+
+def test_what_is_first_not_finite_is_named(session):
+    assert session.trace_nonfinite(x=X, label=LABELS) is None
+    session.set({W: np.full((6, 4), np.nan)})
+    assert session.trace_nonfinite(x=X, label=LABELS)["name"] == W
+
+
+def test_a_step_is_measured_node_by_node(session):
+    assert "relu" in {node["op"] for node in session.profile(x=X, label=LABELS)["data"]}
+
+
 def test_a_checkpoint_is_gone_back_to(session):
     session.forward_backward(x=X, label=LABELS)
     session.optim_step()

@@ -13,6 +13,7 @@ from adjoint_client.http1 import Request
 from adjoint_client.npy import NPY, read_npy
 from adjoint_client.safetensors import decode
 from adjoint_client.statistics import ArrayInfo, Statistics
+from adjoint_client.step import named
 from adjoint_client.tensors import from_wire
 from adjoint_client.uploads import SAFETENSORS
 
@@ -31,7 +32,7 @@ class AsyncNamedArrays(AsyncAssignable):
 
     async def __getitem__(self, name: str) -> Array | None:
         try:
-            answer = await self._session.read(Request("GET", steps.named(self._kind, name), accept=NPY))
+            answer = await self._session.read(Request("GET", named(self._kind, name), accept=NPY))
         except ServerError as error:
             if error.status == httpx.codes.NOT_FOUND:
                 raise KeyError(str(error)) from error  # as a mapping does it
@@ -66,6 +67,6 @@ class AsyncNamedArrays(AsyncAssignable):
 
     async def statistics(self, name: str) -> Statistics | None:
         """Return one in a few numbers; None for a gradient that there is not."""
-        answer = await self._session.read(Request("GET", f"{steps.named(self._kind, name)}?stats=true"))
+        answer = await self._session.read(Request("GET", f"{named(self._kind, name)}?stats=true"))
         document = json.loads(answer.body)
-        return None if document is None else Statistics.from_wire(document)
+        return None if document["histogram"] is None else Statistics.from_wire(document)
