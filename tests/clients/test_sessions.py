@@ -161,7 +161,7 @@ def test_predictions_take_no_place(session, reference):
 
 def test_rows_that_spike_are_named(session, reference):
     spiked = X.copy()
-    spiked[[2, 5]] = 50, np.nan
+    spiked[2], spiked[5] = 50, np.nan
     found = session.row_losses(x=spiked, label=LABELS, top=1)
     np.testing.assert_array_equal(found.losses, reference.losses_by_row({"x": spiked, "label": LABELS}))
     assert found.top == [5]

@@ -56,13 +56,14 @@ class Step(Generic[T]):
     def request(self, session: str, seq: int | None) -> Request:
         """Return the request that carries it out in the session at this path."""
         options = self.options if seq is None else {"seq": seq, **self.options}
-        target, accept = f"{session}:{self.verb}", SAFETENSORS if self.outputs else JSON
+        accept = SAFETENSORS if self.outputs else JSON
+        target = f"{session}:{self.verb}"
         if not self.blocks:
             return Request("POST", target, [_spelled(options)], JSON, accept)
-        query = urlencode({name: value if isinstance(value, str) else _text(value) for name, value in options.items()})
-        return Request(
-            "POST", f"{target}?{query}" if query else target, encode_blocks(self.blocks), SAFETENSORS, accept
-        )
+        if options:
+            texts = {name: value if isinstance(value, str) else _text(value) for name, value in options.items()}
+            target += f"?{urlencode(texts)}"
+        return Request("POST", target, encode_blocks(self.blocks), SAFETENSORS, accept)
 
 
 @dataclass(frozen=True, slots=True)
