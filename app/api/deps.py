@@ -23,6 +23,7 @@ from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.metrics import Metrics
 from app.service.replays import Replays
+from app.service.sessions import Sessions
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -47,6 +48,7 @@ class Services:
     replays: Replays
     gradients: Gradients
     idempotency: Idempotency
+    sessions: Sessions
     backups: Backups
     system: System
 
