@@ -24,16 +24,21 @@ from app.api import (
     fits,
     gradients,
     graphs,
+    laboratory,
     metrics,
     ops,
     problems,
+    session_tensors,
+    session_training,
+    sessions,
     system,
 )
+from app.api.directory import Directory
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
-from app.api.openapi import check_operation_ids, openapi, operation_id
+from app.api.openapi import check_operation_ids, openapi
 from app.api.polling import SpelledFits
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
@@ -45,12 +50,15 @@ from app.settings import Settings
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
-# Routes are tried in this order: first those that clients poll.
 ROUTERS: tuple[APIRouter, ...] = (
+    session_training.routes,
+    session_tensors.routes,
+    sessions.routes,
     fits.routes,
     metrics.routes,
     events.routes,
     graphs.routes,
+    laboratory.routes,
     datasets.routes,
     checkpoints.routes,
     gradients.routes,
@@ -113,13 +121,11 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=operation_id,
         lifespan=lifespan,
     )
     routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     check_operation_ids(routes)
-    for router in ROUTERS:
-        app.include_router(router)
+    app.router.routes.append(Directory(routes))
     app.state.routes = routes
     app.openapi = partial(openapi, app)  # type: ignore[method-assign]
     return app

@@ -21,6 +21,7 @@ from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
+from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
 from app.service.sessions import Sessions
@@ -37,6 +38,7 @@ class Services:
 
     settings: Settings
     graphs: Graphs
+    laboratory: Laboratory
     datasets: Datasets
     fits: Fits
     fit_control: FitControl
@@ -94,6 +96,7 @@ def _id(prefix: str) -> Any:
 
 
 GraphsDep = Annotated[Graphs, _service("graphs")]
+LaboratoryDep = Annotated[Laboratory, _service("laboratory")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
 FitControlDep = Annotated[FitControl, _service("fit_control")]
@@ -105,6 +108,7 @@ BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
+SessionsDep = Annotated[Sessions, _service("sessions")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
@@ -119,3 +123,4 @@ GraphId = _id("graph")
 DatasetId = _id("ds")
 FitId = _id("fit")
 CheckpointId = _id("ckpt")
+SessionId = _id("sess")

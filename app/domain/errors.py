@@ -3,12 +3,13 @@
 
 Every class carries what a problem document needs (RFC 9457): a stable `code`, the HTTP `status` and a `title`.
 Every instance carries a `detail` that names the thing, the value and what to change; `findings` that point into
-the request; and `headers` that must survive into the answer.
+the request; `headers` that must survive into the answer; and `extensions`, what else a program can decide by.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 SECONDS_UNTIL_RETRY = 1
 
@@ -36,12 +37,17 @@ class AdjointError(Exception):
         code: str | None = None,
         findings: Iterable[Finding] = (),
         headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep `detail`; `code` replaces the class's where a more precise one helps a program decide."""
+        """Keep `detail`; `code` replaces the class's where a more precise one helps a program decide.
+
+        `extensions` are further members of the answer by name, such as the limit that was exceeded.
+        """
         super().__init__(detail)
         self.detail = detail
         self.findings = tuple(findings)
         self.headers: Mapping[str, str] = MappingProxyType(dict(headers or {}))
+        self.extensions: Mapping[str, Any] = MappingProxyType(dict(extensions or {}))
         if code is not None:
             self.code = code
 
@@ -123,8 +129,7 @@ class TooLarge(AdjointError):
 
     def __init__(self, detail: str, *, limit: int, code: str | None = None, findings: Iterable[Finding] = ()) -> None:
         """Keep the `limit` that was exceeded, in the unit that `detail` speaks of."""
-        super().__init__(detail, code=code, findings=findings)
-        self.limit = limit
+        super().__init__(detail, code=code, findings=findings, extensions={"limit": limit})
 
 
 class UnsupportedMedia(AdjointError):
@@ -174,13 +179,12 @@ class StepRefused(AdjointError):
         title: str | None = None,
         findings: Iterable[Finding] = (),
         headers: Mapping[str, str] | None = None,
-        extensions: Mapping[str, object] | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep what the session, or its process, says of the step."""
-        super().__init__(detail, code=code, findings=findings, headers=headers)
+        super().__init__(detail, code=code, findings=findings, headers=headers, extensions=extensions)
         self.status = status
         self.title = title or type(self).title
-        self.extensions: Mapping[str, object] = MappingProxyType(dict(extensions or {}))
 
 
 class IdempotencyMismatch(AdjointError):

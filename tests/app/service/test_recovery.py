@@ -7,9 +7,9 @@ import pytest
 from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
+from app.durable import Durable
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
-from app.durable import Durable
 from app.service.recovery import Recovery, recover
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_folders import SessionFolders
@@ -40,7 +40,12 @@ def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes
 
 
 def test_a_start_after_an_orderly_end_finds_nothing(
-    store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, clock: ManualClock, attempts: Attempts, sessions: SessionAttempts
+    store: Store,
+    blobs: LocalBlobStore,
+    sweeper: BlobSweeper,
+    clock: ManualClock,
+    attempts: Attempts,
+    sessions: SessionAttempts,
 ) -> None:
     keep(store, blobs, "ckpt_1", b"sound")
     assert recover(store, blobs, sweeper, attempts, sessions, clock, 0) == Recovery(clock.now(), 0, 0, 0, 0, 0, 0)
