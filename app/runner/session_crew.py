@@ -32,7 +32,7 @@ LOST_SECONDS = 5.0
 """How long a process may live on that has closed its line."""
 
 LOOKS = 4
-"""How often a process is looked at in the time after which it is idle."""
+"""How often a process is looked at in the time after which it is idle, or after which a step takes too long."""
 
 BYTES_FACTOR = 2
 """So many of the largest bodies of steps may wait in a session."""
@@ -281,16 +281,15 @@ class SessionCrew:
         post.timer = None
         if post.state != "ready":
             return
-        idle_seconds, now = self._settings.session_idle_seconds, self._now()
-        if post.flying and now >= post.progress_at + self._settings.step_seconds:
+        idle_seconds, step_seconds = self._settings.session_idle_seconds, self._settings.step_seconds
+        quiet = self._now() - post.progress_at
+        if post.flying and quiet >= step_seconds:
             self._cut_short(post)
-            return
-        if not post.flying and not post.wanted and now >= post.progress_at + idle_seconds:
+        elif not post.flying and not post.wanted and quiet >= idle_seconds:
             self._stop(post)
-            return
-        patience = self._settings.step_seconds if post.flying else idle_seconds
-        until = min(post.progress_at + patience - now, idle_seconds / LOOKS)
-        post.timer = asyncio.get_running_loop().call_later(max(0.01, until), self._look, post)
+        else:
+            again = min(idle_seconds, step_seconds) / LOOKS
+            post.timer = asyncio.get_running_loop().call_later(again, self._look, post)
 
     def _cut_short(self, post: Post) -> None:
         _logger.warning("session %s: a step takes too long, and its process is killed", post.session_id)
