@@ -157,8 +157,7 @@ def _read(head: bytes) -> Head:
         kind = _KINDS[document.pop("kind")]
     except (ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
         raise BadMessage(f"the head of a frame ({len(head)} bytes) is none") from error
-    if document.keys() != _FIELDS[kind].keys():
-        raise BadMessage(
-            f"a frame has these fields missing or too many: {sorted(document.keys() ^ _FIELDS[kind].keys())}"
-        )
+    expected = _FIELDS[kind].keys()
+    if document.keys() != expected:
+        raise BadMessage(f"a frame has these fields missing or too many: {sorted(document.keys() ^ expected)}")
     return kind(**document)

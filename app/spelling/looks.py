@@ -1,4 +1,4 @@
-"""A look into a step or an array as a document: arrays in a few numbers, timings, losses by row, what is not finite."""
+"""A look into a step as a document: timings, losses by row, what is not finite."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,23 +8,6 @@ from numpy.typing import NDArray
 
 import engine
 from app.domain.finite import finite_part
-
-
-def statistics_document(array: NDArray[Any]) -> dict[str, Any]:
-    """Return what the numbers of an array look like."""
-    found = engine.array_statistics(array)
-    finite, nonfinite = finite_part({name: getattr(found, name) for name in ("norm", "mean", "min", "max", "abs_max")})
-    return {
-        "dtype": array.dtype.name,
-        "shape": list(array.shape),
-        "elements": found.elements,
-        **finite,
-        "nonfinite": nonfinite,
-        "zeros": found.zeros,
-        "nan": found.nan,
-        "inf": found.inf,
-        "histogram": {"edges": found.edges, "counts": found.counts},
-    }
 
 
 def row_losses_document(losses: NDArray[np.float64], top: int) -> dict[str, Any]:

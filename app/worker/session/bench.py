@@ -47,12 +47,13 @@ class Call:
 class Result:
     """What a verb answers.
 
-    `document` is plain data with arrays and floats of any value in it, or one array: in JSON arrays become tensors, and
-    numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by themselves.
+    `document` is plain data with arrays and floats of any value in it, one array, or None. In JSON arrays become
+    tensors, and numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by
+    themselves.
     `file` is the name of a file that was handed over.
     """
 
-    document: dict[str, Any] | Array = field(default_factory=dict)
+    document: dict[str, Any] | Array | None = field(default_factory=dict)
     file: str | None = None
 
 

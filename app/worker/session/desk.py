@@ -42,7 +42,7 @@ class StartAgain(Exception):  # noqa: N818 - it is no fault of whoever gets it
 class _Failed:
     """What became of a step that was not carried out, and whether that was a fault of ours."""
 
-    error: dict[str, Any]
+    error: Mapping[str, Any]
     broken: bool
 
 
@@ -180,7 +180,7 @@ class Desk:
             found = self._run(step, body, verb, place.seq, arrays)
         seconds = time.monotonic() - begun
         if isinstance(found, _Failed):
-            kept = Kept(place.seq, place.id, place.key, place.digest, error=found.error)
+            kept = Kept(place.seq, place.id, place.key, place.digest, error=dict(found.error))
             self._ledger.settle(kept, seconds, noted=False)
             if found.broken:
                 self._outbox.append(self._told(step, kept))
@@ -203,10 +203,8 @@ class Desk:
         try:
             self._ledger.put_aside(self._bench)
         except (StorageFull, StorageFailed) as error:
-            answer = Answered(
-                kept.id, {**self.standing, "next_seq": kept.seq}, error=self._with_seq(refusal(error), kept.seq)
-            )
-            self._line.send((answer, b""))
+            standing, told = {**self.standing, "next_seq": kept.seq}, self._with_seq(refusal(error), kept.seq)
+            self._line.send((Answered(kept.id, standing, error=told), b""))
             raise StartAgain from error
 
     def _run(
@@ -270,7 +268,7 @@ class Desk:
     def _refused(self, step: Step, error: AdjointError) -> Answer:
         return Answered(step.id, self.standing, error=self._with_seq(refusal(error))), b""
 
-    def _with_seq(self, error: dict[str, Any], seq: int | None = None) -> dict[str, Any]:
+    def _with_seq(self, error: Mapping[str, Any], seq: int | None = None) -> dict[str, Any]:
         return {**error, "expected_seq": self._ledger.next_seq if seq is None else seq}
 
     def _lose(self, error: AdjointError) -> None:

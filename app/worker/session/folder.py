@@ -48,7 +48,7 @@ class Folder:
         Raises:
             DamagedLog: there are files of a session that had begun, and none that belong together.
         """
-        found = [match for match in map(_NUMBERED.fullmatch, os.listdir(self.path)) if match]
+        found = [match for match in map(_NUMBERED.fullmatch, self._names()) if match]
         snapshots, logs = ({int(match[3]) for match in found if match[kind]} for kind in (1, 2))
         whole = snapshots & logs
         if not whole and max(snapshots | logs, default=1) > 1:
@@ -90,7 +90,7 @@ class Folder:
                 for head, body in [({"snapshot": summed.sums}, b""), *kept]:
                     size += file.write(to_record(head, body, 0))
             self.durable.sync_folder(self.path)
-            for name in sorted(os.listdir(self.path)):
+            for name in self._names():
                 if _NUMBERED.fullmatch(name) and name not in (snapshot.name, log.name):
                     self.durable.unlink(self.path / name)
             return Log(self.durable.append(log), size)
@@ -102,7 +102,9 @@ class Folder:
         """
         kept = {LOCK, *(() if number is None else (self.snapshot(number).name, self._log(number).name))}
         taken = set(saved)
-        for name in sorted(set(os.listdir(self.path)) - kept):
+        for name in self._names():
+            if name in kept:
+                continue
             path, match = self.path / name, _SAVED.fullmatch(name)
             wanted = int(match[1]) < next_seq and int(match[1]) not in taken if match else self._in_flight(path)
             if not wanted:
@@ -122,6 +124,9 @@ class Folder:
         with storage_faults("the checkpoint"), self._written(path) as file:
             write(file)
         return path.name
+
+    def _names(self) -> list[str]:
+        return sorted(path.name for path in self.path.iterdir())
 
     def _log(self, number: int) -> Path:
         return self.path / f"log-{number}"

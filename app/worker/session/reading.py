@@ -1,21 +1,23 @@
 """What a client looks at in a session: arrays by name, whole or in a few numbers, and a step in detail."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import engine
-from app.domain.errors import Finding, NotFound
+from app.domain.errors import NotFound
+from app.domain.finite import finite_part
 from app.domain.media import SAFETENSORS
-from app.spelling.looks import profile_document, row_losses_document, statistics_document, trace_document
+from app.spelling.looks import profile_document, row_losses_document, trace_document
 from app.worker.session.bench import Array, Call, Result
 
 TOP = 10
 """Rows that spike, unless a client says how many it wants."""
 
 Arrays = Mapping[str, Array | None]
-Norm = Callable[[str], float]
+
+STATISTICS = ("mean", "min", "max", "nan_count", "inf_count", "histogram")
 
 
 class Reading:
@@ -27,16 +29,15 @@ class Reading:
 
     def gradients(self, call: Call) -> Result:
         """List the sums of gradients, or return one of them."""
-        norms = self._session.norms().norms
-        return _looked_at(call, self._session.gradients, norms.__getitem__)
+        return self._looked_at(call, self._session.gradients)
 
     def parameters(self, call: Call) -> Result:
         """List the parameters, or return one of them."""
-        return _looked_at(call, self._session.parameters, _norm_in(self._session.parameters))
+        return self._looked_at(call, self._session.parameters)
 
     def buffers(self, call: Call) -> Result:
         """List the buffers, or return one of them."""
-        return _looked_at(call, self._session.buffers, _norm_in(self._session.buffers))
+        return self._looked_at(call, self._session.buffers)
 
     def row_losses(self, inputs: Mapping[str, Any], top: int | None) -> Result:
         """Return the loss of each row by itself."""
@@ -50,37 +51,36 @@ class Reading:
         """Measure a step node by node."""
         return Result(profile_document(self._session.profile(inputs)))
 
+    def _looked_at(self, call: Call, arrays: Arrays) -> Result:
+        name, stats = call.options.get("name"), call.options.get("stats", False)
+        if name is not None and name not in arrays:
+            detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"
+            raise NotFound(detail, code="unknown_name")
+        if name is not None:
+            return Result(self._entry(name, arrays[name], stats=True) if stats else arrays[name])
+        if call.accept == SAFETENSORS:
+            return Result({name: array for name, array in arrays.items() if array is not None})
+        return Result({"object": "list", "data": [self._entry(name, arrays[name], stats=stats) for name in arrays]})
 
-def _looked_at(call: Call, arrays: Arrays, norm: Norm) -> Result:
-    name, stats = call.options.get("name"), call.options.get("stats", False)
-    if name is not None:
-        array = _named(arrays, name)
-        return Result(statistics_document(array) if stats else array)
-    if call.accept == SAFETENSORS:
-        return Result({name: array for name, array in arrays.items() if array is not None})
-    return Result({"object": "list", "data": [_entry(name, a, norm, stats=stats) for name, a in arrays.items()]})
-
-
-def _named(arrays: Arrays, name: str) -> Array:
-    if name not in arrays:
-        detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"
-        raise NotFound(detail, code="unknown_name", findings=[Finding("", "unknown_name", detail)])
-    array = arrays[name]
-    if array is None:
-        raise NotFound(f"no backward pass has reached {name!r}, so there is no gradient of it", code="no_gradient")
-    return array
-
-
-def _entry(name: str, array: Array | None, norm: Norm, *, stats: bool) -> dict[str, Any]:
-    if array is None:
-        return {"name": name, "shape": None, "dtype": None, "norm": None}
-    told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
-    return {**told, **statistics_document(array)} if stats else {**told, "norm": norm(name)}
+    def _entry(self, name: str, array: Array | None, *, stats: bool) -> dict[str, Any]:
+        if array is None:
+            like = self._session.parameters[name]
+            missing = dict.fromkeys(("norm", *STATISTICS) if stats else ("norm",))
+            return {"name": name, "shape": list(like.shape), "dtype": like.dtype.name, **missing, "nonfinite": {}}
+        numbers, rest = _statistics(array) if stats else ({"norm": _norm(array)}, {})
+        finite, nonfinite = finite_part(numbers)
+        told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
+        return {**told, **finite, "nonfinite": nonfinite, **rest}
 
 
-def _norm_in(arrays: Mapping[str, Array]) -> Norm:
-    def norm(name: str) -> float:
-        with np.errstate(all="ignore"):
-            return float(np.sqrt(np.square(arrays[name].astype(np.float64)).sum()))
+def _statistics(array: Array) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Return the numbers of an array in a few of them, those that may not be finite first."""
+    found = engine.array_statistics(array)
+    numbers = {"norm": found.norm, "mean": found.mean, "min": found.min, "max": found.max}
+    histogram = {"edges": found.edges, "counts": found.counts}
+    return numbers, {"nan_count": found.nan, "inf_count": found.inf, "histogram": histogram}
 
-    return norm
+
+def _norm(array: Array) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.square(array.astype(np.float64)).sum()))

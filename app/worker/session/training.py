@@ -185,7 +185,7 @@ class TrainingBench:
 
 
 def _given(call: Call, field: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return tensors by name: those of a binary body, or those of a field; an array without a name is of the only one."""
+    """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one."""
     if not call.arrays:
         tensors: Mapping[str, Any] = call.options.get(field) or {}
         return {name: _read(tensor, f"/{field}/{_escaped(name)}") for name, tensor in tensors.items()}
