@@ -121,6 +121,7 @@ class PlayedRunner(MemoryRunner):
         assert isinstance(assignment, SessionAssignment)
         assert line is not None
         self.sessions[handle] = assignment
+        line = self.lines[handle]
         player = Player(self, handle, line, self.kept.setdefault(assignment.session_id, Kept()))
         self.players.append(player)
         self.say(handle, Started(4000 + len(self.players)), *self.first_words)
