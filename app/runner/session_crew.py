@@ -14,7 +14,7 @@ from typing import Any
 
 from app.domain.errors import AdjointError, Draining, ProcessLost, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
-from app.domain.messages import Failed, Log, NumericsChanged, Phase, Started
+from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
@@ -220,8 +220,8 @@ class SessionCrew:
                 self._spawn(self._record(partial(self._attempts.ran_with, post.session_id, attempt, runtime)))
             case NumericsChanged():
                 self._spawn(self._record(partial(self._attempts.numerics_changed, post.session_id, attempt)))
-            case Failed():
-                post.failure = news
+            case Failed() | Finished():
+                post.verdict = news
             case Log(_, text):
                 _logger.warning("session %s: %s", post.session_id, text)
             case Died():
@@ -318,8 +318,8 @@ class SessionCrew:
             post.line.close()
         overdue = post.overdue
         post.lose()
-        if post.failure is not None:
-            self._spawn(self._fail(post, attempt, post.failure))
+        if isinstance(post.verdict, Failed):
+            self._spawn(self._fail(post, attempt, post.verdict))
             return
         if self._draining:
             post.refuse(Draining(_STOPPING))
@@ -344,7 +344,6 @@ class SessionCrew:
 
     async def _fail(self, post: Post, attempt: int, failure: Failed) -> None:
         """Have a session fail whose process says that it cannot go on."""
-        post.failure = None
         _logger.error("session %s has failed: %s", post.session_id, failure.detail)
         await self._record(partial(self._attempts.fail, post.session_id, attempt, failure.code, failure.detail))
         post.refuse(await asyncio.to_thread(self._attempts.refusal, post.session_id))

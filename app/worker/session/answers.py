@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.errors import AdjointError, TooLarge
+from app.domain.errors import AdjointError
 from app.domain.finite import nonfinite_name
 from app.domain.media import JSON, NPY, SAFETENSORS
 from app.service.engine_faults import engine_faults
@@ -124,9 +124,8 @@ def refusal(error: Exception) -> dict[str, Any]:
 
 def _problem(error: AdjointError) -> dict[str, Any]:
     findings = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in error.findings]
-    limit = {"limit": error.limit} if isinstance(error, TooLarge) else {}
     told = {"status": error.status, "title": error.title, "code": error.code, "detail": error.detail}
-    return {**told, "findings": findings, **limit}
+    return {**told, "findings": findings, **error.extensions}
 
 
 def _of_domain(error: engine.EngineError) -> AdjointError:
