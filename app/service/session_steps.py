@@ -14,6 +14,7 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Finding, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
+from app.domain.media import JSON
 from app.domain.session import SessionRecord, SessionState
 from app.service.blob_sweeper import BlobSweeper
 from app.service.recent import Recent
@@ -29,7 +30,6 @@ RECENT_MAX = 1024
 OPERATION_SECONDS = 0.25
 """How long a question after a step is given, however little its client wants to wait: so long may the answer take."""
 
-JSON = "application/json"
 REPLAYED = {"Idempotent-Replayed": "true"}
 
 
