@@ -28,10 +28,10 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the wait goes on until they make up the headers of a request."""
+        super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._expect_headers()
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        else:
             self._stop_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
