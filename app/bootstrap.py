@@ -31,6 +31,7 @@ from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
+from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
@@ -106,6 +107,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
+        laboratory=Laboratory(store),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),

@@ -22,6 +22,7 @@ from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
+from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
 from app.service.system import System
@@ -37,6 +38,7 @@ class Services:
 
     settings: Settings
     graphs: Graphs
+    laboratory: Laboratory
     datasets: Datasets
     fits: Fits
     fit_control: FitControl
@@ -94,6 +96,7 @@ def _id(prefix: str) -> Any:
 
 
 GraphsDep = Annotated[Graphs, _service("graphs")]
+LaboratoryDep = Annotated[Laboratory, _service("laboratory")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
 FitControlDep = Annotated[FitControl, _service("fit_control")]

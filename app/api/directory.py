@@ -36,7 +36,7 @@ class Directory(BaseRoute):
             convertors = route.param_convertors
             named = {name: convertors[name].convert(text) for name, text in found.groupdict().items()}
             child = {"endpoint": route.endpoint, "path_params": named, "route": route}
-            if route.methods is None or method in route.methods:
+            if method in (route.methods or ()):
                 return Match.FULL, child
             if partial[0] is Match.NONE:
                 partial = Match.PARTIAL, child

@@ -16,6 +16,7 @@ from app.api.schemas.documents import SHAPE_NAME
 from app.api.schemas.fit_options import AverageChoice, MetricChoice, NormalizeChoice, ShuffleChoice
 from app.api.schemas.graph_compute import ComputeRequest
 from app.api.schemas.graph_gradcheck import GradcheckRequest
+from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
 from app.api.schemas.session_answers import Operation
@@ -29,6 +30,9 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     GraphDefinition,
     ComputeRequest,
     GradcheckRequest,
+    ProfileRequest,
+    RowLossesRequest,
+    TraceNonfiniteRequest,
     InlineDataset,
     PredictRequest,
     ShuffleChoice,

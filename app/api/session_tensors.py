@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
 
-from app.api.arrays import NPY
 from app.api.bodies import content_type, whole
 from app.api.deps import SessionId, services_of
 from app.api.openapi_parts import JSON, binary_answer, upload_body
@@ -18,6 +17,7 @@ from app.api.session_relay import PATH, relay
 from app.api.session_steps import Key, Prefer
 from app.api.session_verbs import SAFETENSORS
 from app.domain.errors import UnsupportedMedia
+from app.domain.media import NPY
 
 routes = router("sessions")
 

@@ -2,7 +2,6 @@
 
 from fastapi import Request
 
-from app.api.arrays import NPY
 from app.api.openapi_parts import JSON
 from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
@@ -39,6 +38,7 @@ from app.api.session_batches import read_batch
 from app.api.session_bodies import Said
 from app.api.session_steps import add_verbs
 from app.api.session_verbs import SAFETENSORS, TENSORS, Verb
+from app.domain.media import NPY
 
 routes = router("sessions")
 

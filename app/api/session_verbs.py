@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from app.api.arrays import NPY
 from app.api.openapi_parts import JSON
 from app.api.schemas.session_steps import VerbRequest
+from app.domain.media import NPY
 
 NPZ = "application/x-npz"
 SAFETENSORS = "application/vnd.safetensors"

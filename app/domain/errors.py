@@ -160,6 +160,34 @@ class Invalid(AdjointError):
     title = "Invalid request"
 
 
+class StepRefused(AdjointError):
+    """A step of a session was not carried out, and has changed nothing.
+
+    `extensions` are further members of the problem document, such as `expected_seq`.
+    """
+
+    code = "step_refused"
+    status = 409
+    title = "The step is refused"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str,
+        status: int = 409,
+        title: str | None = None,
+        findings: Iterable[Finding] = (),
+        headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep what the session, or its process, says of the step."""
+        super().__init__(detail, code=code, findings=findings, headers=headers)
+        self.status = status
+        self.title = title or type(self).title
+        self.extensions: Mapping[str, object] = MappingProxyType(dict(extensions or {}))
+
+
 class IdempotencyMismatch(AdjointError):
     """An Idempotency-Key was sent again with another body."""
 
@@ -171,9 +199,9 @@ class IdempotencyMismatch(AdjointError):
 class RetryLater(AdjointError):
     """A refusal that time cures; carries `Retry-After`. Raise one of its subclasses."""
 
-    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY) -> None:
+    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY, code: str | None = None) -> None:
         """Ask the client to come back after `retry_after` seconds."""
-        super().__init__(detail, headers={"Retry-After": str(retry_after)})
+        super().__init__(detail, code=code, headers={"Retry-After": str(retry_after)})
 
 
 class IdempotencyInFlight(RetryLater):
@@ -198,6 +226,22 @@ class QueueFull(RetryLater):
     code = "queue_full"
     status = 429
     title = "The queue is full"
+
+
+class SessionsFull(RetryLater):
+    """There are as many sessions, or as many steps of one wait, as this server takes; or all their processes work."""
+
+    code = "sessions_full"
+    status = 429
+    title = "Too many sessions or steps"
+
+
+class ProcessLost(RetryLater):
+    """The process of a session is gone again and again before it has answered; what was asked may be sent again."""
+
+    code = "process_lost"
+    status = 503
+    title = "The session's process was lost"
 
 
 class Draining(RetryLater):

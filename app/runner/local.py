@@ -16,7 +16,7 @@ from typing import Literal
 
 from app.domain.clock import Clock
 from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Control, Message, Started
+from app.domain.messages import Assignment, Control, Message, SessionAssignment, Started
 from app.domain.wire import FORK, KILL, ORDER, LineReader, to_line
 from app.runner.exits import classify
 from app.runner.memory_kills import memory_kills
@@ -47,7 +47,7 @@ class _Worker:
     """
 
     handle: Handle
-    assignment: Assignment
+    assignment: Assignment | SessionAssignment
     channel: socket.socket
     lines: LineReader = field(default_factory=LineReader)
     unsent: bytearray = field(default_factory=bytearray)
@@ -96,7 +96,7 @@ class LocalRunner:
             )
         self._selector.register(self._orders, selectors.EVENT_READ)
 
-    def start(self, assignment: Assignment) -> Handle:
+    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
         """Have a process forked. It gets its assignment when it says that it is there."""
         self.open()
         assert self._orders is not None
@@ -105,9 +105,10 @@ class LocalRunner:
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         number = next(self._numbers)
         worker = self._workers[number] = _Worker(handle, assignment, ours)
-        with theirs:
+        with theirs, line or contextlib.nullcontext():
+            passed = [theirs.fileno(), *(() if line is None else (line.fileno(),))]
             try:
-                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], [theirs.fileno()])
+                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], passed)
             except OSError:
                 _logger.exception("the fork server is gone")
                 worker.status = os.EX_UNAVAILABLE

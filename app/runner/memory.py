@@ -1,10 +1,11 @@
 """A runner without processes, for tests: the test plays the worker."""
 
+import socket
 import threading
 from collections.abc import Callable, Collection
 from typing import Literal
 
-from app.domain.messages import Assignment, Control, Message
+from app.domain.messages import Assignment, Control, Message, SessionAssignment
 from app.runner.port import Exited, ExitReason, Handle, Report
 
 PATIENCE_SECONDS = 5.0
@@ -15,7 +16,8 @@ class MemoryRunner:
 
     def __init__(self) -> None:
         """Start with no attempts."""
-        self.assignments: dict[Handle, Assignment] = {}
+        self.assignments: dict[Handle, Assignment | SessionAssignment] = {}
+        self.lines: dict[Handle, socket.socket] = {}
         self.stopped: dict[Handle, tuple[str, float]] = {}
         self.killed: list[Handle] = []
         self.told: list[tuple[Handle, Control]] = []
@@ -31,11 +33,13 @@ class MemoryRunner:
     def open(self) -> None:
         """Nothing to get ready."""
 
-    def start(self, assignment: Assignment) -> Handle:
-        """Note the assignment."""
+    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
+        """Note the assignment, and the line, which is the test's from now on."""
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         with self._changed:
             self.assignments[handle] = assignment
+            if line is not None:
+                self.lines[handle] = line
             self._known.add(handle)
             self._changed.notify_all()
         return handle

@@ -125,12 +125,12 @@ def admit_sweep(candidate: Candidate, gradients_max_bytes: int) -> AdmittedSweep
 
 def _rows(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
     """Return what is known of the rows to train and to validate on; Invalid if the machine lacks what is asked for."""
-    _check_resources(candidate.request.get("resources") or {})
+    check_resources(candidate.request.get("resources") or {})
     columns = _columns(candidate.datasets, "/dataset")
     return columns, _columns(candidate.validation, "/validation/dataset") if candidate.validation else None
 
 
-def _check_resources(resources: Mapping[str, Any]) -> None:
+def check_resources(resources: Mapping[str, Any]) -> None:
     """Invalid if the machine has not what the fit is to run with."""
     executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
     known = f"it may use {_ranges(here)}"

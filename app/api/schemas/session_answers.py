@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.api.schemas.gradients import Histogram
+from app.api.schemas.laboratory import Histogram
 from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import ResourceShape
 from app.api.schemas.tensors import Tensor

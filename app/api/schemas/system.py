@@ -119,7 +119,7 @@ class SystemOverview(ResourceShape):
                 Worker(
                     pid=worker.pid,
                     fit=worker.fit_id,
-                    session=None,
+                    session=worker.session_id,
                     attempt=worker.attempt,
                     state=worker.state,
                     rss_bytes=worker.rss_bytes,

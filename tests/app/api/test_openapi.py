@@ -18,7 +18,8 @@ DOCUMENT = openapi_document()
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
     "cancel", "check", "compute", "create", "delete", "download", "draw", "extend", "find", "get", "kill", "list",
-    "pause", "plan", "predict", "print", "replay", "resume", "scrape", "stream", "update", "validate",
+    "pause", "plan", "predict", "print", "profile", "replay", "resume", "scrape", "stream", "trace", "update",
+    "validate",
 }  # fmt: skip
 
 
