@@ -8,7 +8,6 @@ from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
-from app.api.session_port import Sessions
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
 from app.service.backup import Backups
@@ -25,6 +24,7 @@ from app.service.idempotency import Idempotency
 from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
+from app.service.sessions import Sessions
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest

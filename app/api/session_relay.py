@@ -13,10 +13,10 @@ from app.api.headers import header
 from app.api.once import KEY_PATTERN
 from app.api.schemas.checkpoints import Checkpoint
 from app.api.session_bodies import Said
-from app.api.session_port import Carried
 from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.frames import Step
 from app.domain.ids import is_id
+from app.service.session_steps import Carried
 
 PATH = "/v1/sessions/{session_id}"
 STEP_ID_BYTES = 12

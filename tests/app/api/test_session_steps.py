@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import httpx
+import pytest
 
 from app.api.session_training import CHECKPOINTS, STEPS, VERBS
 from app.domain.frames import Step
