@@ -196,6 +196,23 @@ def test_a_script_runs_on_made_up_numbers_and_refuses_data_that_do_not_fit(tmp_p
         program["load"](tmp_path / "data.npz")
 
 
+def test_names_of_the_graph_do_not_get_in_the_way_of_those_of_the_script(tmp_path: Path) -> None:
+    document = {
+        "name": "train",
+        "inputs": {"step": ["batch", 2], "zlib": ["batch"]},
+        "parameters": {"file": [2], "PARAMETERS": [2, 2], "start": [2], "kaiming_uniform": []},
+        "program": "save = step @ PARAMETERS\nmain = save @ (file * start) + kaiming_uniform\n"
+        "loss = mean((main - zlib) ** 2)",
+    }
+    (tmp_path / "train.py").write_text(script(document, "adamw"))
+    trained = alone("train.py", "--save", "trained.npz", cwd=tmp_path)
+    assert (trained.returncode, trained.stderr) == (0, "")
+    with np.load(tmp_path / "trained.npz") as file:
+        assert set(file.files) == {"file", "PARAMETERS", "start", "kaiming_uniform"}
+    again = alone("train.py", "--parameters", "trained.npz", "--steps", "1", cwd=tmp_path)
+    assert (again.returncode, again.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("optimizer", ["adamm", "lbfgs"])
 def test_an_optimizer_that_has_no_step_of_one_plan_is_refused(optimizer: str) -> None:
     with pytest.raises(engine.EngineError, match=r"adam|lbfgs"):

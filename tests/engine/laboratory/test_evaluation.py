@@ -102,6 +102,13 @@ def test_what_is_not_finite_must_be_named_for_every_null(tensor, pointer):
     assert pointer in [found.pointer for found in caught.value.findings]
 
 
+def test_a_negative_seed_is_a_seed_like_any_other():
+    definition = engine.parse_graph({"inputs": {}, "parameters": {"w": [3, 2]}, "program": "y = w * 1.0"})
+    drawn = [engine.compute(definition, {"seed": s, "want": ["outputs"]})["outputs"]["y"] for s in (-1, -2, -1)]
+    np.testing.assert_array_equal(drawn[0], drawn[2])
+    assert (drawn[0] != drawn[1]).all()
+
+
 def test_training_mode_is_chosen_by_the_request():
     definition = engine.parse_graph({"inputs": {"x": [64]}, "nodes": [{"name": "y", "op": "dropout", "inputs": ["x"]}]})
     request = {"inputs": {"x": [1.0] * 64}, "want": ["outputs"]}

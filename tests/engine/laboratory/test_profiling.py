@@ -101,6 +101,13 @@ def test_there_is_no_update_where_nothing_can_be_trained(program, code):
     assert [(found.pointer, found.code) for found in caught.value.findings] == [("/optimizer", code)]
 
 
+def test_an_optimizer_that_does_not_suit_the_parameters_is_refused():
+    document = {"inputs": {}, "parameters": {"w": [2]}, "program": "loss = sum(w ** 2)"}
+    with pytest.raises(engine.DocumentError, match="matrices only") as caught:
+        profiled(document, {"optimizer": "muon"})
+    assert caught.value.findings[0].pointer == "/optimizer"
+
+
 def test_too_much_work_or_memory_is_refused_before_anything_is_computed(monkeypatch):
     document = {"inputs": {"x": ["n"]}, "program": "y = broadcast_to(x, shape=[100000, -1]) * 2.0"}
     with pytest.raises(engine.DocumentError, match="bytes of memory"):
