@@ -48,6 +48,11 @@ CNN = {
     ],
     "loss": "cross_entropy",
 }
+NORM = {
+    "inputs": {"x": ["batch", 6], "y": ["batch"]},
+    "parameters": {"w": [6], "b": []},
+    "program": "h = dropout(layer_norm(x), p=0.2)\npred = h @ w + b\nloss = mean(abs(pred - y)) + 0.01 * sum(w ** 2)",
+}
 LINE = {
     "name": "line",
     "inputs": {"x": ["batch", 6], "y": ["batch"], "scale": []},
@@ -59,8 +64,11 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "mlp": {"x": DRAW.standard_normal((ROWS, 6)).astype(np.float32), "label": DRAW.integers(0, 3, ROWS)},
     "cnn": {"x": DRAW.standard_normal((ROWS, 1, 6, 6)).astype(np.float32), "label": DRAW.integers(0, 3, ROWS)},
 }
-GRAPHS = {"mlp": MLP, "cnn": CNN}
-CASES = [(graph, optimizer) for graph in GRAPHS for optimizer in ("sgd", "adam", "lion", "adafactor", "rmsprop")]
+COLUMNS["norm"] = {"x": COLUMNS["mlp"]["x"], "y": DRAW.standard_normal(ROWS).astype(np.float32)}
+GRAPHS = {"mlp": MLP, "cnn": CNN, "norm": NORM}
+KINDS = [entry["kind"] for entry in engine.optimizer_catalogue()]
+CASES = [("mlp", kind) for kind in KINDS if kind not in ("lbfgs", "muon")]
+CASES += [(graph, kind) for graph in ("cnn", "norm") for kind in ("sgd", "adam", "adafactor")]
 
 
 def script(document: dict[str, Any], optimizer: str | None) -> str:
