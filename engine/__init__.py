@@ -130,7 +130,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
-from engine.static.static_session import ElementWrite, StaticSession
+from engine.static.static_session import ElementWrite, StaticSession, check_index
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -227,6 +227,7 @@ __all__ = [
     "check_continuation",
     "check_fit",
     "check_gradients",
+    "check_index",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",

@@ -219,9 +219,10 @@ class Graph(Inspection):
         Parameters are yellow, nodes with a gradient green, or lightblue when not in `forward`, others white, leafs
         pink. A gradient is part of what it is the gradient of.
         """
-        return graph_drawing(self, self._forward() if forward is None else forward)
+        return graph_drawing(self, self.forward() if forward is None else forward)
 
-    def _forward(self) -> Graph:
+    def forward(self) -> Graph:
+        """Return the nodes that were there before the gradients, as a view."""
         count = self.n_nodes if self._ends is None else self._ends[0][0]
         return self if self._window is not None else self.view(0, count)
 

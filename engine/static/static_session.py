@@ -250,13 +250,17 @@ class StaticSession:
         data = self._leaves(graph, tensors)
         for name, array in (accumulators or {}).items():
             data.append((self._grad_leaf(graph, name), np.asarray(array)))
-        places = [(self._structure.value(graph, e.tensor), e) for e in elements]
-        for leaf, element in places:
-            check_settable(leaf, np.zeros(()))
-            check_index(leaf, element.index)
+        places = [(self.check_element(element, graph), element) for element in elements]
         set_all(self.context, data)
         for leaf, element in places:
             self.context.set_at(leaf, element.index, element.value)
+
+    def check_element(self, element: ElementWrite, graph: str = MAIN) -> Value:
+        """Return the leaf that an element is of, or refuse what `tensor_set` would refuse."""
+        leaf = self._structure.value(graph, element.tensor)
+        check_settable(leaf, np.zeros(()))
+        check_index(leaf, element.index)
+        return leaf
 
     def check_set(self, name: str, array: Any, graph: str = MAIN) -> None:
         """Refuse what `tensor_set` would refuse for one leaf."""
@@ -274,6 +278,10 @@ class StaticSession:
     def value(self, name: str, graph: str = MAIN) -> Value:
         """Return what the definition or the graph calls so; UnknownName if neither does."""
         return self._structure.value(graph, name)
+
+    def position(self, node: int | str, graph: str = MAIN) -> int:
+        """Return the position of a node given by position, from the end if negative, or by name."""
+        return by_position(self.graph(graph), node)
 
     def tensor(self, name: str, graph: str = MAIN) -> Array:
         """Copy the data of a tensor: of a leaf that was set, or of what was computed."""
