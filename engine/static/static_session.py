@@ -155,9 +155,9 @@ class StaticSession:
 
     def set_param(self, names: Sequence[str]) -> None:
         """Mark leaves as parameters, before they are expanded."""
-        marked = [name for name in names if not self._structure.values.value(name).requires_grad]
-        if marked:
-            self._structure.change("set_param", names=marked)
+        values = [self._structure.values.value(name) for name in names]
+        if any(value.node is not None or not value.requires_grad for value in values):
+            self._structure.change("set_param", names=list(names))
 
     def set_loss(self, names: Sequence[str], graph: str = MAIN) -> None:
         """Mark values as losses of a graph."""
@@ -206,10 +206,11 @@ class StaticSession:
         if accumulators is None:
             return {}
         if not isinstance(accumulators, Mapping):
-            values = graph.nodes if len(accumulators) == graph.n_nodes else graph.outputs
+            nodes = graph.forward().nodes
+            values = nodes if len(accumulators) == len(nodes) else graph.outputs
             if len(values) != len(accumulators):
                 raise ShapeError(
-                    f"{len(accumulators)} accumulators fit neither the {graph.n_nodes} nodes nor the {len(values)} "
+                    f"{len(accumulators)} accumulators fit neither the {len(nodes)} nodes nor the {len(values)} "
                     "outputs; give one for each, null where there is none"
                 )
             accumulators = {graph.name_of(value): entry for value, entry in zip(values, accumulators, strict=True)}
