@@ -28,6 +28,9 @@ from app.api import (
     metrics,
     ops,
     problems,
+    session_tensors,
+    session_training,
+    sessions,
     system,
 )
 from app.api.directory import Directory
@@ -48,6 +51,9 @@ from app.settings import Settings
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
 ROUTERS: tuple[APIRouter, ...] = (
+    session_training.routes,
+    session_tensors.routes,
+    sessions.routes,
     fits.routes,
     metrics.routes,
     events.routes,

@@ -1,13 +1,14 @@
 """What handlers are given: the use cases, pages, ids and headers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
+from app.api.session_port import Sessions
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
 from app.service.backup import Backups
@@ -51,6 +52,7 @@ class Services:
     idempotency: Idempotency
     backups: Backups
     system: System
+    sessions: Sessions = field(default=cast("Sessions", None))  # INTERIM
 
 
 def services_of(request: Request) -> Services:
@@ -106,6 +108,7 @@ BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
+SessionsDep = Annotated[Sessions, _service("sessions")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
@@ -120,3 +123,4 @@ GraphId = _id("graph")
 DatasetId = _id("ds")
 FitId = _id("fit")
 CheckpointId = _id("ckpt")
+SessionId = _id("sess")

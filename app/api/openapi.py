@@ -19,7 +19,10 @@ from app.api.schemas.graph_gradcheck import GradcheckRequest
 from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
+from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
+from app.api.schemas.tensors import TensorInput
+from app.api.session_training import VERBS
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -37,6 +40,9 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     AverageChoice,
     MetricChoice,
     IntervalChoice,
+    Operation,
+    TensorInput,
+    *(verb.shape for verb in VERBS),
 )
 """Shapes that only describe, while somebody else reads what they describe."""
 

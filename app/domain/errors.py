@@ -199,9 +199,9 @@ class IdempotencyMismatch(AdjointError):
 class RetryLater(AdjointError):
     """A refusal that time cures; carries `Retry-After`. Raise one of its subclasses."""
 
-    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY) -> None:
+    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY, code: str | None = None) -> None:
         """Ask the client to come back after `retry_after` seconds."""
-        super().__init__(detail, headers={"Retry-After": str(retry_after)})
+        super().__init__(detail, code=code, headers={"Retry-After": str(retry_after)})
 
 
 class IdempotencyInFlight(RetryLater):

@@ -115,18 +115,19 @@ class SessionCreation:
     def _named(self, request: Mapping[str, Any]) -> _Named:
         """Look up what a request refers to; Invalid, with pointers, if it does not exist."""
         graph, checkpoint, dataset = (request.get(name) for name in ("graph", "checkpoint", "dataset"))
-        if (graph is None) == (checkpoint is None):
-            code = "missing_field" if graph is None else "conflict"
-            detail = "a session begins with a graph or with a checkpoint, whose graph it has then: give one of them"
-            raise invalid([Finding("" if graph is None else "/checkpoint", code, detail)])
+        if graph is None and checkpoint is None:
+            detail = "a session begins with a graph, or with a checkpoint, whose graph it has then: give one of them"
+            raise invalid([Finding("", "missing_field", detail)])
         with self._store.begin() as work:
             rows = None if dataset is None else referred("/dataset", "ds", dataset, work.datasets.get)
+            known = referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
             if checkpoint is None:
-                known = referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
                 return _Named(known, None, {}, None, rows)
             found = _kept(work, checkpoint)
             before, runtime = _before(work, found)
-            return _Named(work.graphs.get(found.graph_id), found, before, runtime, rows)
+            if graph is None:
+                known = referred("/checkpoint", "graph", found.graph_id, work.graphs.get)
+            return _Named(known, found, before, runtime, rows)
 
     def _beginning(self, request: Mapping[str, Any], named: _Named) -> Beginning | None:
         if named.checkpoint is None:
@@ -175,8 +176,9 @@ def _complete(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str
     resources = dict(request.get("resources") or {})
     if request.get("threads") is not None:
         resources["threads"] = request["threads"]
+    optimizer = taken["optimizer"] or "adam"
     return {
-        "optimizer": taken["optimizer"] or "adam",
+        "optimizer": {"kind": optimizer} if isinstance(optimizer, str) else optimizer,
         "clip": taken["clip"],
         "precision": taken["precision"] or "float32",
         "seed": request.get("seed") or 0,

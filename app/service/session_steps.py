@@ -4,6 +4,7 @@ All of it belongs to the event loop. A step that refers to nothing new costs no 
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,8 +40,8 @@ class Carried:
         status: 200, 201 for a checkpoint that was saved, 202 if the step was accepted and is still to be carried out.
         seq: the place that it took, None if it only read.
         media: the type of the body.
-        body: the answer as the client gets it; empty if there is a `file` or a `checkpoint`.
-        file: holds the body instead; whoever sends it deletes it.
+        body: the answer as the client gets it, or the path of a file that holds it, which whoever sends it deletes;
+            empty if there is a `checkpoint`.
         checkpoint: what was saved.
         replayed: whether the step was carried out before, and this is what came of it then.
     """
@@ -48,8 +49,7 @@ class Carried:
     status: int
     seq: int | None
     media: str = "application/json"
-    body: bytes = b""
-    file: Path | None = None
+    body: bytes | Path = b""
     checkpoint: CheckpointRecord | None = None
     replayed: bool = False
 
@@ -116,8 +116,8 @@ class SessionSteps:
         assert carried.checkpoint is not None
         return carried.checkpoint
 
-    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> Carried | None:
-        """Return what came of a step that was accepted; None if after `wait` seconds it is still being carried out.
+    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> Carried:
+        """Return what came of a step that was accepted, or after `wait` seconds that it is still being carried out.
 
         Clients that ask again meanwhile wait for one and the same answer.
         """
@@ -130,7 +130,7 @@ class SessionSteps:
         try:
             return await asyncio.wait_for(asyncio.shield(task), max(wait, OPERATION_SECONDS))
         except TimeoutError:
-            return None
+            return Carried(200, seq, body=json.dumps({"seq": seq, "done": False}).encode())
 
     async def _asked_for(self, session_id: str, step: Step, seq: int) -> Carried:
         carried = await self.carry_out(session_id, step)
@@ -159,17 +159,20 @@ class SessionSteps:
             raise refused(answered)
         if step.verb == "save":
             return await self._taken_over(session, answered)
-        file = None if answered.file is None else self._folders.of(session.id) / answered.file
-        return Carried(200, answered.seq, answered.media, content, file, replayed=answered.replayed)
+        file = self._file(session, answered)
+        return Carried(200, answered.seq, answered.media, file or content, replayed=answered.replayed)
 
     async def _taken_over(self, session: SessionRecord, answered: Answered) -> Carried:
         assert answered.seq is not None
-        file = None if answered.file is None else self._folders.of(session.id) / answered.file
+        file = self._file(session, answered)
         take_over: Callable[..., CheckpointRecord] = self._saved.take_over
         # The client may go away meanwhile; the checkpoint is stored all the same.
         taking = asyncio.to_thread(take_over, session, answered.seq, file, replayed=answered.replayed)
         checkpoint = await asyncio.shield(asyncio.ensure_future(taking))
         return Carried(201, answered.seq, checkpoint=checkpoint, replayed=answered.replayed)
+
+    def _file(self, session: SessionRecord, answered: Answered) -> Path | None:
+        return None if answered.file is None else self._folders.of(session.id) / answered.file
 
 
 def refused(answered: Answered) -> StepRefused:

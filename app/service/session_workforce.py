@@ -18,10 +18,9 @@ class SessionStatus:
     pid: int | None
     next_seq: int | None
     step: int | None
-    rss_bytes: int | None
 
 
-NO_PROCESS = SessionStatus(None, None, None, None, None)
+NO_PROCESS = SessionStatus(None, None, None, None)
 """Of a session whose process has not been heard of since this server began."""
 
 

@@ -67,8 +67,8 @@ class Sessions:
         """Have a step carried out, and return what came of it (see `SessionSteps.carry_out`)."""
         return await self._steps.carry_out(session_id, step, body)
 
-    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> Carried | None:
-        """Return what came of a step that was accepted, None if it is not done after `wait` seconds."""
+    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> Carried:
+        """Return what came of a step that was accepted, or that it is not done yet (see `SessionSteps.operation`)."""
         return await self._steps.operation(session_id, seq, wait)
 
     async def wake(self, session_id: str) -> SessionView:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, RootModel, WithJsonSchema
 
 from app.api.schemas.shapes import ResourceShape
 
@@ -15,6 +15,10 @@ TensorDocument = Annotated[
     ),
 ]
 """A tensor that a client sends; the engine reads it."""
+
+
+class TensorInput(RootModel[TensorDocument]):
+    """A tensor that is a body of its own."""
 
 
 class Tensor(ResourceShape):

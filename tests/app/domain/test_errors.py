@@ -64,4 +64,4 @@ def test_errors_carry_the_headers_that_http_demands() -> None:
 
 
 def test_too_large_keeps_the_limit() -> None:
-    assert errors.TooLarge("the body has more than 10 bytes", limit=10).limit == 10
+    assert errors.TooLarge("the body has more than 10 bytes", limit=10).extensions == {"limit": 10}

@@ -8,10 +8,12 @@ from uuid import uuid4
 
 import httpx
 
+from adjoint_client._async.connection import AsyncConnection
 from adjoint_client.errors import ServerError, ServerUnreachable, retry_after
 
 Body = bytes | AsyncIterator[bytes]
 
+_SENT_WITH_STEPS = frozenset({"authorization", "user-agent", "x-api-key"})
 _ATTEMPTS = 4
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -31,6 +33,11 @@ class AsyncTransport:
     def address(self) -> str:
         """The base URL of the server."""
         return str(self._http.base_url).rstrip("/")
+
+    def connection(self) -> AsyncConnection:
+        """Return a connection of its own with the same server, for requests that should cost little."""
+        headers = {name: value for name, value in self._http.headers.items() if name in _SENT_WITH_STEPS}
+        return AsyncConnection(self.address, headers)
 
     async def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
@@ -80,7 +87,7 @@ class AsyncTransport:
             else:
                 if response.is_success:
                     return response
-                asked = retry_after(response)
+                asked = retry_after(response.headers)
                 if last or asked is None or asked > _LONGEST_PAUSE_SECONDS:
                     raise ServerError.from_response(response)
                 pause = asked
@@ -107,7 +114,7 @@ class AsyncTransport:
                 raise ServerError.from_response(response)
             yield response
 
-    def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
+    def unreachable(self, error: httpx.TransportError | OSError) -> ServerUnreachable:
         """Say in one line that, and why, there is no answer."""
         return ServerUnreachable(
             f"no answer from {self.address} ({error or type(error).__name__}); is the server running?"
