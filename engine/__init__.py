@@ -123,6 +123,7 @@ from engine.static.compute_plan import ComputePlan
 from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
 from engine.static.description import describe_graph, describe_tensor
+from engine.static.from_definition import checked_extents
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -228,6 +229,7 @@ __all__ = [
     "check_fit",
     "check_gradients",
     "check_index",
+    "checked_extents",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",

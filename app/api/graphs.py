@@ -22,7 +22,6 @@ from app.api.schemas.graphs import (
 
 routes = router("graphs")
 
-DOT = "text/vnd.graphviz"
 PYTHON = "text/x-python"
 BATCH_MAX = 2**20
 
