@@ -19,6 +19,7 @@ from app.api.schemas.graphs import (
     GraphPlan,
     GraphReport,
 )
+from app.domain.media import DOT
 
 routes = router("graphs")
 
