@@ -123,6 +123,7 @@ from engine.static.compute_plan import ComputePlan
 from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
 from engine.static.description import describe_graph, describe_tensor
+from engine.static.from_definition import checked_extents
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -130,7 +131,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
-from engine.static.static_session import ElementWrite, StaticSession
+from engine.static.static_session import ElementWrite, StaticSession, check_index
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -227,6 +228,8 @@ __all__ = [
     "check_continuation",
     "check_fit",
     "check_gradients",
+    "check_index",
+    "checked_extents",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",
