@@ -1,5 +1,9 @@
 """Sessions over real processes: a network that cuts answers, and a server that is killed."""
 
+import signal
+import threading
+from urllib.parse import urlsplit
+
 import numpy as np
 
 from adjoint_client import Client
