@@ -41,6 +41,7 @@ from engine.errors import (
     OutOfContextMemory,
     PoolBusy,
     PoolError,
+    PoolMissing,
     PoolPaused,
     RankAborted,
     RankLost,
@@ -111,7 +112,16 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
+from engine.recipe import (
+    ADJUSTABLE,
+    CheckpointPolicy,
+    GradientRecord,
+    Recipe,
+    Record,
+    check_continuation,
+    form_of_recipe,
+    read_recipe,
+)
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
 from engine.script import graph_program
@@ -119,7 +129,10 @@ from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
+from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
+from engine.static.description import describe_graph, describe_tensor
+from engine.static.from_definition import checked_extents
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -127,6 +140,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
+from engine.static.static_session import ElementWrite, StaticSession, check_index
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -150,7 +164,9 @@ __all__ = [
     "CollectiveError",
     "ColumnInfo",
     "ComputeError",
+    "ComputeManner",
     "ComputePlan",
+    "Computed",
     "Context",
     "DTypeError",
     "DataError",
@@ -158,6 +174,7 @@ __all__ = [
     "Definition",
     "DeviceError",
     "DocumentError",
+    "ElementWrite",
     "EngineError",
     "Finding",
     "Fit",
@@ -187,6 +204,7 @@ __all__ = [
     "Point",
     "PoolBusy",
     "PoolError",
+    "PoolMissing",
     "PoolPaused",
     "Predictor",
     "Priority",
@@ -201,6 +219,7 @@ __all__ = [
     "Sequential",
     "Session",
     "ShapeError",
+    "StaticSession",
     "Status",
     "Stepped",
     "Sweep",
@@ -218,6 +237,8 @@ __all__ = [
     "check_continuation",
     "check_fit",
     "check_gradients",
+    "check_index",
+    "checked_extents",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",
@@ -226,11 +247,14 @@ __all__ = [
     "compute",
     "cpu_quota",
     "declare",
+    "describe_graph",
+    "describe_tensor",
     "detect_anomaly",
     "dp_train",
     "enable_grad",
     "executors",
     "fingerprint",
+    "form_of_recipe",
     "full",
     "get_default_device",
     "get_default_dtype",

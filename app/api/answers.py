@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from fastapi import Request, Response
 from pydantic import BaseModel
+
+from app.domain.media import JSON
+from app.spelling.json import json_body
 
 TAG_BYTES = 16
 
@@ -14,7 +16,7 @@ TAG_BYTES = 16
 class JsonAnswer(Response):
     """A JSON body made of a shape, or of a plain document that may hold arrays."""
 
-    media_type = "application/json"
+    media_type = JSON
 
     def __init__(
         self,
@@ -31,7 +33,7 @@ class JsonAnswer(Response):
             return content
         if isinstance(content, BaseModel):
             return content.model_dump_json().encode()
-        return orjson.dumps(content, default=_plain, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+        return json_body(content, _plain)
 
 
 def _plain(value: Any) -> Any:

@@ -1,47 +1,23 @@
-"""Arrays as `.npy` bodies: read strictly, written plainly."""
+"""Arrays as `.npy` bodies and as answers."""
 
-import io
-from math import prod
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from fastapi import Depends, Header, Query, Response
 from numpy.typing import NDArray
 
 from app.api.answers import JsonAnswer
-from app.api.schemas.tensors import tensor_document
-from app.domain.errors import Finding, Invalid
-from app.ingest.errors import IngestError
-from app.ingest.npy_header import read_header
-from app.ingest.sources import Region
-
-NPY = "application/x-npy"
-HEADER_BYTES_MAX = 64 * 1024
+from app.domain.media import NPY
+from app.ingest.arrays import read_arrays
+from app.ingest.limits import IngestLimits
+from app.spelling.npy import npy_body
+from app.spelling.tensors import tensor_document
 
 TensorFormat = Literal["json", "npy"]
 
 
 def read_npy(body: bytes) -> NDArray[Any]:
     """Return the array that `body` holds; Invalid if it is no well-formed `.npy` of a numeric type."""
-    source = Region(io.BufferedReader(io.BytesIO(body)), 0, len(body))
-    try:
-        header = read_header(source, HEADER_BYTES_MAX)
-    except IngestError as error:
-        raise _invalid(error.code, error.detail) from error
-    needed = prod(header.shape) * header.dtype.itemsize
-    if needed != source.remaining:
-        raise _invalid("truncated", f"the array needs {needed} bytes, and {source.remaining} follow its header")
-    flat = np.frombuffer(body, header.dtype, offset=len(body) - needed)
-    array = flat.reshape(header.shape, order="F" if header.fortran_order else "C")
-    return array.astype(header.dtype.newbyteorder("="), copy=False)
-
-
-def npy_body(array: NDArray[Any]) -> bytes:
-    """Spell an array as `.npy`; bfloat16, for which the format has no name, as float32."""
-    array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-    return buffer.getvalue()
+    return read_arrays(body, NPY, IngestLimits()).arrays[""]
 
 
 def tensor_answer(array: NDArray[Any], format: TensorFormat) -> Response:
@@ -59,7 +35,3 @@ async def _tensor_format(
 
 
 TensorFormatDep = Annotated[TensorFormat, Depends(_tensor_format)]
-
-
-def _invalid(code: str, detail: str) -> Invalid:
-    return Invalid(detail, code=code, findings=[Finding("", code, detail)])

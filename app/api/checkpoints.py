@@ -10,13 +10,13 @@ from fastapi import Depends, Header, Query, Request, Response
 from numpy.typing import NDArray
 
 from app.api.answers import JsonAnswer
-from app.api.arrays import NPY, TensorFormat, TensorFormatDep, read_npy, tensor_answer
+from app.api.arrays import TensorFormat, TensorFormatDep, read_npy, tensor_answer
 from app.api.bodies import content_type, receive, whole
 from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
-from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.checkpoints import (
     Checkpoint,
@@ -27,15 +27,16 @@ from app.api.schemas.checkpoints import (
     PredictRequest,
     parameter_list,
 )
-from app.api.schemas.tensors import Tensor, tensor_document
+from app.api.schemas.tensors import Tensor
 from app.api.strict_json import read_json
 from app.api.validation import validated
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
+from app.domain.media import JSON, NPY, SAFETENSORS
 from app.service.checkpoints import Alias
+from app.spelling.tensors import tensor_document
 
 routes = router("checkpoints")
 
-SAFETENSORS = "application/vnd.safetensors"
 OCTETS = "application/octet-stream"
 NPY_BYTES_MAX = 64 * 1024**2
 

@@ -15,10 +15,11 @@ from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
-from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.errors import UnsupportedMedia
+from app.domain.media import JSON, NPY, NPZ, SAFETENSORS
 from app.ingest.options import IngestOptions
 from app.service.ingestion import UploadTerms
 
@@ -28,9 +29,9 @@ FORMATS: Mapping[str, str] = MappingProxyType(
     {
         JSON: "json",
         "text/csv": "csv",
-        "application/x-npy": "npy",
-        "application/x-npz": "npz",
-        "application/vnd.safetensors": "safetensors",
+        NPY: "npy",
+        NPZ: "npz",
+        SAFETENSORS: "safetensors",
         "application/x-ndjson": "ndjson",
     }
 )

@@ -24,6 +24,7 @@ from app.service.idempotency import Idempotency
 from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
+from app.service.sessions import Sessions
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -49,6 +50,7 @@ class Services:
     replays: Replays
     gradients: Gradients
     idempotency: Idempotency
+    sessions: Sessions
     backups: Backups
     system: System
 
@@ -106,6 +108,7 @@ BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
+SessionsDep = Annotated[Sessions, _service("sessions")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
@@ -120,3 +123,4 @@ GraphId = _id("graph")
 DatasetId = _id("ds")
 FitId = _id("fit")
 CheckpointId = _id("ckpt")
+SessionId = _id("sess")

@@ -19,10 +19,10 @@ from app.api.schemas.graphs import (
     GraphPlan,
     GraphReport,
 )
+from app.domain.media import DOT
 
 routes = router("graphs")
 
-DOT = "text/vnd.graphviz"
 PYTHON = "text/x-python"
 BATCH_MAX = 2**20
 

@@ -17,7 +17,7 @@ from app.api.schemas.graph_gradcheck import GradcheckRequest, GradcheckResult
 from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.laboratory import NonfiniteTrace, Profile, RowLosses
 from app.api.schemas.shapes import finite_part
-from app.api.schemas.tensors import tensor_document
+from app.spelling.tensors import tensor_document
 
 routes = router("graphs")
 

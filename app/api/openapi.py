@@ -19,7 +19,10 @@ from app.api.schemas.graph_gradcheck import GradcheckRequest
 from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
+from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
+from app.api.schemas.tensors import TensorInput
+from app.api.session_training import VERBS
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -37,6 +40,9 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     AverageChoice,
     MetricChoice,
     IntervalChoice,
+    Operation,
+    TensorInput,
+    *(verb.shape for verb in VERBS),
 )
 """Shapes that only describe, while somebody else reads what they describe."""
 
@@ -45,11 +51,6 @@ SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
-
-
-def operation_id(route: APIRoute) -> str:
-    """Name an operation after its function, which is a verb and a noun."""
-    return route.name
 
 
 def check_operation_ids(routes: Iterable[APIRoute]) -> None:
@@ -64,7 +65,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     """Return the document, made once an app."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+            title=app.title, version=app.version, description=app.description, routes=app.state.routes
         )
         _complete(document)
         app.openapi_schema = document

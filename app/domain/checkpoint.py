@@ -7,7 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
-    """A safetensors file with everything a fit needs to go on, or that a client uploaded (`fit_id` is None).
+    """A safetensors file with everything a fit or a session needs to go on, or that a client uploaded.
+
+    `fit_id` is None unless a fit wrote it, `session_id` unless a session saved it, with its step `session_seq`.
 
     `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone. One that is `pinned`
     is kept whatever newer ones come.
@@ -25,3 +27,5 @@ class CheckpointRecord:
     is_best: bool
     deleted: bool
     pinned: bool = False
+    session_id: str | None = None
+    session_seq: int | None = None

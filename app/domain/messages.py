@@ -44,6 +44,44 @@ class Assignment:
     kill_at_op: int | None = None
     checkpoint_seconds: float | None = None
 
+    @property
+    def owner_id(self) -> str:
+        """What a process is started for."""
+        return self.fit_id
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAssignment:
+    """To the process of a session, once: what it works on. Its steps come over a line (`app.domain.frames`).
+
+    `definition` is the graph; `request` what the session was asked to be; `start_from` the local path of the checkpoint
+    that it began with, if it did, and `restore` what is taken of that. `folder` is where the session keeps its snapshot
+    and its log, across all its processes; only one of them at a time holds its lock. `datasets` are those that steps
+    have taken rows of so far: for each its columns, as in `Assignment`. `saved` are the steps whose checkpoints the
+    server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
+    of: it is answered with an error instead of being carried out.
+    """
+
+    session_id: str
+    attempt: int
+    token: str
+    kind: Literal["training", "static"]
+    definition: dict[str, Any]
+    request: dict[str, Any]
+    start_from: str | None
+    restore: Literal["all", "parameters"] | None
+    folder: str
+    datasets: dict[str, dict[str, list[str]]]
+    saved: list[int]
+    runtime: dict[str, Any]
+    poison: str | None = None
+    kill_at_op: int | None = None
+
+    @property
+    def owner_id(self) -> str:
+        """What a process is started for."""
+        return self.session_id
+
 
 @dataclass(frozen=True, slots=True)
 class VariantShare:
@@ -207,6 +245,7 @@ class About:
 
 Message = (
     Assignment
+    | SessionAssignment
     | Control
     | Started
     | Phase
@@ -225,6 +264,7 @@ Message = (
 _TAGS: Mapping[str, type[Message]] = MappingProxyType(
     {
         "assignment": Assignment,
+        "session": SessionAssignment,
         "control": Control,
         "started": Started,
         "phase": Phase,

@@ -1,5 +1,7 @@
 """The one way a parser refuses a file."""
 
+from app.domain.errors import AdjointError, Finding, Invalid, StorageFull, TooLarge
+
 
 class IngestError(Exception):
     """A file that is not taken as a data set.
@@ -20,3 +22,13 @@ class IngestError(Exception):
 def too_large(code: str, pointer: str, what: str, limit: int) -> IngestError:
     """An error for something that exceeds `limit`; `what` names it with its unit ("rows", "bytes of header")."""
     return IngestError(code, pointer, f"more than {limit} {what}; this server takes no more", limit=limit)
+
+
+def domain_error(error: IngestError) -> AdjointError:
+    """Return the same refusal as the service's other errors are."""
+    findings = (Finding(error.pointer, error.code, error.detail),)
+    if error.code == "storage_full":
+        return StorageFull(error.detail)
+    if error.limit is not None:
+        return TooLarge(error.detail, limit=error.limit, code=error.code, findings=findings)
+    return Invalid(error.detail, code=error.code, findings=findings)

@@ -4,8 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.domain.errors import AdjointError, Finding, Invalid, StorageFull, TooLarge
-from app.ingest.errors import IngestError
+from app.ingest.errors import IngestError, domain_error
 from app.ingest.formats import READERS, IngestResult
 from app.ingest.limits import IngestLimits
 from app.ingest.options import IngestOptions
@@ -42,10 +41,10 @@ def ingest(path: Path, format: str, target: Path, options: IngestOptions, limits
     except ChildError as death:
         _empty(target)
         detail = "the file could not be read: its reader was stopped; check that it is whole and of the stated format"
-        raise _domain_error(IngestError("unreadable", "", detail)) from death
+        raise domain_error(IngestError("unreadable", "", detail)) from death
     if isinstance(verdict, IngestError):
         _empty(target)
-        raise _domain_error(verdict) from verdict
+        raise domain_error(verdict) from verdict
     return verdict
 
 
@@ -78,12 +77,3 @@ def _run(request: IngestRequest) -> IngestResult | IngestError:
 def _empty(target: Path) -> None:
     for rest in target.iterdir():
         rest.unlink()
-
-
-def _domain_error(error: IngestError) -> AdjointError:
-    findings = (Finding(error.pointer, error.code, error.detail),)
-    if error.code == "storage_full":
-        return StorageFull(error.detail)
-    if error.limit is not None:
-        return TooLarge(error.detail, limit=error.limit, code=error.code, findings=findings)
-    return Invalid(error.detail, code=error.code, findings=findings)

@@ -1,6 +1,8 @@
 """`.npz`: a zip archive of `.npy` members, each of which becomes a column."""
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 
 from app.ingest.columns import ColumnSet
@@ -39,12 +41,19 @@ def read_npz(file: BufferedReader, size_bytes: int, columns: ColumnSet, _options
 
 
 def _read_member(file: BufferedReader, member: Member, number: int, columns: ColumnSet) -> None:
+    with member_source(file, member, number) as source:
+        read_array(source, member.name, columns, where=f"member {number + 1}")
+
+
+@contextmanager
+def member_source(file: BufferedReader, member: Member, number: int) -> Iterator[Source]:
+    """Yield what a member holds; at the end its length and its checksum must be as the directory says."""
     packed = Region(file, member.offset, member.packed_bytes)
     if member.method == STORED and member.packed_bytes != member.size_bytes:
         raise IngestError("bad_zip", f"/members/{number}", "a stored member declares two sizes; write it again")
     inflated = None if member.method == STORED else Inflated(packed, member.size_bytes)
     source = _Checked(inflated or packed)
-    read_array(source, member.name, columns, where=f"member {number + 1}")
+    yield source
     if inflated is not None:
         inflated.finish()
     if source.crc != member.crc:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from app.domain.clock import Clock
 from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Control, Message, Started
+from app.domain.messages import Assignment, Control, Message, SessionAssignment, Started
 from app.domain.wire import FORK, KILL, ORDER, LineReader, to_line
 from app.runner.exits import classify
 from app.runner.memory_kills import memory_kills
@@ -47,7 +47,7 @@ class _Worker:
     """
 
     handle: Handle
-    assignment: Assignment
+    assignment: Assignment | SessionAssignment
     channel: socket.socket
     lines: LineReader = field(default_factory=LineReader)
     unsent: bytearray = field(default_factory=bytearray)
@@ -96,18 +96,19 @@ class LocalRunner:
             )
         self._selector.register(self._orders, selectors.EVENT_READ)
 
-    def start(self, assignment: Assignment) -> Handle:
+    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
         """Have a process forked. It gets its assignment when it says that it is there."""
         self.open()
         assert self._orders is not None
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        handle = Handle(assignment.fit_id, assignment.attempt, assignment.token)
+        handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         number = next(self._numbers)
         worker = self._workers[number] = _Worker(handle, assignment, ours)
         with theirs:
             try:
-                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], [theirs.fileno()])
+                ends = [end.fileno() for end in (theirs, line) if end is not None]
+                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], ends)
             except OSError:
                 _logger.exception("the fork server is gone")
                 worker.status = os.EX_UNAVAILABLE
@@ -209,7 +210,7 @@ class LocalRunner:
         try:
             return [Report(worker.handle, message) for message in self._understood(worker, data)]
         except BadMessage:
-            _logger.exception("fit %s: its worker is out of its mind", worker.handle.fit_id)
+            _logger.exception("fit %s: its worker is out of its mind", worker.handle.owner_id)
             self.kill(worker.handle)
             return []
 

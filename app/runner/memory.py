@@ -1,10 +1,11 @@
 """A runner without processes, for tests: the test plays the worker."""
 
+import socket
 import threading
 from collections.abc import Callable, Collection
-from typing import Literal
+from typing import Any, Literal
 
-from app.domain.messages import Assignment, Control, Message
+from app.domain.messages import Assignment, Control, Message, SessionAssignment
 from app.runner.port import Exited, ExitReason, Handle, Report
 
 PATIENCE_SECONDS = 5.0
@@ -15,7 +16,10 @@ class MemoryRunner:
 
     def __init__(self) -> None:
         """Start with no attempts."""
-        self.assignments: dict[Handle, Assignment] = {}
+        self.assignments: dict[Handle, Any] = {}
+        """What was to be done."""
+        self.lines: dict[Handle, socket.socket] = {}
+        """Of sessions the process's end of the line."""
         self.stopped: dict[Handle, tuple[str, float]] = {}
         self.killed: list[Handle] = []
         self.told: list[tuple[Handle, Control]] = []
@@ -31,11 +35,13 @@ class MemoryRunner:
     def open(self) -> None:
         """Nothing to get ready."""
 
-    def start(self, assignment: Assignment) -> Handle:
+    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
         """Note the assignment."""
-        handle = Handle(assignment.fit_id, assignment.attempt, assignment.token)
+        handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         with self._changed:
             self.assignments[handle] = assignment
+            if line is not None:
+                self.lines[handle] = line.dup()
             self._known.add(handle)
             self._changed.notify_all()
         return handle
@@ -85,6 +91,8 @@ class MemoryRunner:
     def close(self) -> None:
         """Forget every attempt."""
         self._known.clear()
+        for line in self.lines.values():
+            line.close()
 
     def say(self, handle: Handle, *messages: Message) -> None:
         """Let the attempt's process say something."""
@@ -105,12 +113,12 @@ class MemoryRunner:
 
     def await_stop(self, handle: Handle) -> tuple[str, float]:
         """Wait until the attempt is asked to stop, and return how and with how much grace."""
-        self._await(lambda: handle in self.stopped, f"{handle.fit_id} was not asked to stop")
+        self._await(lambda: handle in self.stopped, f"{handle.owner_id} was not asked to stop")
         return self.stopped[handle]
 
     def await_kill(self, handle: Handle) -> None:
         """Wait until the attempt is killed."""
-        self._await(lambda: handle in self.killed, f"{handle.fit_id} was not killed")
+        self._await(lambda: handle in self.killed, f"{handle.owner_id} was not killed")
 
     def _await(self, condition: Callable[[], bool], complaint: str) -> None:
         with self._changed:

@@ -1,19 +1,20 @@
 """What a runner promises: a process for each attempt, what it says, and how it ended."""
 
+import socket
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from app.domain.messages import Assignment, Control, Message
+from app.domain.messages import Assignment, Control, Message, SessionAssignment
 
 ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error"]
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """An attempt that was given to a runner."""
+    """An attempt at the fit or session `owner_id` that was given to a runner."""
 
-    fit_id: str
+    owner_id: str
     attempt: int
     token: str
 
@@ -42,8 +43,11 @@ class Runner(Protocol):
         """Get ready, so that the first start is as quick as the others."""
         ...
 
-    def start(self, assignment: Assignment) -> Handle:
-        """Start a process for the assignment. Does not wait: if it cannot be started, it is reported as exited."""
+    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
+        """Start a process for the assignment. Does not wait: if it cannot be started, it is reported as exited.
+
+        `line` is the end that the process of a session takes its steps from; the caller closes its own copy after this.
+        """
         ...
 
     def stop(self, handle: Handle, kind: Literal["cancel", "drain"], grace: float) -> None:

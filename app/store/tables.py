@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from app.domain.fit import FitState
+from app.domain.session import SessionState
 from app.store.column_types import ExactNumber, JsonText, Timestamp
 
 metadata = MetaData(
@@ -33,6 +34,7 @@ metadata = MetaData(
 )
 
 _STATE = Enum(FitState, native_enum=False, create_constraint=False, length=16, values_callable=list)
+_SESSION_STATE = Enum(SessionState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 
 graphs = Table(
     "graphs",
@@ -170,6 +172,47 @@ checkpoints = Table(
     Column("is_best", Boolean(create_constraint=False), nullable=False),
     Column("deleted", Boolean(create_constraint=False), nullable=False),
     Column("pinned", Boolean(create_constraint=False), nullable=False, server_default=false()),
+    Column("session_id", Text),
+    Column("session_seq", BigInteger),
+)
+# A step of a session saves one checkpoint, however often it is sent.
+Index(
+    "ix_checkpoints_session_id_session_seq",
+    checkpoints.c.session_id,
+    checkpoints.c.session_seq,
+    unique=True,
+    sqlite_where=checkpoints.c.session_id.is_not(None),
+)
+
+# A session outlives its graph and its datasets as a fit does, once it is closed.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("state", _SESSION_STATE, nullable=False),
+    Column("graph_id", Text, nullable=False, index=True),
+    Column("request", JsonText, nullable=False),
+    Column("labels", JsonText, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("ttl_seconds", Float, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("used_at", Timestamp, nullable=False),
+    Column("finished_at", Timestamp),
+    Column("runtime", JsonText),
+    Column("error", JsonText),
+    Column("checkpoint_id", Text),
+    Column("bit_exact", Boolean(create_constraint=False), nullable=False),
+    Column("version", Integer, nullable=False),
+    Index(None, "state", "id"),
+)
+
+session_datasets = Table(
+    "session_datasets",
+    metadata,
+    Column("session_id", Text, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("dataset_id", Text, nullable=False, index=True),
+    PrimaryKeyConstraint("session_id", "dataset_id"),
 )
 
 # Whose fits were claimed last: the highest turn was the latest one.

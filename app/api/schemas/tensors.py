@@ -2,11 +2,9 @@
 
 from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, RootModel, WithJsonSchema
 
-from app.api.schemas.shapes import ResourceShape, nonfinite_name
+from app.api.schemas.shapes import ResourceShape
 
 TensorDocument = Annotated[
     Any,
@@ -20,6 +18,10 @@ TensorDocument = Annotated[
 """A tensor that a client sends; the engine reads it."""
 
 
+class TensorInput(RootModel[TensorDocument]):
+    """A tensor that is a body of its own."""
+
+
 class Tensor(ResourceShape):
     """An array: its elements in row-major order, null for one that is not finite."""
 
@@ -27,18 +29,3 @@ class Tensor(ResourceShape):
     shape: list[int]
     data: list[float | bool | None]
     nonfinite: dict[str, str] = Field(description="Position in data: nan, inf or -inf, for every null in data.")
-
-
-def tensor_document(array: NDArray[Any]) -> dict[str, Any]:
-    """Return the fields of a `Tensor`, its data still an array, which is spelled when the answer is.
-
-    The kind of bfloat16, the only floating type that is not NumPy's own, is "V".
-    """
-    flat = np.ascontiguousarray(array).reshape(-1)
-    nonfinite = np.flatnonzero(~np.isfinite(flat)) if flat.dtype.kind in "fV" else ()
-    return {
-        "dtype": array.dtype.name,
-        "shape": list(array.shape),
-        "data": flat,
-        "nonfinite": {str(position): nonfinite_name(float(flat[position])) for position in nonfinite},
-    }

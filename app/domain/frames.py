@@ -1,0 +1,163 @@
+"""What the server and the process of a session say to each other over their line: a JSON head, and bytes that follow.
+
+The bytes are a request's body as the client sent it, or an answer's as the client gets it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from struct import Struct
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from app.domain.errors import BadMessage
+from app.domain.media import JSON
+
+_LENGTHS = Struct("!IQ")
+HEAD_BYTES_MAX = 256 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """To the process: carry out a verb.
+
+    Attributes:
+        id: which request this is; one that is sent again after the process was lost keeps its id.
+        verb: what to do; "batch" does what `options["steps"]` lists, each a `verb` with its own `seq`.
+        options: what the client said, checked by its shape.
+        seq: the place in the order of steps; None takes the next one when its turn has come.
+        key: the client's Idempotency-Key.
+        media: the type of the body, None if there is none: then all is in the options.
+        accept: the type that the answer should have.
+        notify: whether to say `Accepted` once it is sure that the step will be carried out.
+        files: local paths of files that the options name, by field; not part of what is compared when it comes again.
+    """
+
+    id: str
+    verb: str
+    options: dict[str, Any]
+    seq: int | None = None
+    key: str | None = None
+    media: str | None = None
+    accept: str = JSON
+    notify: bool = False
+    files: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """To the process: a dataset that rows may be taken of from now on; columns as in an assignment."""
+
+    dataset: str
+    columns: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """From the process, first: it has taken up what was kept. `standing` is as in `Answered`."""
+
+    standing: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """From the process: the step will be carried out, whatever is killed."""
+
+    id: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """From the process: what came of a step; the body is the answer's, empty with an `error` or a `file`.
+
+    Attributes:
+        id: the request's.
+        standing: where the session is: next_seq, step (of the optimizer), passes, tapes.
+        seq: the place that the step took, None for one that only reads.
+        media: the type of the body.
+        replayed: whether it was carried out before, and this is what came of it then.
+        error: status, title, code, detail, findings (pointer, code, detail), and what else the problem should hold.
+        file: the name of a file in the session's folder that holds the body; whoever takes the answer deletes it.
+    """
+
+    id: str
+    standing: dict[str, Any]
+    seq: int | None = None
+    media: str = JSON
+    replayed: bool = False
+    error: dict[str, Any] | None = None
+    file: str | None = None
+
+
+Head = Step | Attach | Ready | Accepted | Answered
+Frame = tuple[Head, bytes]
+
+_KINDS: Mapping[str, type[Head]] = MappingProxyType(
+    {"step": Step, "attach": Attach, "ready": Ready, "accepted": Accepted, "answered": Answered}
+)
+_NAME_OF = MappingProxyType({kind: name for name, kind in _KINDS.items()})
+_FIELDS = MappingProxyType({kind: dict.fromkeys(field.name for field in fields(kind)) for kind in _KINDS.values()})
+
+
+def to_frame(head: Head, body: bytes = b"") -> bytes:
+    """Spell a frame."""
+    kind = type(head)
+    spelled = to_json({"kind": _NAME_OF[kind], **{name: getattr(head, name) for name in _FIELDS[kind]}})
+    return b"".join((_LENGTHS.pack(len(spelled), len(body)), spelled, body))
+
+
+def to_json(document: Any) -> bytes:
+    """Spell plain data, quickly; also whole numbers of any length, and halves of pairs of surrogates."""
+    try:
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+def from_json(text: bytes) -> Any:
+    """Read what `to_json` wrote; ValueError or RecursionError if it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
+
+
+class FrameReader:
+    """Puts frames together from bytes as they arrive, in pieces of any size."""
+
+    def __init__(self) -> None:
+        """Start between two frames."""
+        self._rest = bytearray()
+
+    def feed(self, data: bytes | memoryview) -> list[Frame]:
+        """Return the frames that `data` completes; BadMessage if one of them is none."""
+        self._rest += data
+        frames: list[Frame] = []
+        place = 0
+        while len(self._rest) - place >= _LENGTHS.size:
+            head_bytes, body_bytes = _LENGTHS.unpack_from(self._rest, place)
+            if head_bytes > HEAD_BYTES_MAX:
+                raise BadMessage(f"the head of a frame has {head_bytes} bytes")
+            start, end = place + _LENGTHS.size, place + _LENGTHS.size + head_bytes + body_bytes
+            if len(self._rest) < end:
+                break
+            head = bytes(self._rest[start : start + head_bytes])
+            frames.append((_read(head), bytes(self._rest[start + head_bytes : end])))
+            place = end
+        del self._rest[:place]
+        return frames
+
+
+def _read(head: bytes) -> Head:
+    try:
+        document = from_json(head)
+        kind = _KINDS[document.pop("kind")]
+    except (ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
+        raise BadMessage(f"the head of a frame ({len(head)} bytes) is none") from error
+    expected = _FIELDS[kind].keys()
+    if document.keys() != expected:
+        raise BadMessage(f"a frame has these fields missing or too many: {sorted(document.keys() ^ expected)}")
+    return kind(**document)

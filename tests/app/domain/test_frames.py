@@ -1,0 +1,49 @@
+import json
+
+import pytest
+
+from app.domain import frames
+from app.domain.errors import BadMessage
+from app.domain.frames import FrameReader, Head, to_frame
+
+HEADS: list[tuple[Head, bytes]] = [
+    (frames.Step("req_1", "forward_backward", {"reduction": "sum"}, 3, "k", "application/x-npz"), b"\0\n\xff" * 5000),
+    (frames.Step("req_2", "load", {"checkpoint": "ckpt_1"}, files={"checkpoint": "blobs/ab"}, notify=True), b""),
+    (frames.Attach("ds_1", {"x": ["blobs/ab"]}), b""),
+    (frames.Ready({"next_seq": 4}), b""),
+    (frames.Accepted("req_1", 3), b""),
+    (frames.Answered("req_1", {"next_seq": 4}, 3, replayed=True), b'{"loss":0.1}'),
+    (frames.Answered("req_2", {"next_seq": 5}, 4, error={"status": 422, "code": "x", "detail": "a\u2028"}), b""),
+]
+
+
+def test_every_head_is_in_the_table() -> None:
+    assert {type(head) for head, _ in HEADS} == set(frames._KINDS.values())
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096, 1 << 20])
+def test_frames_read_back_as_they_were_however_they_arrive(piece: int) -> None:
+    stream = b"".join(to_frame(*frame) for frame in HEADS)
+    reader = FrameReader()
+    found = [frame for start in range(0, len(stream), piece) for frame in reader.feed(stream[start : start + piece])]
+    assert found == HEADS
+
+
+HEADS_THAT_ARE_NONE = [b"{", b"[]", b"{}", b'{"kind":"other"}', b'{"kind":"ready"}', b'{"kind":[]}', b"[" * 100_000]
+
+
+@pytest.mark.parametrize("head", HEADS_THAT_ARE_NONE, ids=range(len(HEADS_THAT_ARE_NONE)))
+def test_what_is_no_frame_is_refused(head: bytes) -> None:
+    with pytest.raises(BadMessage):
+        FrameReader().feed(frames._LENGTHS.pack(len(head), 0) + head)
+
+
+def test_a_head_of_absurd_length_is_refused_before_it_has_come() -> None:
+    with pytest.raises(BadMessage, match="bytes"):
+        FrameReader().feed(frames._LENGTHS.pack(2**32 - 1, 0))
+
+
+def test_a_head_with_a_field_too_many_is_refused() -> None:
+    head = json.dumps({"kind": "accepted", "id": "a", "seq": 1, "more": 2}).encode()
+    with pytest.raises(BadMessage, match="more"):
+        FrameReader().feed(frames._LENGTHS.pack(len(head), 0) + head)

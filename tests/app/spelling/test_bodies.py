@@ -1,0 +1,64 @@
+"""Arrays and documents as bodies."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import engine
+from app.spelling.json import json_body
+from app.spelling.npy import npy_body
+from app.spelling.safetensors import safetensors_body
+from app.spelling.tensors import tensor_document
+
+ARRAYS = {
+    "scalar": np.array(2.5),
+    "empty": np.zeros((0, 3), np.float32),
+    "rows": np.arange(6, dtype=np.int64).reshape(2, 3),
+    "flags": np.array([True, False]),
+    "half": np.array([1.5, -2], np.float16),
+    "columns first": np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3)),
+    "brain": np.array([1.5, -2], ml_dtypes.bfloat16),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_tensor_reads_back_from_json(name: str) -> None:
+    array = ARRAYS[name]
+
+    told = json.loads(json_body({"x": tensor_document(array)}))["x"]
+
+    assert (told["dtype"], told["shape"], told["nonfinite"]) == (array.dtype.name, list(array.shape), {})
+    assert np.array(told["data"], np.float64).tolist() == array.astype(np.float64).reshape(-1).tolist()
+
+
+def test_json_names_what_it_has_no_number_for() -> None:
+    told: dict[str, Any] = json.loads(json_body(tensor_document(np.array([1, np.nan, -np.inf], np.float32))))
+
+    assert told["data"] == [1, None, None]
+    assert told["nonfinite"] == {"1": "nan", "2": "-inf"}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_reads_back_from_npy(name: str) -> None:
+    array = ARRAYS[name]
+
+    read = np.load(io.BytesIO(npy_body(array)))
+
+    assert read.shape == array.shape
+    assert read.astype(np.float64).tolist() == array.astype(np.float64).tolist()
+
+
+def test_arrays_of_every_type_read_back_from_safetensors(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(safetensors_body(ARRAYS, {"answer": "{}"}))
+
+    read, metadata = engine.read_tensors(tmp_path / "body")
+
+    assert metadata == {"answer": "{}"}
+    assert {n: (a.dtype, a.shape, a.tobytes()) for n, a in read.items()} == {
+        n: (a.dtype, a.shape, a.tobytes()) for n, a in ARRAYS.items()
+    }
