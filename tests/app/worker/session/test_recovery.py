@@ -1,8 +1,9 @@
-"""Sessions whose processes are killed, drained or find their files damaged: the bits are those of an undisturbed one."""
+"""Sessions whose processes are killed or drained, or find their files damaged: not a bit is another one for it."""
 
 import os
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .loops import Loop, Step, end_of, loop_steps, undisturbed
 Make = Callable[..., Desk]
 
 FULL = os.environ.get("CHAOS") == "full"
-KILLS = 20 if FULL else 4
+KILLS = 20 if FULL else 3
 
 SMALL: list[Step] = [
     ("forward_backward", batch(1), {}),
@@ -84,9 +85,9 @@ OPTIMIZERS: dict[str, dict[str, Any]] = {
     "adamw, clipped": {"optimizer": "adamw", "clip": {"norm": 0.1}},
     "lion": {"optimizer": "lion"},
     "adafactor": {"optimizer": "adafactor"},
-    "muon": {"optimizer": "muon"},
-    "float16": {"optimizer": "adam", "precision": "float16"},
-    "bfloat16": {"optimizer": "adam", "precision": "bfloat16"},
+    "lamb": {"optimizer": "lamb"},
+    "float16": {"optimizer": "adam", "precision": "mixed_float16"},
+    "bfloat16": {"optimizer": "adam", "precision": "mixed_bfloat16"},
 }
 
 
@@ -114,10 +115,8 @@ def test_a_drain_in_the_middle_answers_what_was_begun_and_nothing_is_lost(sessio
     desk = session()
     loop, process = Loop(desk, steps, ahead=60), desk.open()
     process.drain()
-    try:
+    with suppress(Lost):
         loop.run(process)
-    except Lost:
-        pass
     assert process.end().reason == "finished"
     process = desk.open()
     loop.run(process)
