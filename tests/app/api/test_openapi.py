@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 DOCUMENT = openapi_document()
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
-    "cancel", "check", "close", "compute", "create", "delete", "download", "draw", "extend", "find", "get", "kill", "list",
-    "load", "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "run", "save",
+    "cancel", "check", "close", "compute", "create", "delete", "download", "draw", "extend", "find", "get", "kill",
+    "list", "load", "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "run", "save",
     "scrape", "set", "stream", "trace", "update", "validate", "zero",
 }  # fmt: skip
 
