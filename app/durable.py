@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+_fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has it
+
 
 class Durable:
     """Counts the operations that last, and can end the process or fail right before one of them. Safe in threads."""
@@ -39,7 +41,12 @@ class Durable:
 
     def create(self, path: Path) -> "DurableFile":
         """Create a file for writing, which must not be there yet."""
-        return DurableFile(self, path)
+        self.about_to("create", path)
+        return DurableFile(self, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+
+    def append(self, path: Path) -> "DurableFile":
+        """Open a file that is there, to write on at its end."""
+        return DurableFile(self, path, os.O_WRONLY | os.O_APPEND)
 
     def fsync(self, descriptor: int, path: Path) -> None:
         """Wait until the content of the open file is on the disk."""
@@ -91,12 +98,11 @@ class Durable:
 class DurableFile:
     """A file that is being written, without a buffer: a full or failing disk is met by the write that meets it."""
 
-    def __init__(self, durable: Durable, path: Path) -> None:
-        """Create `path`."""
+    def __init__(self, durable: Durable, path: Path, flags: int) -> None:
+        """Open `path`."""
         self._durable = durable
         self.path = path
-        durable.about_to("create", path)
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
 
     def fileno(self) -> int:
         """Return the descriptor, while the file is open."""
@@ -113,6 +119,16 @@ class DurableFile:
     def sync(self) -> None:
         """Wait until what was written is on the disk."""
         self._durable.fsync(self._descriptor, self.path)
+
+    def sync_data(self) -> None:
+        """Wait likewise, as far as it takes to read it again: not for the times that the file keeps of itself."""
+        self._durable.about_to("fsync", self.path)
+        _fdatasync(self._descriptor)
+
+    def truncate(self, size: int) -> None:
+        """Cut off what is behind the first `size` bytes, which lasts once the file is synced."""
+        self._durable.about_to("truncate", self.path)
+        os.ftruncate(self._descriptor, size)
 
     def close(self) -> None:
         """Close the file; nothing is synced by that."""

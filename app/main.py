@@ -28,6 +28,8 @@ from app.api import (
     metrics,
     ops,
     problems,
+    session_graphs,
+    session_static,
     session_tensors,
     session_training,
     sessions,
@@ -53,6 +55,8 @@ DESCRIPTION = "A training server: post graphs and datasets, start fits, follow t
 ROUTERS: tuple[APIRouter, ...] = (
     session_training.routes,
     session_tensors.routes,
+    session_static.routes,
+    session_graphs.routes,
     sessions.routes,
     fits.routes,
     metrics.routes,
@@ -68,6 +72,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     system.routes,
 )
 SLOW_MAX = 4
+EXPIRY_SECONDS = 5.0
+"""How often sessions are looked for that were not used for too long."""
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 
@@ -131,13 +138,17 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
-    chores = (container.retention.enforce, container.services.idempotency.forget_old)
-    async with housekeeping(chores, container.settings.housekeeping_seconds):
+    settings, services = container.settings, container.services
+    chores = (container.retention.enforce, services.idempotency.forget_old)
+    async with (
+        housekeeping(chores, settings.housekeeping_seconds),
+        housekeeping([services.sessions.expire], min(EXPIRY_SECONDS, settings.housekeeping_seconds)),
+    ):
         try:
             yield
         finally:
             await asyncio.to_thread(container.drain)
-            await asyncio.to_thread(container.services.backups.end)
+            await asyncio.to_thread(services.backups.end)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

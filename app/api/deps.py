@@ -1,8 +1,8 @@
 """What handlers are given: the use cases, pages, ids and headers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
@@ -50,9 +50,9 @@ class Services:
     replays: Replays
     gradients: Gradients
     idempotency: Idempotency
+    sessions: Sessions
     backups: Backups
     system: System
-    sessions: Sessions = field(default=cast("Sessions", None))  # INTERIM
 
 
 def services_of(request: Request) -> Services:

@@ -2,6 +2,7 @@
 
 from fastapi import Request
 
+from app.api import session_static
 from app.api.openapi_parts import JSON
 from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
@@ -166,7 +167,7 @@ BATCH = Verb(
 VERBS = (*STEPS, *CHECKPOINTS, BATCH)
 
 # What needs a checkpoint of the server's goes by itself.
-_BATCHED = {verb.name: verb for verb in STEPS}
+_BATCHED = {verb.name: verb for verb in (*STEPS, *session_static.STEPS)}
 
 
 async def _read_batch(request: Request, verb: Verb) -> Said:

@@ -99,7 +99,7 @@ _KINDS: Mapping[str, type[Head]] = MappingProxyType(
     {"step": Step, "attach": Attach, "ready": Ready, "accepted": Accepted, "answered": Answered}
 )
 _NAME_OF = MappingProxyType({kind: name for name, kind in _KINDS.items()})
-_FIELDS = MappingProxyType({kind: frozenset(field.name for field in fields(kind)) for kind in _KINDS.values()})
+_FIELDS = MappingProxyType({kind: dict.fromkeys(field.name for field in fields(kind)) for kind in _KINDS.values()})
 
 
 def to_frame(head: Head, body: bytes = b"") -> bytes:
@@ -157,6 +157,7 @@ def _read(head: bytes) -> Head:
         kind = _KINDS[document.pop("kind")]
     except (ValueError, RecursionError, KeyError, AttributeError, TypeError) as error:
         raise BadMessage(f"the head of a frame ({len(head)} bytes) is none") from error
-    if document.keys() != _FIELDS[kind]:
-        raise BadMessage(f"a frame has these fields missing or too many: {sorted(document.keys() ^ _FIELDS[kind])}")
+    expected = _FIELDS[kind].keys()
+    if document.keys() != expected:
+        raise BadMessage(f"a frame has these fields missing or too many: {sorted(document.keys() ^ expected)}")
     return kind(**document)

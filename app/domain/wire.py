@@ -5,7 +5,8 @@ from struct import Struct
 from app.domain.messages import Message, decode, encode
 
 ORDER = Struct("!ii")
-"""To the fork server: a worker's number, then FORK (its socket comes along) or KILL. Back: the number, then how it
+"""To the fork server: a worker's number, then FORK (its sockets come along: the channel, and of a session its line) or
+KILL. Back: the number, then how it
 ended: its exit code, or minus the signal that killed it."""
 
 FORK = 1

@@ -10,7 +10,7 @@ from typing import Literal, NoReturn
 
 import engine
 from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Message
+from app.domain.messages import Assignment, Message, SessionAssignment
 from app.domain.messages import Control as ControlMessage
 from app.domain.wire import LineReader
 
@@ -33,9 +33,10 @@ class Control:
         """Listen on `channel`, once asked to."""
         self._channel = channel
         self._lines = LineReader()
-        self._assignment: Assignment | None = None
+        self._assignment: Assignment | SessionAssignment | None = None
         self._wanted: Wish | None = None
         self._cancelled: set[str] = set()
+        self._on_wish: Callable[[], None] = lambda: None
 
     @property
     def wanted(self) -> Wish | None:
@@ -50,14 +51,15 @@ class Control:
         """Whether this variant of a sweep, and not the sweep, should stop for good."""
         return fit_id in self._cancelled
 
-    def assignment(self) -> Assignment:
+    def assignment(self) -> Assignment | SessionAssignment:
         """Wait for what there is to do. Needs no thread, so that the process may still be forked."""
         while self._assignment is None:
             self._take()
         return self._assignment
 
-    def start(self, tick: Callable[[], None]) -> None:
-        """Begin to listen in a thread, which calls `tick` about every `TICK_SECONDS`."""
+    def start(self, tick: Callable[[], None], on_wish: Callable[[], None] | None = None) -> None:
+        """Begin to listen in a thread, which calls `tick` about every `TICK_SECONDS`, and `on_wish` at a new one."""
+        self._on_wish = on_wish or self._on_wish
         threading.Thread(target=self._listen, args=(tick,), name="control", daemon=True).start()
 
     def _listen(self, tick: Callable[[], None]) -> NoReturn:
@@ -93,13 +95,14 @@ class Control:
         return data
 
     def _obey(self, message: Message) -> None:
-        if isinstance(message, Assignment):
+        if isinstance(message, Assignment | SessionAssignment):
             self._assignment = message
         elif isinstance(message, ControlMessage) and message.fit_id is not None:
             self._cancelled.add(message.fit_id)
         # A client's wish to stop for good outlasts the server's to stop for now.
         elif isinstance(message, ControlMessage) and self._wanted != "cancel":
             self._wanted = message.kind
+            self._on_wish()
 
 
 class VariantControl:

@@ -23,6 +23,9 @@ from app.worker.family import BROKEN, adopt_orphans
 
 FORK_FAILED = os.EX_OSERR
 
+ENDS = 2
+"""Sockets that come with an order to fork: the channel, and of a session its line."""
+
 
 class ForkServer:
     """Forks, kills and buries workers, each known by the number that the runner gave it."""
@@ -52,29 +55,29 @@ class ForkServer:
 
     def _obey(self) -> bool:
         """Carry out one order; False when there will be no more."""
-        order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, 1)
+        order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, ENDS)
         while order and len(order) < ORDER.size:
             order += self._orders.recv(ORDER.size - len(order))
         if not order:
             return False
         number, what = ORDER.unpack(order)
         if what == FORK:
-            self._fork(number, socket.socket(fileno=channels[0]))
+            self._fork(number, *(socket.socket(fileno=end) for end in channels))
         elif what == KILL:
             for pid in [pid for pid, known in self._numbers.items() if known == number]:
                 os.kill(pid, signal.SIGKILL)
         return True
 
-    def _fork(self, number: int, channel: socket.socket) -> None:
+    def _fork(self, number: int, channel: socket.socket, line: socket.socket | None = None) -> None:
         parent = os.getpid()
-        with channel:
+        with channel, line or contextlib.nullcontext():
             try:
                 pid = os.fork()
             except OSError:
                 self._report(number, FORK_FAILED)
                 return
             if pid == 0:
-                self._become_worker(channel, parent)
+                self._become_worker(channel, line, parent)
             self._numbers[pid] = number
         if not self._preloaded:
             # The first worker loads the compiler by itself meanwhile; those after it have it from here. A server that
@@ -83,13 +86,13 @@ class ForkServer:
             engine.preload_native()
             gc.freeze()
 
-    def _become_worker(self, channel: socket.socket, parent: int) -> None:
+    def _become_worker(self, channel: socket.socket, line: socket.socket | None, parent: int) -> None:
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             # Else the runner would not notice the end of the fork server as long as a worker lives.
             self._orders.close()
-            process.run(channel, parent)
+            process.run(channel, line, parent)
         finally:
             os._exit(BROKEN)
 

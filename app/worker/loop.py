@@ -1,15 +1,13 @@
 """Fitting, step by step, until it is done or should stop."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 import engine
 from app.domain.errors import BadMessage, StorageFailed, StorageFull
@@ -29,6 +27,7 @@ from app.domain.runtime import Runtime
 from app.domain.storage_faults import storage_faults
 from app.worker.control import Control, VariantControl, Wish, agreed
 from app.worker.keeping import Keeper
+from app.worker.mapped import MappedColumns
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
 
@@ -172,8 +171,8 @@ def _prepared(
     fit = engine.Fit(
         engine.parse_graph(assignment.definition),
         engine.read_recipe(assignment.request),
-        _Mapped(assignment.columns),
-        None if validation is None else _Mapped(validation),
+        MappedColumns(assignment.columns),
+        None if validation is None else MappedColumns(validation),
         collective=collective,
         executor=runtime.executor,
         threads=runtime.threads,
@@ -181,32 +180,6 @@ def _prepared(
     if assignment.resume_from is not None:
         _go_on(fit, Path(assignment.resume_from), assignment, runtime, recorder)
     return fit
-
-
-class _Mapped(Mapping[str, list[np.ndarray[Any, Any]]]):
-    """Columns whose files are mapped into memory when they are asked for, so that processes that read the same share
-    it. A column that a fit does not use takes neither a file nor an address.
-    """
-
-    def __init__(self, paths: Mapping[str, Sequence[str]]) -> None:
-        """Map the files at `paths`, those of each column in their order."""
-        self._paths = paths
-
-    def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]]:
-        """Map the files of one column."""
-        return [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
-
-    def __contains__(self, name: object) -> bool:
-        """Tell whether there is such a column, without mapping it."""
-        return name in self._paths
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names of the columns."""
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        """Count the columns."""
-        return len(self._paths)
 
 
 def _go_on(fit: engine.Fit, path: Path, assignment: Assignment, runtime: Runtime, recorder: Recorder | None) -> None:

@@ -21,6 +21,7 @@ from app.worker.family import BROKEN, DONE, die_with
 from app.worker.loop import Halfway, follow, work
 from app.worker.recorder import Recorder
 from app.worker.runtime import settle
+from app.worker.session.life import SessionLife
 from app.worker.sweep import work_on_variants
 
 OPEN_FILES = 65_536
@@ -29,12 +30,15 @@ OUT_OF_MEMORY_SCORE = 500
 _logger = logging.getLogger(__name__)
 
 
-def run(channel: socket.socket, parent: int) -> NoReturn:
-    """Work on the assignment that comes over `channel`, and end this process. `parent` is the fork server's pid."""
+def run(channel: socket.socket, line: socket.socket | None, parent: int) -> NoReturn:
+    """Work on the assignment that comes over `channel`, and end this process.
+
+    `line` is what the steps of a session come over; `parent` is the fork server's pid.
+    """
     status = BROKEN
     try:
         _settle(parent)
-        _serve(channel)
+        _serve(channel, line)
         status = DONE
     except BaseException:
         _logger.exception("a worker broke down")
@@ -42,13 +46,23 @@ def run(channel: socket.socket, parent: int) -> NoReturn:
         os._exit(status)
 
 
-def _serve(channel: socket.socket) -> None:
+def _serve(channel: socket.socket, line: socket.socket | None) -> None:
     recorder = Recorder(channel)
     recorder.send(Started(os.getpid()))
     control = Control(channel)
     assignment = control.assignment()
     recorder.durable = Durable(kill_at=assignment.kill_at_op)
     settle(Runtime.from_json(assignment.runtime))
+    if isinstance(assignment, Assignment):
+        _fit(assignment, channel, recorder, control)
+    else:
+        assert line is not None  # every session has one
+        life = SessionLife(assignment, line, recorder, control)
+        control.start(recorder.flush_overdue, life.wake)
+        recorder.send(life.live())
+
+
+def _fit(assignment: Assignment, channel: socket.socket, recorder: Recorder, control: Control) -> None:
     others = ranks.fork(assignment.replicas, channel, partial(follow, assignment))
 
     def look_after() -> None:

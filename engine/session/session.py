@@ -285,16 +285,23 @@ class Session:
 
     def predict(self, inputs: Mapping[str, Any], *, chunk: int = 256) -> dict[str, Array]:
         """Compute the outputs in evaluation mode, as `Predictor.predict` does, from the inputs that they need."""
+        return self._current_predictor().predict(inputs, chunk)
+
+    @property
+    def predict_inputs(self) -> tuple[str, ...]:
+        """The inputs that `predict` needs: those that the outputs depend on."""
+        return self._current_predictor().inputs
+
+    def _current_predictor(self) -> Predictor:
         version = (self._parameters_version, self._buffers_version)
-        if self._predictor_version != version:
+        if self._predictor is None or self._predictor_version != version:
             learned = Checkpoint(self._work.model.parameters, self._work.model.buffers)
             if self._predictor is None:
                 self._predictor = Predictor(self._given, learned, self._recipe.precision)
             else:
                 self._predictor.load(learned)
             self._predictor_version = version
-        assert self._predictor is not None
-        return self._predictor.predict(inputs, chunk)
+        return self._predictor
 
     def snapshot(self) -> Checkpoint:
         """Copy parameters, buffers, optimizer state, gradients and counters; tapes are not in it."""

@@ -7,13 +7,19 @@ from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
-from app.durable import Durable
-
 Array = NDArray[Any]
 
 Lasts = Literal["log", "snapshot"]
 """How what a verb does outlives the process: its step is in the log and is carried out again, or, where that would need
 a file of the server, a snapshot is written right after it."""
+
+
+class Writable(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of `data`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +31,29 @@ class Call:
         arrays: those of a binary body by name; "" is the name of one that came as `.npy`.
         seq: the place of the step in the order of steps, None for one that only reads.
         files: local paths of files that the options name, by field.
-        folder: the session's own, for files that an answer hands over, written through `durable`.
-        durable: what lasts is done through it.
+        accept: the type that the answer should have, for those that it makes a difference to.
+        hand_over: has a file written for the server to take over, and returns its name when it is on the disk.
     """
 
     options: Mapping[str, Any]
     arrays: Mapping[str, Array]
     seq: int | None
     files: Mapping[str, str]
-    folder: Path
-    durable: Durable
+    accept: str
+    hand_over: Callable[[Callable[[Writable], None]], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a verb answers.
 
-    `document` is plain data with arrays and floats of any value in it, or one array: in JSON arrays become tensors, and
-    numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by themselves.
-    `file` is the name of a file in the session's folder that the server is to take over.
+    `document` is plain data with arrays and floats of any value in it, one array, or None. In JSON arrays become
+    tensors, and numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by
+    themselves.
+    `file` is the name of a file that was handed over.
     """
 
-    document: dict[str, Any] | Array = field(default_factory=dict)
+    document: dict[str, Any] | Array | None = field(default_factory=dict)
     file: str | None = None
 
 
@@ -54,20 +61,13 @@ class Result:
 class Verb:
     """How to carry out a verb.
 
-    `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the answer. What
-    it does must follow from the bench and the call alone, to the bit. A verb with `lasts` of None only reads.
+    `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the answer; after
+    any other error the session is taken up again from the disk. What it does must follow from the bench and the call
+    alone, to the bit. A verb with `lasts` of None only reads.
     """
 
     run: Callable[[Call], Result]
     lasts: Lasts | None = None
-
-
-class Writable(Protocol):
-    """What takes bytes."""
-
-    def write(self, data: bytes, /) -> object:
-        """Take all of `data`."""
-        ...
 
 
 class Bench(Protocol):
@@ -94,6 +94,14 @@ class Bench(Protocol):
 
     def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
         """Let steps take rows of a dataset: for each column the paths of its files."""
+        ...
+
+    def start_from(self, path: Path, *, parameters_only: bool) -> None:
+        """Begin a new session with a checkpoint.
+
+        Raises:
+            EngineError: it does not suit.
+        """
         ...
 
     def snapshot(self, file: Writable) -> None:

@@ -1,0 +1,94 @@
+"""Batches: several steps in one request."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from app.domain.errors import Conflict, Finding, Invalid
+from app.domain.frames import Answered, Step
+from app.domain.media import SAFETENSORS
+from app.ingest.arrays import read_arrays
+from app.ingest.limits import IngestLimits
+from app.spelling.safetensors import safetensors_body
+from app.worker.session.bench import Array
+
+ALONE = frozenset({"save", "load", "batch", "operation"})
+"""What is a request of its own: it needs files of the server, or changes nothing."""
+
+LEFT_OUT: Mapping[str, Any] = MappingProxyType(
+    {
+        "status": 424,
+        "title": "Not carried out",
+        "code": "not_carried_out",
+        "detail": "a step before it in the batch has failed; correct that one, and send both again",
+        "findings": [],
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedStep:
+    """A step of a batch, as if it had come by itself; `arrays` are what its body holds."""
+
+    step: Step
+    body: bytes
+    arrays: Mapping[str, Array] | None
+
+
+def first_seq(step: Step) -> int | None:
+    """Return the place that has to be next before a step can be carried out: of a batch that of its first step."""
+    if step.verb != "batch":
+        return step.seq
+    seq: int | None = step.options["steps"][0].get("seq")
+    return seq
+
+
+def steps_of(batch: Step, body: bytes) -> Iterator[BatchedStep]:
+    """Yield the steps of a batch; Invalid if its body cannot be read, or holds arrays for none of them."""
+    entries = batch.options["steps"]
+    apart = _by_step(batch, body, len(entries))
+    for number, entry in enumerate(entries):
+        arrays = apart.get(number)
+        step = Step(
+            id=f"{batch.id}/{number}",
+            verb=entry["verb"],
+            options={name: value for name, value in entry.items() if name not in ("verb", "seq")},
+            seq=entry.get("seq"),
+            key=None if batch.key is None else f"{batch.key}/{number}",
+            media=None if arrays is None else SAFETENSORS,
+        )
+        yield BatchedStep(step, b"" if arrays is None else safetensors_body(arrays), arrays)
+
+
+def _by_step(batch: Step, body: bytes, count: int) -> dict[int, dict[str, Array]]:
+    """Read the arrays of a body, named `<number of the step>/<name>`."""
+    apart: dict[int, dict[str, Array]] = {}
+    if batch.media is None:
+        return apart
+    numbers = {str(number): number for number in range(count)}
+    for name, array in read_arrays(body, batch.media, IngestLimits()).arrays.items():
+        number, _, own = name.partition("/")
+        if number not in numbers or not own:
+            detail = f"a tensor of a batch is named as <number of its step>/<input>; {name[:64]!r} is not"
+            raise Invalid(detail, code="unknown_name", findings=[Finding("", "unknown_name", detail)])
+        apart.setdefault(numbers[number], {})[own] = array
+    return apart
+
+
+def check_alone(step: Step) -> None:
+    """Refuse in a batch what is a request of its own."""
+    if step.verb in ALONE:
+        detail = f"{step.verb} is a request of its own; leave it out of the batch"
+        raise Conflict(detail, code="not_in_batch", findings=[Finding("/verb", "not_in_batch", detail)])
+
+
+def entry_of(head: Answered, body: bytes, number: int) -> bytes:
+    """Write what came of a step of a batch."""
+    if head.error is None:
+        return b'{"seq":%s,"status":200,"answer":%s}' % (json.dumps(head.seq).encode(), body)
+    error = dict(head.error)
+    status, findings = error.pop("status"), error.pop("findings")
+    error["errors"] = [{**finding, "pointer": f"/steps/{number}{finding['pointer']}"} for finding in findings]
+    return json.dumps({"seq": head.seq, "status": status, "error": error}).encode()

@@ -1,0 +1,86 @@
+"""What a client looks at in a session: arrays by name, whole or in a few numbers, and a step in detail."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.domain.errors import NotFound
+from app.domain.finite import finite_part
+from app.domain.media import SAFETENSORS
+from app.spelling.looks import profile_document, row_losses_document, trace_document
+from app.worker.session.bench import Array, Call, Result
+
+TOP = 10
+"""Rows that spike, unless a client says how many it wants."""
+
+Arrays = Mapping[str, Array | None]
+
+STATISTICS = ("mean", "min", "max", "nan_count", "inf_count", "histogram")
+
+
+class Reading:
+    """The verbs of a session that change nothing."""
+
+    def __init__(self, session: engine.Session) -> None:
+        """Look at `session`."""
+        self._session = session
+
+    def gradients(self, call: Call) -> Result:
+        """List the sums of gradients, or return one of them."""
+        return self._looked_at(call, self._session.gradients)
+
+    def parameters(self, call: Call) -> Result:
+        """List the parameters, or return one of them."""
+        return self._looked_at(call, self._session.parameters)
+
+    def buffers(self, call: Call) -> Result:
+        """List the buffers, or return one of them."""
+        return self._looked_at(call, self._session.buffers)
+
+    def row_losses(self, inputs: Mapping[str, Any], top: int | None) -> Result:
+        """Return the loss of each row by itself."""
+        return Result(row_losses_document(self._session.losses_by_row(inputs), TOP if top is None else top))
+
+    def trace(self, inputs: Mapping[str, Any]) -> Result:
+        """Find the first number of a step that is not finite."""
+        return Result(trace_document(self._session.first_nonfinite(inputs)))
+
+    def profile(self, inputs: Mapping[str, Any]) -> Result:
+        """Measure a step node by node."""
+        return Result(profile_document(self._session.profile(inputs)))
+
+    def _looked_at(self, call: Call, arrays: Arrays) -> Result:
+        name, stats = call.options.get("name"), call.options.get("stats", False)
+        if name is not None and name not in arrays:
+            detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"
+            raise NotFound(detail, code="unknown_name")
+        if name is not None:
+            return Result(self._entry(name, arrays[name], stats=True) if stats else arrays[name])
+        if call.accept == SAFETENSORS:
+            return Result({name: array for name, array in arrays.items() if array is not None})
+        return Result({"object": "list", "data": [self._entry(name, arrays[name], stats=stats) for name in arrays]})
+
+    def _entry(self, name: str, array: Array | None, *, stats: bool) -> dict[str, Any]:
+        if array is None:
+            like = self._session.parameters[name]
+            missing = dict.fromkeys(("norm", *STATISTICS) if stats else ("norm",))
+            return {"name": name, "shape": list(like.shape), "dtype": like.dtype.name, **missing, "nonfinite": {}}
+        numbers, rest = _statistics(array) if stats else ({"norm": _norm(array)}, {})
+        finite, nonfinite = finite_part(numbers)
+        told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
+        return {**told, **finite, "nonfinite": nonfinite, **rest}
+
+
+def _statistics(array: Array) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Return the numbers of an array in a few of them, those that may not be finite first."""
+    found = engine.array_statistics(array)
+    numbers = {"norm": found.norm, "mean": found.mean, "min": found.min, "max": found.max}
+    histogram = {"edges": found.edges, "counts": found.counts}
+    return numbers, {"nan_count": found.nan, "inf_count": found.inf, "histogram": histogram}
+
+
+def _norm(array: Array) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.square(array.astype(np.float64)).sum()))

@@ -1,0 +1,141 @@
+"""Rows of datasets as inputs: taken out of mapped files."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from app.domain.errors import Finding, Invalid
+from app.worker.mapped import MappedColumns
+from app.worker.session.bench import Array
+
+COLUMNS = 1024
+"""Columns that stay mapped."""
+
+
+class Column:
+    """One column: the rows of its files, one after the other."""
+
+    def __init__(self, files: Sequence[Array]) -> None:
+        """Join the arrays of its files."""
+        # A mapped array costs more to take rows of than the plain view of it.
+        self._files = [np.asarray(file) for file in files]
+        self._ends = list(accumulate(len(file) for file in files))
+
+    def __len__(self) -> int:
+        """Count its rows."""
+        return self._ends[-1]
+
+    def span(self, start: int, stop: int) -> Array:
+        """Return rows that follow one another; a window on the file if they lie in one."""
+        first, last = bisect_right(self._ends, start), bisect_right(self._ends, stop - 1)
+        before = self._ends[first] - len(self._files[first])
+        if first == last:
+            return self._files[first][start - before : stop - before]
+        parts = []
+        for file, end in zip(self._files[first : last + 1], self._ends[first : last + 1], strict=True):
+            begin = end - len(file)
+            parts.append(file[max(start - begin, 0) : stop - begin])
+        return np.concatenate(parts)
+
+    def take(self, indices: Array) -> Array:
+        """Return rows in any order."""
+        if len(self._files) == 1:
+            return self._files[0].take(indices, axis=0)
+        found = np.empty((len(indices), *self._files[0].shape[1:]), self._files[0].dtype)
+        owners = np.searchsorted(self._ends, indices, side="right")
+        for number in np.unique(owners):
+            own = owners == number
+            before = self._ends[number] - len(self._files[number])
+            found[own] = self._files[number][indices[own] - before]
+        return found
+
+
+class Rows:
+    """The datasets that steps may take rows of."""
+
+    def __init__(self, dataset: str | None, feeds: Mapping[str, str]) -> None:
+        """Take rows of `dataset`, and of `feeds` the column for each input, unless a step says otherwise."""
+        self._default = dataset
+        self._feeds = feeds
+        self._datasets: dict[str, MappedColumns] = {}
+        self._columns: dict[tuple[str, str], Column] = {}
+
+    def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
+        """Know the files of a dataset."""
+        self._datasets[dataset] = MappedColumns(columns)
+
+    def inputs(
+        self, choice: Mapping[str, Any], feeds: Mapping[str, str] | None, names: Iterable[str]
+    ) -> dict[str, Array]:
+        """Return rows for the inputs `names`.
+
+        Args:
+            choice: `dataset`, and either `indices` or `start` and `stop`.
+            feeds: column of each input; by default the session's, then that of its name.
+            names: the inputs of the graph that are needed.
+
+        Raises:
+            Invalid: no such dataset, column or row, with its pointer.
+        """
+        dataset = choice.get("dataset") or self._default
+        if dataset is None:
+            raise _refusal("/rows/dataset", "missing_field", "the session has no dataset; name one here")
+        if dataset not in self._datasets:
+            raise _refusal("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
+        asked = {**self._feeds, **(feeds or {})}
+        columns = {name: self._column(dataset, name, asked) for name in names}
+        if choice.get("indices") is not None:
+            indices = _indices(choice["indices"], columns)
+            return {name: column.take(indices) for name, column in columns.items()}
+        start, stop = _span(choice, columns)
+        return {name: column.span(start, stop) for name, column in columns.items()}
+
+    def _column(self, dataset: str, input: str, feeds: Mapping[str, str]) -> Column:
+        name = feeds.get(input, input)
+        found = self._columns.get((dataset, name))
+        if found is None:
+            columns = self._datasets[dataset]
+            if name not in columns:
+                known = ", ".join(list(columns)[:20])
+                detail = f"dataset {dataset} has no column {name[:64]!r} for input {input!r}; it has {known}"
+                raise _refusal("/feeds", "unknown_name", detail)
+            if len(self._columns) >= COLUMNS:
+                self._columns.pop(next(iter(self._columns)))
+            found = self._columns[dataset, name] = Column(columns[name])
+        return found
+
+
+def _indices(given: Any, columns: Mapping[str, Column]) -> Array:
+    try:
+        indices = np.asarray(given)
+    except (ValueError, OverflowError):
+        indices = np.empty(0, object)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or not indices.size:
+        detail = "indices are a list of whole numbers, at least one"
+        raise _refusal("/rows/indices", "no_rows" if given == [] else "type_mismatch", detail)
+    rows = _rows(columns)
+    if indices.min() < 0 or indices.max() >= rows:
+        wrong = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
+        detail = f"index {indices[wrong]} is no row of {rows}: they are numbered from 0 on"
+        raise _refusal(f"/rows/indices/{wrong}", "out_of_range", detail)
+    return indices.astype(np.intp, copy=False)
+
+
+def _span(choice: Mapping[str, Any], columns: Mapping[str, Column]) -> tuple[int, int]:
+    start, stop, rows = choice["start"], choice["stop"], _rows(columns)
+    if not 0 <= start < stop:
+        raise _refusal("/rows", "no_rows", f"from {start} to {stop} there is no row; stop is behind the last one")
+    if stop > rows:
+        raise _refusal("/rows/stop", "out_of_range", f"there are {rows} rows, so stop is {rows} at most, not {stop}")
+    return start, stop
+
+
+def _rows(columns: Mapping[str, Column]) -> int:
+    return min((len(column) for column in columns.values()), default=0)
+
+
+def _refusal(pointer: str, code: str, detail: str) -> Invalid:
+    return Invalid(detail, code=code, findings=[Finding(pointer, code, detail)])

@@ -1,0 +1,118 @@
+"""Verbs of a static session that set tensors and compute, and those of its thread pool."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import engine
+from app.domain.errors import Finding
+from app.service.engine_faults import engine_faults, invalid
+from app.worker.session.bench import Array, Call, Verb
+from app.worker.session.static_options import arrays_of, escaped, graph_of, known, read, step, tensor_at
+
+MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
+
+
+class Computing:
+    """Data in, computations, threads."""
+
+    def __init__(self, session: engine.StaticSession) -> None:
+        """Work on `session`."""
+        self._session = session
+        self.verbs: Mapping[str, Verb] = {
+            "tensor_set": step(self._set),
+            "graph_compute": step(self._compute),
+            "graph_reset": step(self._reset),
+            "threadpool_new": step(self._pool_new),
+            "threadpool_free": step(self._pool_free),
+            "threadpool_pause": step(self._pool_pause),
+            "threadpool_resume": step(self._pool_resume),
+            "threadpool_params_match": read(self._pool_match),
+        }
+
+    def _set(self, call: Call) -> dict[str, Any]:
+        graph, tensors = graph_of(self._session, call), arrays_of(self._session, call, "tensors")
+        given = call.options.get("accumulators") or {}
+        sums = {name: tensor_at(each, f"/accumulators/{escaped(name)}") for name, each in given.items()}
+        for name in sums:
+            with engine_faults(f"/accumulators/{escaped(name)}"):
+                self._session.value(name, graph)
+        elements = [engine.ElementWrite(**each) for each in call.options.get("elements") or ()]
+        for place, element in enumerate(elements):
+            with engine_faults(f"/elements/{place}"):
+                self._session.check_element(element, graph)
+        self._session.tensor_set(tensors, sums, elements, graph)
+        return {}
+
+    def _compute(self, call: Call) -> dict[str, Any]:
+        graph, session = graph_of(self._session, call), self._session
+        inputs = arrays_of(session, call, "inputs")
+        fetch, wanted = known(session, call, "fetch"), known(session, call, "gradients")
+        after = call.options.get("abort_after")
+        if after is not None:
+            self._check_node(graph, after)
+        manner = engine.ComputeManner(**{name: call.options[name] for name in MANNER if name in call.options})
+        done = session.graph_compute(inputs, graph, abort_after=after, manner=manner)
+        return {
+            "status": done.status.name,
+            "status_code": int(done.status),
+            "computed": done.computed,
+            "losses": done.losses,
+            "tensors": {name: self._held(name, graph) for name in fetch},
+            "gradients": {name: self._gradient(name, graph) for name in wanted},
+            "warnings": list(done.warnings),
+        }
+
+    def _held(self, name: str, graph: str) -> Array | None:
+        """Return the data of a tensor; None if it has none, for which it is too late to be refused."""
+        try:
+            return self._session.tensor(name, graph)
+        except engine.GraphError:
+            return None
+
+    def _gradient(self, name: str, graph: str) -> Array | None:
+        try:
+            return self._session.gradient(name, graph)
+        except engine.GraphError:
+            return None
+
+    def _check_node(self, graph: str, node: int | str) -> None:
+        try:
+            self._session.position(node, graph)
+        except engine.UnknownName as error:
+            raise invalid([Finding("/abort_after", error.code, str(error))]) from error
+
+    def _reset(self, call: Call) -> dict[str, Any]:
+        chosen = {name: call.options[name] for name in ("grads", "momenta") if name in call.options}
+        self._session.graph_reset(graph_of(self._session, call), **chosen)
+        return {}
+
+    def _pool_new(self, call: Call) -> dict[str, Any]:
+        params = params_of(call.options.get("params"))
+        with engine_faults("/params"):
+            self._session.pooling.new(params)
+        return {"threadpool": self._session.pooling.describe()}
+
+    def _pool_free(self, _: Call) -> dict[str, Any]:
+        self._session.pooling.required()
+        self._session.pooling.free()
+        return {}
+
+    def _pool_pause(self, _: Call) -> dict[str, Any]:
+        self._session.pooling.required().pause()
+        return {"paused": True}
+
+    def _pool_resume(self, _: Call) -> dict[str, Any]:
+        self._session.pooling.required().resume()
+        return {"paused": False}
+
+    def _pool_match(self, call: Call) -> dict[str, Any]:
+        return {"matches": self._session.pooling.matches(params_of(call.options.get("params")))}
+
+
+def params_of(document: Mapping[str, Any] | None) -> engine.ThreadpoolParams:
+    """Read the parameters of a pool; Invalid with pointers below /params."""
+    given = dict(document or {})
+    if isinstance(given.get("prio"), str):
+        given["prio"] = engine.Priority[given["prio"].upper()]
+    with engine_faults("/params"):
+        return engine.ThreadpoolParams.read(given)

@@ -1,0 +1,236 @@
+"""A session of kind "training": PyTorch's loop in a client's hands, over the engine's session."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import engine
+from app.domain.errors import Finding, Invalid
+from app.domain.messages import SessionAssignment
+from app.domain.runtime import Runtime
+from app.worker.session.bench import Call, Result, Verb, Writable
+from app.worker.session.reading import Reading
+from app.worker.session.rows import Rows
+from app.worker.session.tapes import Tapes
+
+CHUNK = 256
+
+
+class TrainingBench:
+    """A model in training, and the verbs that work on it; see `bench.Bench`."""
+
+    def __init__(self, assignment: SessionAssignment, runtime: Runtime) -> None:
+        """Initialise the model."""
+        request = assignment.request
+        self._saved = frozenset(assignment.saved)
+        self._session = engine.Session(
+            engine.parse_graph(assignment.definition),
+            request["optimizer"],
+            seed=request["seed"],
+            precision=request["precision"],
+            clip=request["clip"],
+            executor=runtime.executor,
+            threads=runtime.threads,
+        )
+        self._rows = Rows(request["dataset"], request["feeds"] or {})
+        self._inputs = tuple(self._session.definition.inputs)
+        self._tapes = Tapes()
+        reading = Reading(self._session)
+        self.verbs: Mapping[str, Verb] = MappingProxyType(
+            {
+                "forward": Verb(self._forward, "log"),
+                "backward": Verb(self._backward, "log"),
+                "forward_backward": Verb(self._forward_backward, "log"),
+                "optim_step": Verb(self._optim_step, "log"),
+                "zero_grad": Verb(self._zero_grad, "log"),
+                "reset": Verb(self._reset, "log"),
+                "set": Verb(self._set, "log"),
+                "set_parameter": Verb(self._set_parameter, "log"),
+                "set_gradient": Verb(self._set_gradient, "log"),
+                "save": Verb(self._save, "log"),
+                "load": Verb(self._load, "snapshot"),
+                "predict": Verb(self._predict),
+                "row_losses": Verb(lambda call: reading.row_losses(self._fed(call), call.options.get("top"))),
+                "trace_nonfinite": Verb(lambda call: reading.trace(self._fed(call))),
+                "profile": Verb(lambda call: reading.profile(self._fed(call))),
+                "gradients": Verb(reading.gradients),
+                "parameters": Verb(reading.parameters),
+                "buffers": Verb(reading.buffers),
+            }
+        )
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """Steps of the optimizer, forward passes, and tapes."""
+        return {"step": self._session.step, "passes": self._session.passes, "tapes": len(self._tapes)}
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are tapes."""
+        return len(self._tapes) > 0
+
+    def let_go(self) -> None:
+        """Give up the tapes."""
+        self._tapes.clear()
+
+    def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
+        """Let steps take rows of a dataset."""
+        self._rows.attach(dataset, columns)
+
+    def start_from(self, path: Path, *, parameters_only: bool) -> None:
+        """Begin with a checkpoint of a fit or of a session."""
+        self._session.restore(engine.Checkpoint.load(path), optimizer=not parameters_only)
+
+    def snapshot(self, file: Writable) -> None:
+        """Write parameters, buffers, optimizer state, gradients and counters."""
+        self._session.snapshot().write(file)
+
+    def restore(self, path: Path) -> Mapping[str, Any]:
+        """Take up what `snapshot` wrote."""
+        checkpoint = engine.Checkpoint.load(path)
+        self._session.restore(checkpoint)
+        fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
+        return fingerprint
+
+    def _fed(self, call: Call, names: tuple[str, ...] | None = None) -> Mapping[str, Any]:
+        """Return the inputs of a call, as arrays or as the lists of numbers that the engine reads."""
+        rows = call.options.get("rows")
+        if rows is not None:
+            return self._rows.inputs(rows, call.options.get("feeds"), self._inputs if names is None else names)
+        return _given(call, "inputs", self._inputs if names is None else names)
+
+    def _forward(self, call: Call) -> Result:
+        keep = call.options.get("keep", False)
+        done = self._session.forward(self._fed(call), training=call.options.get("training", True), keep=keep)
+        tape_id = None
+        if done.tape is not None:
+            assert call.seq is not None  # it is logged
+            tape_id = self._tapes.keep(call.seq, done.tape)
+        return Result({"outputs": dict(done.outputs), "losses": dict(done.losses), "tape_id": tape_id})
+
+    def _backward(self, call: Call) -> Result:
+        tape = self._tapes.get(call.options["tape_id"])
+        found = self._session.backward(tape, _given(call, "cotangents", tuple(tape.ends)))
+        return Result({"grad_norm": found.norm, "grad_norms": dict(found.norms)})
+
+    def _forward_backward(self, call: Call) -> Result:
+        options = call.options
+        done = self._session.forward_backward(
+            self._fed(call),
+            reduction=options.get("reduction"),
+            micro_batch_size=options.get("micro_batch_size"),
+            outputs=options.get("outputs", False),
+        )
+        told = {"loss": done.loss, "losses": done.losses, "grad_norm": done.norm, "grad_norms": done.norms}
+        return Result(told if done.outputs is None else {**told, "outputs": dict(done.outputs)})
+
+    def _optim_step(self, call: Call) -> Result:
+        if "self" in call.options:
+            detail = "no optimizer has an option called 'self'"
+            raise Invalid(detail, code="attribute_invalid", findings=[Finding("/self", "attribute_invalid", detail)])
+        done = self._session.optim_step(**call.options)
+        if done.taken:
+            self._tapes.clear()
+        norms = {"grad_norm": done.norm, "grad_norms": done.norms}
+        return Result({"step": done.step, **norms, "clipped": done.clipped, "taken": done.taken})
+
+    def _zero_grad(self, call: Call) -> Result:
+        self._session.zero_grad(set_to_none=call.options.get("set_to_none", False))
+        return Result()
+
+    def _reset(self, call: Call) -> Result:
+        self._session.reset(gradients=call.options.get("gradients", True), momenta=call.options.get("momenta", False))
+        return Result()
+
+    def _set(self, call: Call) -> Result:
+        self._session.set_parameters(_given(call, "parameters", ()))
+        self._tapes.clear()
+        return Result()
+
+    def _set_parameter(self, call: Call) -> Result:
+        self._session.set_parameters({call.options["name"]: _value(call)})
+        self._tapes.clear()
+        return Result()
+
+    def _set_gradient(self, call: Call) -> Result:
+        self._session.set_gradient(call.options["name"], _value(call))
+        return Result()
+
+    def _predict(self, call: Call) -> Result:
+        names = self._session.predict_inputs
+        return Result(
+            {"outputs": self._session.predict(self._fed(call, names), chunk=call.options.get("chunk") or CHUNK)}
+        )
+
+    def _save(self, call: Call) -> Result:
+        told = {"step": self._session.step}
+        if call.seq in self._saved:
+            return Result(told)
+        summed = _Hashed()
+
+        def write(file: Writable) -> None:
+            summed.file = file
+            self._session.snapshot().write(summed)
+
+        name = call.hand_over(write)
+        return Result({**told, "digest": summed.digest, "size_bytes": summed.size}, name)
+
+    def _load(self, call: Call) -> Result:
+        checkpoint = engine.Checkpoint.load(Path(call.files["checkpoint"]))
+        self._session.restore(checkpoint, optimizer=call.options.get("optimizer", True))
+        self._tapes.clear()
+        return Result({"step": self._session.step})
+
+
+def _given(call: Call, field: str, names: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one."""
+    if not call.arrays:
+        tensors: Mapping[str, Any] = call.options.get(field) or {}
+        return {name: _read(tensor, f"/{field}/{_escaped(name)}") for name, tensor in tensors.items()}
+    if "" not in call.arrays:
+        return call.arrays
+    if len(names) != 1:
+        detail = f"a .npy body holds one array, and {field} may be several; send safetensors or .npz, with names"
+        raise Invalid(detail, code="unknown_name", findings=[Finding("", "unknown_name", detail)])
+    return {names[0]: call.arrays[""]}
+
+
+def _value(call: Call) -> Any:
+    """Return the tensor that a body is, None for null."""
+    if call.arrays:
+        if len(call.arrays) != 1:
+            detail = f"the body holds {len(call.arrays)} arrays, and one is put in a place"
+            raise Invalid(detail, code="tensor_invalid", findings=[Finding("", "tensor_invalid", detail)])
+        return next(iter(call.arrays.values()))
+    value = call.options.get("value")
+    return None if value is None else _read(value, "/value")
+
+
+def _read(tensor: Any, pointer: str) -> Any:
+    """Read a tensor of a JSON document; numbers and lists of them are for the engine, which knows what they are for."""
+    return engine.read_tensor_document(tensor, pointer) if isinstance(tensor, Mapping) else tensor
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+class _Hashed:
+    """Hands bytes on to a file, and takes their digest on the way."""
+
+    file: Writable
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def write(self, data: bytes) -> object:
+        self._hash.update(data)
+        self.size += len(data)
+        return self.file.write(data)
