@@ -72,6 +72,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     system.routes,
 )
 SLOW_MAX = 4
+EXPIRY_SECONDS = 5.0
+"""How often sessions are looked for that were not used for too long."""
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 
@@ -135,13 +138,17 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
-    chores = (container.retention.enforce, container.services.idempotency.forget_old)
-    async with housekeeping(chores, container.settings.housekeeping_seconds):
+    settings, services = container.settings, container.services
+    chores = (container.retention.enforce, services.idempotency.forget_old)
+    async with (
+        housekeeping(chores, settings.housekeeping_seconds),
+        housekeeping([services.sessions.expire], min(EXPIRY_SECONDS, settings.housekeeping_seconds)),
+    ):
         try:
             yield
         finally:
             await asyncio.to_thread(container.drain)
-            await asyncio.to_thread(container.services.backups.end)
+            await asyncio.to_thread(services.backups.end)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

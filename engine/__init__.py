@@ -112,7 +112,16 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
+from engine.recipe import (
+    ADJUSTABLE,
+    CheckpointPolicy,
+    GradientRecord,
+    Recipe,
+    Record,
+    check_continuation,
+    form_of_recipe,
+    read_recipe,
+)
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
 from engine.script import graph_program
@@ -245,6 +254,7 @@ __all__ = [
     "enable_grad",
     "executors",
     "fingerprint",
+    "form_of_recipe",
     "full",
     "get_default_device",
     "get_default_dtype",

@@ -1,14 +1,13 @@
 """What handlers are given: the use cases, pages, ids and headers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
-from app.api.session_port import Sessions
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
 from app.service.backup import Backups
@@ -25,6 +24,7 @@ from app.service.idempotency import Idempotency
 from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
+from app.service.sessions import Sessions
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -50,9 +50,9 @@ class Services:
     replays: Replays
     gradients: Gradients
     idempotency: Idempotency
+    sessions: Sessions
     backups: Backups
     system: System
-    sessions: Sessions = field(default=cast("Sessions", None))  # INTERIM
 
 
 def services_of(request: Request) -> Services:

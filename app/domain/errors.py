@@ -179,13 +179,12 @@ class StepRefused(AdjointError):
         title: str | None = None,
         findings: Iterable[Finding] = (),
         headers: Mapping[str, str] | None = None,
-        extensions: Mapping[str, object] | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep what the session, or its process, says of the step."""
-        super().__init__(detail, code=code, findings=findings, headers=headers)
+        super().__init__(detail, code=code, findings=findings, headers=headers, extensions=extensions)
         self.status = status
         self.title = title or type(self).title
-        self.extensions: Mapping[str, object] = MappingProxyType(dict(extensions or {}))
 
 
 class IdempotencyMismatch(AdjointError):

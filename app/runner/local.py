@@ -105,10 +105,10 @@ class LocalRunner:
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         number = next(self._numbers)
         worker = self._workers[number] = _Worker(handle, assignment, ours)
-        with theirs, line or contextlib.nullcontext():
-            passed = [theirs.fileno(), *(() if line is None else (line.fileno(),))]
+        with theirs:
             try:
-                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], passed)
+                ends = [end.fileno() for end in (theirs, line) if end is not None]
+                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], ends)
             except OSError:
                 _logger.exception("the fork server is gone")
                 worker.status = os.EX_UNAVAILABLE

@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Collection
-from typing import Literal
+from typing import Any, Literal
 
 from app.domain.messages import Assignment, Control, Message, SessionAssignment
 from app.runner.port import Exited, ExitReason, Handle, Report
@@ -16,8 +16,10 @@ class MemoryRunner:
 
     def __init__(self) -> None:
         """Start with no attempts."""
-        self.assignments: dict[Handle, Assignment | SessionAssignment] = {}
+        self.assignments: dict[Handle, Any] = {}
+        """What was to be done."""
         self.lines: dict[Handle, socket.socket] = {}
+        """Of sessions the process's end of the line."""
         self.stopped: dict[Handle, tuple[str, float]] = {}
         self.killed: list[Handle] = []
         self.told: list[tuple[Handle, Control]] = []
@@ -34,12 +36,12 @@ class MemoryRunner:
         """Nothing to get ready."""
 
     def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
-        """Note the assignment, and the line, which is the test's from now on."""
+        """Note the assignment."""
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         with self._changed:
             self.assignments[handle] = assignment
             if line is not None:
-                self.lines[handle] = line
+                self.lines[handle] = line.dup()
             self._known.add(handle)
             self._changed.notify_all()
         return handle
@@ -89,6 +91,8 @@ class MemoryRunner:
     def close(self) -> None:
         """Forget every attempt."""
         self._known.clear()
+        for line in self.lines.values():
+            line.close()
 
     def say(self, handle: Handle, *messages: Message) -> None:
         """Let the attempt's process say something."""

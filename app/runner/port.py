@@ -46,7 +46,7 @@ class Runner(Protocol):
     def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
         """Start a process for the assignment. Does not wait: if it cannot be started, it is reported as exited.
 
-        `line` is what the process of a session hears of its steps by (see `app.domain.frames`); it is closed here.
+        `line` is the end that the process of a session takes its steps from; the caller closes its own copy after this.
         """
         ...
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from app.domain.errors import AdjointError, Draining, ProcessLost, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
-from app.domain.messages import Failed, Log, NumericsChanged, Phase, Started
+from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
@@ -32,7 +32,7 @@ LOST_SECONDS = 5.0
 """How long a process may live on that has closed its line."""
 
 LOOKS = 4
-"""How often a process is looked at in the time after which it is idle."""
+"""How often a process is looked at in the time after which it is idle, or after which a step takes too long."""
 
 BYTES_FACTOR = 2
 """So many of the largest bodies of steps may wait in a session."""
@@ -220,8 +220,8 @@ class SessionCrew:
                 self._spawn(self._record(partial(self._attempts.ran_with, post.session_id, attempt, runtime)))
             case NumericsChanged():
                 self._spawn(self._record(partial(self._attempts.numerics_changed, post.session_id, attempt)))
-            case Failed():
-                post.failure = news
+            case Failed() | Finished():
+                post.verdict = news
             case Log(_, text):
                 _logger.warning("session %s: %s", post.session_id, text)
             case Died():
@@ -281,16 +281,15 @@ class SessionCrew:
         post.timer = None
         if post.state != "ready":
             return
-        idle_seconds, now = self._settings.session_idle_seconds, self._now()
-        if post.flying and now >= post.progress_at + self._settings.step_seconds:
+        idle_seconds, step_seconds = self._settings.session_idle_seconds, self._settings.step_seconds
+        quiet = self._now() - post.progress_at
+        if post.flying and quiet >= step_seconds:
             self._cut_short(post)
-            return
-        if not post.flying and not post.wanted and now >= post.progress_at + idle_seconds:
+        elif not post.flying and not post.wanted and quiet >= idle_seconds:
             self._stop(post)
-            return
-        patience = self._settings.step_seconds if post.flying else idle_seconds
-        until = min(post.progress_at + patience - now, idle_seconds / LOOKS)
-        post.timer = asyncio.get_running_loop().call_later(max(0.01, until), self._look, post)
+        else:
+            again = min(idle_seconds, step_seconds) / LOOKS
+            post.timer = asyncio.get_running_loop().call_later(again, self._look, post)
 
     def _cut_short(self, post: Post) -> None:
         _logger.warning("session %s: a step takes too long, and its process is killed", post.session_id)
@@ -319,8 +318,8 @@ class SessionCrew:
             post.line.close()
         overdue = post.overdue
         post.lose()
-        if post.failure is not None:
-            self._spawn(self._fail(post, attempt, post.failure))
+        if isinstance(post.verdict, Failed):
+            self._spawn(self._fail(post, attempt, post.verdict))
             return
         if self._draining:
             post.refuse(Draining(_STOPPING))
@@ -345,7 +344,6 @@ class SessionCrew:
 
     async def _fail(self, post: Post, attempt: int, failure: Failed) -> None:
         """Have a session fail whose process says that it cannot go on."""
-        post.failure = None
         _logger.error("session %s has failed: %s", post.session_id, failure.detail)
         await self._record(partial(self._attempts.fail, post.session_id, attempt, failure.code, failure.detail))
         post.refuse(await asyncio.to_thread(self._attempts.refusal, post.session_id))

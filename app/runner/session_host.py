@@ -133,18 +133,17 @@ class SessionHost:
         self._runner.wake()
 
     def _start(self, assignment: SessionAssignment, line: socket.socket, hosted: Hosted) -> None:
-        if self._closed:
-            line.close()
-            hosted.tell(STOPPED)
-            return
-        try:
-            self._runner.start(assignment, line)
-        except OSError as error:
-            _logger.exception("session %s: no process can be started", assignment.session_id)
-            line.close()
-            hosted.tell(Died("not_started", f"no process could be started ({type(error).__name__})"))
-        else:
-            self._hosted[hosted.handle] = hosted
+        with line:
+            if self._closed:
+                hosted.tell(STOPPED)
+                return
+            try:
+                self._runner.start(assignment, line)
+            except OSError as error:
+                _logger.exception("session %s: no process can be started", assignment.session_id)
+                hosted.tell(Died("not_started", f"no process could be started ({type(error).__name__})"))
+            else:
+                self._hosted[hosted.handle] = hosted
 
     def _stop(self, handle: Handle, grace: float) -> None:
         hosted = self._hosted.get(handle)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from app.domain.errors import AdjointError, SessionsFull
 from app.domain.frames import Accepted, Answered, Attach, Step
-from app.domain.messages import Failed
+from app.domain.messages import Failed, Finished
 from app.runner.port import Handle
 from app.runner.session_line import SessionLine
 from app.service.session_workforce import SessionStatus
@@ -46,6 +46,7 @@ class Post:
         flying: ids of the steps that the process has and has not answered, in the order in which it got them; those
             that it has accepted are among them, though nobody waits for them here.
         again: those of the waiting steps that a process had when it was lost.
+        verdict: what the process has said last of itself, if it has.
         standing: where the session was when its process last said so.
         deaths: processes that died one after another without any answer.
         suspect: the step that the last one died of, if it had only one.
@@ -66,7 +67,7 @@ class Post:
     line: SessionLine | None = None
     pid: int | None = None
     standing: dict[str, Any] | None = None
-    failure: Failed | None = None
+    verdict: Finished | Failed | None = None
     deaths: int = 0
     suspect: str | None = None
     overdue: bool = False
@@ -120,7 +121,7 @@ class Post:
         """Note what becomes of the process."""
         self.state = state
         if state is None:
-            self.handle = self.line = self.pid = None
+            self.handle = self.line = self.pid = self.verdict = None
             self.overdue = False
             self.attachments.clear()
             if self.timer is not None:
@@ -146,7 +147,8 @@ class Post:
         flying = [*self.flying]
         self.flying.clear()
         if flying:
-            self.suspect = flying[0] if len(flying) == 1 else None
+            # One that has come to its end by itself has not died of anything.
+            self.suspect = flying[0] if len(flying) == 1 and self.verdict is None else None
         self.again.update(step_id for step_id in flying if step_id in self.waiting)
 
     def to_send(self) -> Iterator[Waiting]:

@@ -45,11 +45,12 @@ class Graphs:
             return work.graphs.list(page)
 
     def delete(self, graph_id: str) -> None:
-        """Forget the graph; Conflict while a fit in progress or a checkpoint needs it."""
+        """Forget the graph; Conflict while a fit in progress, an open session or a checkpoint needs it."""
         with self._store.begin() as work:
             if work.graphs.in_use(graph_id):
                 raise Conflict(
-                    f"graph {graph_id} is needed by a fit in progress or by checkpoints; cancel or delete those first",
+                    f"graph {graph_id} is needed by a fit in progress, an open session or checkpoints; cancel, close "
+                    "or delete those first",
                     code="in_use",
                 )
             work.graphs.delete(graph_id)

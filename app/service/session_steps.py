@@ -6,7 +6,7 @@ All of it belongs to the event loop. A step that refers to nothing new costs no 
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Finding, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
+from app.domain.media import JSON
 from app.domain.session import SessionRecord, SessionState
 from app.service.blob_sweeper import BlobSweeper
 from app.service.recent import Recent
@@ -48,7 +49,7 @@ class Carried:
 
     status: int
     seq: int | None
-    media: str = "application/json"
+    media: str = JSON
     body: bytes | Path = b""
     checkpoint: CheckpointRecord | None = None
     replayed: bool = False
@@ -133,9 +134,26 @@ class SessionSteps:
             return Carried(200, seq, body=json.dumps({"seq": seq, "done": False}).encode())
 
     async def _asked_for(self, session_id: str, step: Step, seq: int) -> Carried:
-        carried = await self.carry_out(session_id, step)
+        try:
+            carried = await self.carry_out(session_id, step)
+        except StepRefused as error:
+            if REPLAYED.items() <= error.headers.items():
+                return Carried(200, seq, body=_told(seq, "error", json.dumps(_problem(error)).encode()))
+            raise
         checkpoint = await asyncio.to_thread(self._checkpoint, session_id, seq)
-        return carried if checkpoint is None else replace(carried, checkpoint=checkpoint)
+        if checkpoint is not None:
+            return replace(carried, checkpoint=checkpoint)
+        if carried.media != JSON:
+            return carried
+        answer = (
+            carried.body if isinstance(carried.body, bytes) else await asyncio.to_thread(self._fetched, carried.body)
+        )
+        return Carried(200, seq, body=_told(seq, "answer", answer))
+
+    def _fetched(self, file: Path) -> bytes:
+        content = file.read_bytes()
+        self._folders.discard(file)
+        return content
 
     def _checkpoint(self, session_id: str, seq: int) -> CheckpointRecord | None:
         with self._store.begin() as work:
@@ -173,6 +191,22 @@ class SessionSteps:
 
     def _file(self, session: SessionRecord, answered: Answered) -> Path | None:
         return None if answered.file is None else self._folders.of(session.id) / answered.file
+
+
+def _told(seq: int, what: str, spelled: bytes) -> bytes:
+    return b'{"seq":%d,"done":true,"%s":%s}' % (seq, what.encode(), spelled)
+
+
+def _problem(error: StepRefused) -> dict[str, Any]:
+    """Return what a step was refused with, as it stands in the answer to a question after it."""
+    return {
+        "status": error.status,
+        "title": error.title,
+        "code": error.code,
+        "detail": error.detail,
+        "errors": [asdict(finding) for finding in error.findings],
+        **error.extensions,
+    }
 
 
 def refused(answered: Answered) -> StepRefused:

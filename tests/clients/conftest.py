@@ -11,6 +11,7 @@ import pytest
 
 from adjoint_client import Client
 from app.demo.server import running_server
+from tests.clients.session_server import SessionServer, serving_sessions
 
 _LINE = {
     "inputs": {"x": ["batch", 2], "y": ["batch"]},
@@ -106,3 +107,10 @@ def _shut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
         return  # the other side was faster
+
+
+@pytest.fixture
+def sessions() -> Iterator[SessionServer]:
+    """Serve sessions with faults on demand."""
+    with serving_sessions() as server:
+        yield server

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.checkpoints import ParameterSummary
 from app.api.schemas.shapes import Moment, ResourceShape
-from app.api.session_port import SessionView
 from app.domain.session import OPEN, SessionKind, SessionState
+from app.service.session_view import SessionView
 from app.store.pages import Page
 
 STATES = (

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from app.api.session_port import Carried
 from app.domain.errors import NotFound
 from app.domain.frames import Step
 from app.domain.session import SessionRecord, SessionState
+from app.service.session_steps import Carried
 from app.service.session_workforce import SessionStatus
 from app.store.pages import Page, PageRequest
 
@@ -35,7 +35,7 @@ RECORD = SessionRecord(
     created_at=THEN,
     used_at=THEN,
 )
-STATUS = SessionStatus(process="ready", pid=1, next_seq=3, step=1, rss_bytes=None)
+STATUS = SessionStatus(process="ready", pid=1, next_seq=3, step=1)
 
 
 @dataclass(frozen=True)

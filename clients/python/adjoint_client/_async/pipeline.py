@@ -11,7 +11,7 @@ from adjoint_client._async.stepper import AsyncStepper
 from adjoint_client.background import AsyncBackground, AsyncCondition, AsyncFuture, AsyncResult
 from adjoint_client.declaring import declared
 from adjoint_client.errors import not_carried_out
-from adjoint_client.steps import Step
+from adjoint_client.step import Step
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -17,8 +17,9 @@ from adjoint_client.declaring import declared
 from adjoint_client.errors import AdjointError
 from adjoint_client.generated.models import Dataset
 from adjoint_client.http1 import Answer, Request
+from adjoint_client.rows import Rows, rows_of
 from adjoint_client.session_info import SessionInfo
-from adjoint_client.steps import Rows, Step, rows_of
+from adjoint_client.step import Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,9 +112,9 @@ class AsyncSession:
         self._pipeline = AsyncPipeline(self._stepper)
         return self._pipeline
 
-    async def save(self, labels: Mapping[str, str] | None = None) -> AsyncCheckpointHandle:
+    async def save(self) -> AsyncCheckpointHandle:
         """Make a checkpoint of the session as it is now."""
-        return AsyncCheckpointHandle(self._transport, await self.carry_out(steps.save(labels)))
+        return AsyncCheckpointHandle(self._transport, await self.carry_out(steps.save()))
 
     async def load(self, checkpoint: str | AsyncCheckpointHandle, *, optimizer: bool = True) -> int:
         """Go on from a checkpoint, of this session or another; return the steps that the optimizer had taken.

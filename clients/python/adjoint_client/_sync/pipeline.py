@@ -12,7 +12,7 @@ from adjoint_client._sync.stepper import Stepper
 from adjoint_client.background import Background, Condition, Future, Result
 from adjoint_client.declaring import declared
 from adjoint_client.errors import not_carried_out
-from adjoint_client.steps import Step
+from adjoint_client.step import Step
 
 P = ParamSpec("P")
 T = TypeVar("T")

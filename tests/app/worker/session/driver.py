@@ -79,7 +79,9 @@ class Process:
 
     def send(self, verb: str, arrays: Mapping[str, Any] | None = None, **options: Any) -> str:
         """Send a step; fields of a Step are taken as such, anything else is an option."""
-        fields = {name: options.pop(name) for name in ("id", "seq", "key", "accept", "notify", "files") if name in options}
+        fields = {
+            name: options.pop(name) for name in ("id", "seq", "key", "accept", "notify", "files") if name in options
+        }
         fields.setdefault("id", f"r{next(self._numbers)}")
         media, body = options.pop("media", None), options.pop("body", b"")
         if arrays is not None:
