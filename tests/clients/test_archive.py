@@ -89,7 +89,7 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "a second database": lambda: archive(entry("adjoint.db", DATABASE)),
     "a database of other bytes": lambda: archive(first=entry("adjoint.db", DATABASE + b"!")),
     "a listed blob that is missing": lambda: archive(last=manifest(blobs={**document()["blobs"], OTHER: 5})),
-    "another format": lambda: archive(last=manifest(format="adjoint-backup/2")),
+    "another format": lambda: archive(last=manifest(format="adjoint-backup/3")),
     "no counts": lambda: archive(last=manifest(counts=[])),
     "a manifest that is no JSON": lambda: archive(last=entry("manifest.json", b"{")),
     "a manifest that is deep": lambda: archive(last=entry("manifest.json", b"[" * 60_000)),
