@@ -198,10 +198,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _resource(self, identity: str) -> dict[str, Any]:
         oracle = self.owner.sessions[identity]
+        then = "2026-01-01T00:00:00Z"
+        names = ("self", "parameters", "gradients", "buffers", "graph", "dataset", "checkpoint")
+        untold = ("process", "executor", "threads", "expires_at", "finished_at", "error", "checkpoint", "static")
         return {
             "id": identity, "object": "session", "kind": "training", "state": oracle.state, "graph": "graph_1",
-            "dataset": oracle.request.get("dataset"), "labels": oracle.request.get("labels", {}),
-            "next_seq": oracle.next_seq, "step": oracle.session.step,
+            "dataset": oracle.request.get("dataset"), "labels": oracle.request.get("labels", {}), "optimizer": None,
+            "next_seq": oracle.next_seq, "step": oracle.session.step, "parameters": [], "seed": 0, "attempt": 1,
+            "precision": "float32", "bit_exact": True, "ttl_seconds": 60.0, "created_at": then, "used_at": then,
+            "links": dict.fromkeys(names, ""), **dict.fromkeys(untold),
         }  # fmt: skip
 
 

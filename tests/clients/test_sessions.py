@@ -205,7 +205,7 @@ def test_a_session_that_is_kept_is_gone_on_with_by_its_id(client):
         session.forward_backward(x=X, label=LABELS)
         session.optim_step()
     (info,) = client.sessions(label="team:kept")
-    assert (info.id, info.state, info.labels, info.step) == (session.id, "active", {"team": "kept"}, 1)
+    assert (info.id, info.state, info.labels["team"], info.step) == (session.id, "active", "kept", 1)
     with client.open_session(info.id, keep=False) as again:
         assert again.next_seq == 3
         assert not again.optim_step().taken

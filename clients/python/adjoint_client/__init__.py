@@ -38,6 +38,7 @@ from adjoint_client.errors import (
 )
 from adjoint_client.events import Event
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph, RankedVariant
+from adjoint_client.generated.models import Session as SessionInfo
 from adjoint_client.gradcheck import GradientCheck, GradientChecks
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import MetricRow
@@ -46,7 +47,6 @@ from adjoint_client.progress import Progress
 from adjoint_client.replay import Verdict
 from adjoint_client.rows import Rows
 from adjoint_client.safetensors import Tensors
-from adjoint_client.session_info import SessionInfo
 from adjoint_client.statistics import ArrayInfo, Statistics
 from adjoint_client.step import Step
 

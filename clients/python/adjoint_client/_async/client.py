@@ -20,10 +20,10 @@ from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed, wants_to_wire
 from adjoint_client.generated import Client as GeneratedClient
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
+from adjoint_client.generated.models import Session as SessionInfo
 from adjoint_client.gradcheck import GradientChecks
 from adjoint_client.references import reference, references, session_request
 from adjoint_client.safetensors import encode
-from adjoint_client.session_info import SessionInfo
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.uploads import SAFETENSORS, content_type
 from adjoint_client.waiting import PATIENCE_SECONDS
@@ -229,14 +229,14 @@ class AsyncClient:
             dataset = await self.upload(dataset)
         named = checkpoint.id if isinstance(checkpoint, AsyncCheckpointHandle) else checkpoint
         request = session_request(graph, named, optimizer, lr, dataset, fields)
-        info = SessionInfo.from_wire(await self._transport.create("/v1/sessions", request))
+        info = SessionInfo.from_dict(await self._transport.create("/v1/sessions", request))
         return AsyncSession(self._transport, info, patience=patience, keep=keep)
 
     async def open_session(
         self, session_id: str, *, keep: bool = True, patience: float = PATIENCE_SECONDS
     ) -> AsyncSession:
         """Return a session that was opened before, to go on where it stands; as a context it is kept by default."""
-        info = SessionInfo.from_wire(await self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
+        info = SessionInfo.from_dict(await self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
         return AsyncSession(self._transport, info, patience=patience, keep=keep)
 
     async def sessions(self, **filters: str) -> list[SessionInfo]:
@@ -245,7 +245,7 @@ class AsyncClient:
         found: list[SessionInfo] = []
         while True:
             page = await self._transport.get("/v1/sessions", query)
-            found += map(SessionInfo.from_wire, page["data"])
+            found += map(SessionInfo.from_dict, page["data"])
             if not page["has_more"]:
                 return found
             query["cursor"] = page["next_cursor"]

@@ -15,9 +15,9 @@ from adjoint_client.background import Result
 from adjoint_client.declaring import declared
 from adjoint_client.errors import AdjointError
 from adjoint_client.generated.models import Dataset
+from adjoint_client.generated.models import Session as SessionInfo
 from adjoint_client.http1 import Answer, Request
 from adjoint_client.rows import Rows, rows_of
-from adjoint_client.session_info import SessionInfo
 from adjoint_client.step import Step
 from numpy.typing import ArrayLike
 
@@ -170,7 +170,7 @@ class Session:
             self._pipeline.drained()
 
     def _seen(self, document: Mapping[str, Any]) -> SessionInfo:
-        self.info = SessionInfo.from_wire(document)
+        self.info = SessionInfo.from_dict(document)
         return self.info
 
     def _path(self, rest: str = "") -> str:
