@@ -12,7 +12,10 @@ from app.domain.clock import Clock, SystemClock
 from app.durable import Durable
 from app.ingest.limits import IngestLimits
 from app.runner.local import LocalRunner
+from app.runner.session_crew import SessionCrew
+from app.runner.session_host import SessionHost
 from app.runner.supervisor import Supervisor
+from app.service.admission import Admission
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.backup import Backups
@@ -31,10 +34,19 @@ from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
+from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
+from app.service.session_attempts import SessionAttempts, SessionTerms
+from app.service.session_creation import SessionCreation
+from app.service.session_folders import SESSIONS, SessionFolders
+from app.service.session_inputs import SessionInputs
+from app.service.session_saves import SessionSaves
+from app.service.session_steps import SessionSteps
+from app.service.session_use import SessionUse
+from app.service.sessions import Sessions
 from app.service.system import System
 from app.service.version import server_version
 from app.service.wakes import Wakes
@@ -53,12 +65,14 @@ class Container:
     settings: Settings
     services: Services
     supervisor: Supervisor
+    crew: SessionCrew
     wakes: Wakes
     retention: Retention
 
     def drain(self) -> None:
-        """Have everybody who waits answered, and fits write a checkpoint and stop; to do so again changes nothing."""
+        """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
         self.wakes.close()
+        self.crew.drain()
         self.supervisor.drain()
 
 
@@ -90,26 +104,38 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     staging = settings.data_dir.resolve() / STAGING
     work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op)
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
-    recovery = recover(store, blobs, sweeper, attempts, clock, blobs.cleared)
-    supervisor = Supervisor(attempts, LocalRunner(clock), settings, clock)
+    folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
+    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
+    session_attempts = SessionAttempts(store, blobs, folders, session_terms)
+    recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
+    runner = LocalRunner(clock)
+    host = SessionHost(runner)
+    crew = SessionCrew(session_attempts, host, settings)
+    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host)
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes, settings.fair_share_label)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label)
+    admission = Admission(settings.gradients_max_bytes)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
-    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock)
+    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission)
     bundles = Bundles(store, blobs)
+    use = SessionUse(store, clock)
+    saves = SessionSaves(store, blobs, sweeper, space, clock)
+    steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
+    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions)
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
+        laboratory=Laboratory(store),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
-        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
+        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
@@ -117,10 +143,11 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
-        backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
+        sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
+        backups=Backups(store, blobs, sweeper, folders, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, wakes, retention)
+    return Container(settings, services, supervisor, crew, wakes, retention)
 
 
 def _emptied(folder: Path) -> Path:

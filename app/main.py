@@ -24,16 +24,23 @@ from app.api import (
     fits,
     gradients,
     graphs,
+    laboratory,
     metrics,
     ops,
     problems,
+    session_graphs,
+    session_static,
+    session_tensors,
+    session_training,
+    sessions,
     system,
 )
+from app.api.directory import Directory
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
-from app.api.openapi import check_operation_ids, openapi, operation_id
+from app.api.openapi import check_operation_ids, openapi
 from app.api.polling import SpelledFits
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
@@ -45,12 +52,17 @@ from app.settings import Settings
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
-# Routes are tried in this order: first those that clients poll.
 ROUTERS: tuple[APIRouter, ...] = (
+    session_training.routes,
+    session_tensors.routes,
+    session_static.routes,
+    session_graphs.routes,
+    sessions.routes,
     fits.routes,
     metrics.routes,
     events.routes,
     graphs.routes,
+    laboratory.routes,
     datasets.routes,
     checkpoints.routes,
     gradients.routes,
@@ -60,6 +72,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     system.routes,
 )
 SLOW_MAX = 4
+EXPIRY_SECONDS = 5.0
+"""How often sessions are looked for that were not used for too long."""
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 
@@ -110,13 +125,11 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=operation_id,
         lifespan=lifespan,
     )
     routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     check_operation_ids(routes)
-    for router in ROUTERS:
-        app.include_router(router)
+    app.router.routes.append(Directory(routes))
     app.state.routes = routes
     app.openapi = partial(openapi, app)  # type: ignore[method-assign]
     return app
@@ -125,13 +138,17 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
-    chores = (container.retention.enforce, container.services.idempotency.forget_old)
-    async with housekeeping(chores, container.settings.housekeeping_seconds):
+    settings, services = container.settings, container.services
+    chores = (container.retention.enforce, services.idempotency.forget_old)
+    async with (
+        housekeeping(chores, settings.housekeeping_seconds),
+        housekeeping([services.sessions.expire], min(EXPIRY_SECONDS, settings.housekeeping_seconds)),
+    ):
         try:
             yield
         finally:
             await asyncio.to_thread(container.drain)
-            await asyncio.to_thread(container.services.backups.end)
+            await asyncio.to_thread(services.backups.end)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

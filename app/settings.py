@@ -52,6 +52,15 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    session_workers: int = Field(default=8, ge=1, le=1024, description="Processes of sessions at a time.")
+    max_sessions: int = Field(default=1000, ge=1, description="Most open sessions.")
+    session_idle_seconds: float = Field(
+        default=300.0, gt=0, le=86_400, description="Time without steps after which a session's process rests."
+    )
+    step_seconds: float = Field(
+        default=600.0, gt=0, le=86_400, description="Longest time that a step of a session may take."
+    )
+    max_step_bytes: int = Field(default=256 * MIB, ge=1024, description="Largest binary body of a step, in bytes.")
     fair_share_label: str = Field(
         default="team",
         pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",

@@ -41,6 +41,7 @@ from engine.errors import (
     OutOfContextMemory,
     PoolBusy,
     PoolError,
+    PoolMissing,
     PoolPaused,
     RankAborted,
     RankLost,
@@ -55,7 +56,17 @@ from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
-from engine.laboratory import check_gradients, compute
+from engine.laboratory import (
+    Nonfinite,
+    Operand,
+    RowLosses,
+    Timing,
+    check_gradients,
+    compute,
+    profile_step,
+    row_losses,
+    trace_nonfinite,
+)
 from engine.layers import layer_catalogue, loss_catalogue
 from engine.layout import reshape_columns
 from engine.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
@@ -101,14 +112,27 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
+from engine.recipe import (
+    ADJUSTABLE,
+    CheckpointPolicy,
+    GradientRecord,
+    Recipe,
+    Record,
+    check_continuation,
+    form_of_recipe,
+    read_recipe,
+)
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
-from engine.session import Forward, Gradients, Nonfinite, Session, Stepped, Tape, Timing, Updated
+from engine.script import graph_program
+from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
+from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
+from engine.static.description import describe_graph, describe_tensor
+from engine.static.from_definition import checked_extents
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -116,6 +140,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
+from engine.static.static_session import ElementWrite, StaticSession, check_index
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -139,7 +164,9 @@ __all__ = [
     "CollectiveError",
     "ColumnInfo",
     "ComputeError",
+    "ComputeManner",
     "ComputePlan",
+    "Computed",
     "Context",
     "DTypeError",
     "DataError",
@@ -147,6 +174,7 @@ __all__ = [
     "Definition",
     "DeviceError",
     "DocumentError",
+    "ElementWrite",
     "EngineError",
     "Finding",
     "Fit",
@@ -167,6 +195,7 @@ __all__ = [
     "Module",
     "Nonfinite",
     "NumpyExecutor",
+    "Operand",
     "OptContext",
     "OptDataset",
     "OptResult",
@@ -175,6 +204,7 @@ __all__ = [
     "Point",
     "PoolBusy",
     "PoolError",
+    "PoolMissing",
     "PoolPaused",
     "Predictor",
     "Priority",
@@ -183,11 +213,13 @@ __all__ = [
     "Recipe",
     "Record",
     "Rendezvous",
+    "RowLosses",
     "ScaledStep",
     "Scheduler",
     "Sequential",
     "Session",
     "ShapeError",
+    "StaticSession",
     "Status",
     "Stepped",
     "Sweep",
@@ -205,6 +237,8 @@ __all__ = [
     "check_continuation",
     "check_fit",
     "check_gradients",
+    "check_index",
+    "checked_extents",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",
@@ -213,11 +247,14 @@ __all__ = [
     "compute",
     "cpu_quota",
     "declare",
+    "describe_graph",
+    "describe_tensor",
     "detect_anomaly",
     "dp_train",
     "enable_grad",
     "executors",
     "fingerprint",
+    "form_of_recipe",
     "full",
     "get_default_device",
     "get_default_dtype",
@@ -232,6 +269,7 @@ __all__ = [
     "graph_function",
     "graph_nodes",
     "graph_overhead",
+    "graph_program",
     "graph_report",
     "graph_text",
     "hessian",
@@ -265,6 +303,7 @@ __all__ = [
     "predict_in_chunks",
     "preload_native",
     "probability_cross_entropy_loss",
+    "profile_step",
     "rand",
     "randn",
     "read_recipe",
@@ -272,6 +311,7 @@ __all__ = [
     "read_tensors",
     "recompute",
     "reshape_columns",
+    "row_losses",
     "schedule_catalogue",
     "seed",
     "set_blas_threads",
@@ -285,6 +325,7 @@ __all__ = [
     "tape",
     "tensor",
     "tensor_to_json",
+    "trace_nonfinite",
     "training_mode",
     "usable_cores",
     "usable_cpus",

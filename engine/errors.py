@@ -131,6 +131,12 @@ class PoolPaused(PoolError):  # noqa: N818 - a shorter name that reads as well
     code = "pool_paused"
 
 
+class PoolMissing(PoolError):  # noqa: N818 - a shorter name that reads as well
+    """Something that needs a thread pool, and there is none."""
+
+    code = "pool_missing"
+
+
 class PoolBusy(PoolError):  # noqa: N818 - a shorter name that reads as well
     """A thread pool that is computing and cannot be freed or given more work."""
 

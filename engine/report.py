@@ -95,27 +95,36 @@ def plan_report(
         MissingExtra: the executor does not work here.
     """
     executor = chosen(executor)
-    shards = most_shards(executor)
+    _, plan = plan_step(definition, batch, optimizer, most_shards(executor))
+    report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan.to_json()}
+    if executor == "native":
+        report["numpy_steps"] = list(numpy_steps(plan))
+    return plan, report
+
+
+def plan_step(
+    definition: Definition, batch: int, optimizer: Mapping[str, Any] | None, shards: int = 1
+) -> tuple[Form, Plan]:
+    """Plan a training step (with an optimizer) or an evaluation (without); return also the arrays that it works on.
+
+    Raises:
+        DocumentError: the batch or the optimizer does not fit the graph.
+    """
     dims = dict.fromkeys(definition.dimension_names, batch)
     leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
     sizes = probe(definition, LIMITS).graph.dims
     dims = {name: batch if name in leading else sizes[name] for name in dims}
     if optimizer is None:
         form = Form(definition, (), None)
-        plan = cached_plan(plan_evaluation, form, dims, (), outputs=True, most_shards=shards)
-    else:
-        if not definition.losses:
-            raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
-        groups = one_group(make_transform(optimizer))
-        model = Form(definition, trained_parameters(definition, dims), groups)
-        if not model.flats:
-            raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
-        recipe = Recipe(optimizer=groups, record=Record(gradient_norms=False))
-        plan = cached_plan(plan_training, model, dims, recipe, most_shards=shards)
-    report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan.to_json()}
-    if executor == "native":
-        report["numpy_steps"] = list(numpy_steps(plan))
-    return plan, report
+        return form, cached_plan(plan_evaluation, form, dims, (), outputs=True, most_shards=shards)
+    if not definition.losses:
+        raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
+    groups = one_group(make_transform(optimizer))
+    model = Form(definition, trained_parameters(definition, dims), groups)
+    if not model.flats:
+        raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
+    recipe = Recipe(optimizer=groups, record=Record(gradient_norms=False))
+    return model, cached_plan(plan_training, model, dims, recipe, most_shards=shards)
 
 
 def _memory(probed: Probe) -> dict[str, int]:

@@ -21,8 +21,10 @@ from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
+from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
+from app.service.sessions import Sessions
 from app.service.system import System
 from app.settings import Settings
 from app.store.pages import DEFAULT_LIMIT, PageRequest
@@ -36,6 +38,7 @@ class Services:
 
     settings: Settings
     graphs: Graphs
+    laboratory: Laboratory
     datasets: Datasets
     fits: Fits
     fit_control: FitControl
@@ -47,6 +50,7 @@ class Services:
     replays: Replays
     gradients: Gradients
     idempotency: Idempotency
+    sessions: Sessions
     backups: Backups
     system: System
 
@@ -92,6 +96,7 @@ def _id(prefix: str) -> Any:
 
 
 GraphsDep = Annotated[Graphs, _service("graphs")]
+LaboratoryDep = Annotated[Laboratory, _service("laboratory")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
 FitControlDep = Annotated[FitControl, _service("fit_control")]
@@ -103,6 +108,7 @@ BackupsDep = Annotated[Backups, _service("backups")]
 BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
+SessionsDep = Annotated[Sessions, _service("sessions")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
@@ -117,3 +123,4 @@ GraphId = _id("graph")
 DatasetId = _id("ds")
 FitId = _id("fit")
 CheckpointId = _id("ckpt")
+SessionId = _id("sess")

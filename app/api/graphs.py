@@ -2,18 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from anyio import to_thread
 from fastapi import Body, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from app.api.answers import JsonAnswer
-from app.api.deps import GraphId, GraphsDep, PageDep, SlowDep
+from app.api.deps import GraphId, GraphsDep, PageDep
 from app.api.once import OnceDep
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
 from app.api.schemas.documents import DescribedBy
-from app.api.schemas.graph_compute import ComputeRequest, ComputeResult
-from app.api.schemas.graph_gradcheck import GradcheckRequest, GradcheckResult
 from app.api.schemas.graphs import (
     Graph,
     GraphDefinition,
@@ -22,12 +19,10 @@ from app.api.schemas.graphs import (
     GraphPlan,
     GraphReport,
 )
-from app.api.schemas.shapes import finite_part
-from app.spelling.tensors import tensor_document
+from app.domain.media import DOT
 
 routes = router("graphs")
 
-DOT = "text/vnd.graphviz"
 PYTHON = "text/x-python"
 BATCH_MAX = 2**20
 
@@ -148,43 +143,8 @@ def draw_graph_plan(
 def print_graph_program(
     graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None
 ) -> Response:
-    """Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy executor."""
+    """Print a step as a Python script that needs NumPy only, with first values, a command line and the bits of a fit.
+
+    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+    """
     return PlainTextResponse(graphs.program(graph_id, batch=batch, optimizer=optimizer), media_type=PYTHON)
-
-
-@routes.post("/v1/graphs/{graph_id}:compute", response_model=ComputeResult)
-async def compute_graph(
-    graph_id: GraphId,
-    request: Annotated[dict[str, Any], DescribedBy(ComputeRequest), Body()],
-    graphs: GraphsDep,
-    slow: SlowDep,
-) -> Response:
-    """Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives."""
-    return await to_thread.run_sync(lambda: JsonAnswer(_computed(graphs.compute(graph_id, request))), limiter=slow)
-
-
-@routes.post("/v1/graphs/{graph_id}:gradcheck", response_model=GradcheckResult)
-async def check_graph_gradients(
-    graph_id: GraphId,
-    request: Annotated[dict[str, Any], DescribedBy(GradcheckRequest), Body()],
-    graphs: GraphsDep,
-    slow: SlowDep,
-) -> Response:
-    """Compare the gradient by each parameter with central differences in float64."""
-    report = await to_thread.run_sync(graphs.gradcheck, graph_id, request, limiter=slow)
-    return JsonAnswer(GradcheckResult.of_report(report))
-
-
-def _computed(result: dict[str, Any]) -> dict[str, Any]:
-    losses, nonfinite = finite_part(result["losses"])
-    answer: dict[str, Any] = {"losses": losses, "nonfinite": nonfinite}
-    tensors: tuple[Literal["outputs"], Literal["gradients"]] = ("outputs", "gradients")
-    for kind in tensors:
-        if kind in result:
-            answer[kind] = {n: None if a is None else tensor_document(a) for n, a in result[kind].items()}
-    if "derivatives" in result:
-        answer["derivatives"] = [
-            {**found, "tensors": {name: tensor_document(array) for name, array in found["tensors"].items()}}
-            for found in result["derivatives"]
-        ]
-    return answer

@@ -10,15 +10,19 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from app.api import session_static, session_training
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.documents import SHAPE_NAME
 from app.api.schemas.fit_options import AverageChoice, MetricChoice, NormalizeChoice, ShuffleChoice
 from app.api.schemas.graph_compute import ComputeRequest
 from app.api.schemas.graph_gradcheck import GradcheckRequest
+from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.problem import CONTENT_TYPE, Problem
+from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
+from app.api.schemas.tensors import TensorInput
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -26,6 +30,9 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     GraphDefinition,
     ComputeRequest,
     GradcheckRequest,
+    ProfileRequest,
+    RowLossesRequest,
+    TraceNonfiniteRequest,
     InlineDataset,
     PredictRequest,
     ShuffleChoice,
@@ -33,6 +40,9 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     AverageChoice,
     MetricChoice,
     IntervalChoice,
+    Operation,
+    TensorInput,
+    *(verb.shape for verb in (*session_training.VERBS, *session_static.STEPS)),
 )
 """Shapes that only describe, while somebody else reads what they describe."""
 
@@ -41,11 +51,6 @@ SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
-
-
-def operation_id(route: APIRoute) -> str:
-    """Name an operation after its function, which is a verb and a noun."""
-    return route.name
 
 
 def check_operation_ids(routes: Iterable[APIRoute]) -> None:
@@ -60,7 +65,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     """Return the document, made once an app."""
     if app.openapi_schema is None:
         document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+            title=app.title, version=app.version, description=app.description, routes=app.state.routes
         )
         _complete(document)
         app.openapi_schema = document

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 BINARY: Mapping[str, Any] = {"type": "string", "format": "binary"}
+JSON = "application/json"
+PLAIN_TYPES = frozenset({"string", "integer", "number", "boolean"})
+NOT_OF_PARAMETERS = frozenset({"description", "default", "title"})
 
 
 def binary_answer(*media_types: str, description: str = "The bytes.") -> dict[int | str, dict[str, Any]]:
@@ -23,3 +28,27 @@ def upload_body(media_types: Mapping[str, str | None]) -> dict[str, Any]:
         for kind, shape in media_types.items()
     }
     return {"requestBody": {"required": True, "content": content}}
+
+
+def query_parameters(shape: type[BaseModel]) -> list[dict[str, Any]]:
+    """Describe those fields of a shape that are plain values as parameters, for a body of bytes to go with."""
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": f"{field.get('description', '')} With a body of arrays.".strip(),
+            "schema": schema,
+        }
+        for name, field in shape.model_json_schema()["properties"].items()
+        if (schema := _plain(field)) is not None
+    ]
+
+
+def _plain(field: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of a field that is a plain value or null, without null; None for any other."""
+    kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
+    if len(kinds) != 1 or kinds[0].get("type") not in PLAIN_TYPES:
+        return None
+    # Without its default: a client that sent that, too, would say beside a JSON body what belongs into it.
+    return {key: value for key, value in kinds[0].items() if key not in NOT_OF_PARAMETERS}

@@ -70,4 +70,9 @@ async def _read(request: Request) -> Request:
 
 def router(tag: str) -> APIRouter:
     """Return a new router for the routes of one noun."""
-    return APIRouter(tags=[tag], route_class=StrictRoute)
+    return APIRouter(tags=[tag], route_class=StrictRoute, generate_unique_id_function=operation_id)
+
+
+def operation_id(route: APIRoute) -> str:
+    """Name an operation after its function, which is a verb and a noun."""
+    return route.name

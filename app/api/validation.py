@@ -43,9 +43,21 @@ def validated(shape: type[Shape], document: Any, pointer: str = "") -> Shape:
     try:
         return shape.model_validate(document)
     except ValidationError as error:
-        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
-        found = findings_of(faults, document, shape)
-        raise summed_up(tuple(replace(each, pointer=pointer + each.pointer) for each in found)) from error
+        raise _refused(error, document, shape, pointer) from error
+
+
+def validated_text(shape: type[Shape], document: Mapping[str, Any]) -> Shape:
+    """Return a document whose numbers and truth values are spelled as text, as in a query, as a `shape`; likewise."""
+    try:
+        return shape.model_validate_strings(document)
+    except ValidationError as error:
+        raise _refused(error, document, shape, "") from error
+
+
+def _refused(error: ValidationError, document: Any, shape: Any, pointer: str) -> Invalid:
+    faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+    found = findings_of(faults, document, shape)
+    return summed_up(tuple(replace(each, pointer=pointer + each.pointer) for each in found))
 
 
 def summed_up(findings: tuple[Finding, ...]) -> Invalid:
@@ -105,8 +117,13 @@ def _advice(error: Mapping[str, Any]) -> str:
 
 
 def _hint(steps: Sequence[Any], shape: Any) -> str:
-    known = _fields(steps[:-1], shape)
-    near = get_close_matches(str(steps[-1])[:64], known, n=1) if steps else []
+    return nearest(steps[-1], _fields(steps[:-1], shape)) if steps else ""
+
+
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """Return, as the end of a sentence, which of the names that are known is meant, or what they are."""
+    known = [*known]
+    near = get_close_matches(str(name)[:64], known, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; known are {', '.join(known)}" if known else ""

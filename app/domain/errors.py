@@ -3,12 +3,13 @@
 
 Every class carries what a problem document needs (RFC 9457): a stable `code`, the HTTP `status` and a `title`.
 Every instance carries a `detail` that names the thing, the value and what to change; `findings` that point into
-the request; and `headers` that must survive into the answer.
+the request; `headers` that must survive into the answer; and `extensions`, what else a program can decide by.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 SECONDS_UNTIL_RETRY = 1
 
@@ -36,12 +37,17 @@ class AdjointError(Exception):
         code: str | None = None,
         findings: Iterable[Finding] = (),
         headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep `detail`; `code` replaces the class's where a more precise one helps a program decide."""
+        """Keep `detail`; `code` replaces the class's where a more precise one helps a program decide.
+
+        `extensions` are further members of the answer by name, such as the limit that was exceeded.
+        """
         super().__init__(detail)
         self.detail = detail
         self.findings = tuple(findings)
         self.headers: Mapping[str, str] = MappingProxyType(dict(headers or {}))
+        self.extensions: Mapping[str, Any] = MappingProxyType(dict(extensions or {}))
         if code is not None:
             self.code = code
 
@@ -123,8 +129,7 @@ class TooLarge(AdjointError):
 
     def __init__(self, detail: str, *, limit: int, code: str | None = None, findings: Iterable[Finding] = ()) -> None:
         """Keep the `limit` that was exceeded, in the unit that `detail` speaks of."""
-        super().__init__(detail, code=code, findings=findings)
-        self.limit = limit
+        super().__init__(detail, code=code, findings=findings, extensions={"limit": limit})
 
 
 class UnsupportedMedia(AdjointError):
@@ -155,6 +160,33 @@ class Invalid(AdjointError):
     title = "Invalid request"
 
 
+class StepRefused(AdjointError):
+    """A step of a session was not carried out, and has changed nothing.
+
+    `extensions` are further members of the problem document, such as `expected_seq`.
+    """
+
+    code = "step_refused"
+    status = 409
+    title = "The step is refused"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str,
+        status: int = 409,
+        title: str | None = None,
+        findings: Iterable[Finding] = (),
+        headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Keep what the session, or its process, says of the step."""
+        super().__init__(detail, code=code, findings=findings, headers=headers, extensions=extensions)
+        self.status = status
+        self.title = title or type(self).title
+
+
 class IdempotencyMismatch(AdjointError):
     """An Idempotency-Key was sent again with another body."""
 
@@ -166,9 +198,9 @@ class IdempotencyMismatch(AdjointError):
 class RetryLater(AdjointError):
     """A refusal that time cures; carries `Retry-After`. Raise one of its subclasses."""
 
-    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY) -> None:
+    def __init__(self, detail: str, *, retry_after: int = SECONDS_UNTIL_RETRY, code: str | None = None) -> None:
         """Ask the client to come back after `retry_after` seconds."""
-        super().__init__(detail, headers={"Retry-After": str(retry_after)})
+        super().__init__(detail, code=code, headers={"Retry-After": str(retry_after)})
 
 
 class IdempotencyInFlight(RetryLater):
@@ -193,6 +225,22 @@ class QueueFull(RetryLater):
     code = "queue_full"
     status = 429
     title = "The queue is full"
+
+
+class SessionsFull(RetryLater):
+    """There are as many sessions, or as many steps of one wait, as this server takes; or all their processes work."""
+
+    code = "sessions_full"
+    status = 429
+    title = "Too many sessions or steps"
+
+
+class ProcessLost(RetryLater):
+    """The process of a session is gone again and again before it has answered; what was asked may be sent again."""
+
+    code = "process_lost"
+    status = 503
+    title = "The session's process was lost"
 
 
 class Draining(RetryLater):

@@ -19,6 +19,7 @@ from app.runner.inbox import NOW, Inbox
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
 from app.runner.running import Running
+from app.runner.session_host import Hosted, SessionHost
 from app.runner.turns import Turns
 from app.runner.vigil import Vigil
 from app.service.attempt_progress import Died, Progress
@@ -64,13 +65,15 @@ class Supervisor:
         settings: Settings,
         clock: Clock,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
+        sessions: SessionHost | None = None,
     ) -> None:
-        """Do nothing before `start`."""
+        """Do nothing before `start`. The processes of `sessions`, which are on the same runner, have their turn too."""
         self._attempts = attempts
         self._runner = runner
         self._settings = settings
         self._clock = clock
         self._backoff_seconds = tuple(backoff_seconds)
+        self._sessions = sessions or SessionHost(runner)
         self._running: dict[Handle, Running] = {}
         self._turns = Turns()
         self._changed: deque[tuple[str, str | None]] = deque()
@@ -114,10 +117,11 @@ class Supervisor:
 
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that are at work, as far as they have reported; from any thread."""
-        return [
+        fits = [
             WorkerStatus(pid, handle.owner_id, handle.attempt, state.value, rss_bytes(pid))
             for handle, pid, state in self._workers
         ]
+        return fits + self._sessions.workers()
 
     def drain(self) -> None:
         """Have every fit write a checkpoint and stop, to go on at the next start; returns when all is quiet.
@@ -129,6 +133,7 @@ class Supervisor:
             self._runner.wake()
             self._thread.join()
         self._runner.close()
+        self._sessions.close()
 
     def _supervise(self) -> None:
         while not (self._draining and self._quiet()):
@@ -141,9 +146,10 @@ class Supervisor:
 
     def _quiet(self) -> bool:
         overdue = self._drain_ends is not None and self._clock.monotonic() > self._drain_ends + CLOSE_SECONDS
-        return not self._running or overdue
+        return (not self._running and self._sessions.quiet) or overdue
 
     def _round(self) -> None:
+        self._sessions.obey()
         self._obey()
         self._claim()
         self._listen()
@@ -170,6 +176,7 @@ class Supervisor:
             self._drain_ends = self._clock.monotonic() + self._settings.drain_seconds
             for running in self._running.values():
                 self._stop(running, "drain", self._settings.drain_seconds)
+            self._sessions.drain(self._settings.drain_seconds)
 
     def _heed(self, running: Running, variant: str | None) -> None:
         """Do what the database says is wanted of a fit."""
@@ -241,11 +248,17 @@ class Supervisor:
         heard = set()
         for news in self._runner.receive(patience, held):
             heard.add(news.handle)
-            self._hear(news)
-        for running in self._vigil.keep(self._running.values(), heard, patience):
-            _logger.warning("fit %s: its process is silent and is killed", running.claim.fit.id)
-            running.stalled = True
-            self._runner.kill(running.handle)
+            if not self._sessions.hear(news):
+                self._hear(news)
+        for stalled in self._vigil.keep(self._watched(), heard, patience):
+            stalled.stalled = True
+            _logger.warning("%s: its process is silent and is killed", stalled.handle.owner_id)
+            self._runner.kill(stalled.handle)
+
+    def _watched(self) -> Iterator[Running | Hosted]:
+        """Go through all processes."""
+        yield from self._running.values()
+        yield from self._sessions.watched
 
     def _hear(self, news: Report | Exited) -> None:
         running = self._running.get(news.handle)
@@ -341,10 +354,9 @@ class Supervisor:
             yield from self._turns.moments()
         elif self._drain_ends is not None:
             yield self._drain_ends + CLOSE_SECONDS
+        yield from (self._vigil.ends_at(each) for each in self._watched() if each.at_work)
         for running in self._running.values():
             if (due_at := running.due_at()) is not None:
                 yield due_at
-            if running.at_work:
-                yield self._vigil.ends_at(running)
             if running.at_work and not running.stopping and (expires_at := running.expires_at(self._clock)) is not None:
                 yield expires_at

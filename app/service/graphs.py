@@ -1,6 +1,6 @@
-"""Graphs: define, look at, compute."""
+"""Graphs: define and look at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import engine
@@ -45,26 +45,15 @@ class Graphs:
             return work.graphs.list(page)
 
     def delete(self, graph_id: str) -> None:
-        """Forget the graph; Conflict while a fit in progress or a checkpoint needs it."""
+        """Forget the graph; Conflict while a fit in progress, an open session or a checkpoint needs it."""
         with self._store.begin() as work:
             if work.graphs.in_use(graph_id):
                 raise Conflict(
-                    f"graph {graph_id} is needed by a fit in progress or by checkpoints; cancel or delete those first",
+                    f"graph {graph_id} is needed by a fit in progress, an open session or checkpoints; cancel, close "
+                    "or delete those first",
                     code="in_use",
                 )
             work.graphs.delete(graph_id)
-
-    def compute(self, graph_id: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Evaluate the graph once: outputs, losses, gradients and other derivatives as arrays, without a fit."""
-        definition = self._definition(graph_id)
-        with engine_faults():
-            return engine.compute(definition, request)
-
-    def gradcheck(self, graph_id: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Compare the gradients of the graph with central differences."""
-        definition = self._definition(graph_id)
-        with engine_faults():
-            return engine.check_gradients(definition, request)
 
     def nodes(self, graph_id: str, *, backward: bool) -> Sequence[dict[str, Any]]:
         """Return the nodes in the order of execution, the backward ones after the forward ones."""
@@ -100,10 +89,10 @@ class Graphs:
         return engine.plan_dot(plan)
 
     def program(self, graph_id: str, *, batch: int, optimizer: str | None) -> str:
-        """Return the plan as a Python script that needs NumPy only."""
-        plan, _ = self._planned(graph_id, batch, optimizer, "numpy")
+        """Return a training step with `optimizer`, or an evaluation without one, as a script that needs NumPy only."""
+        definition = self._definition(graph_id)
         with engine_faults():
-            return engine.plan_program(plan)
+            return engine.graph_program(definition, batch, None if optimizer is None else {"kind": optimizer})
 
     def _planned(
         self, graph_id: str, batch: int, optimizer: str | None, executor: str

@@ -9,6 +9,7 @@ from app.domain.clock import Clock
 from app.domain.errors import NotFound
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.session_attempts import SessionAttempts
 from app.store.unit_of_work import Store
 
 _logger = logging.getLogger(__name__)
@@ -26,11 +27,18 @@ class Recovery:
     orphan_blobs: int
     temporary_files: int
     staging_folders: int
+    session_folders: int
     damaged_checkpoints: int
 
 
 def recover(
-    store: Store, blobs: BlobStore, sweeper: BlobSweeper, attempts: Attempts, clock: Clock, temporary_files: int
+    store: Store,
+    blobs: BlobStore,
+    sweeper: BlobSweeper,
+    attempts: Attempts,
+    sessions: SessionAttempts,
+    clock: Clock,
+    temporary_files: int,
 ) -> Recovery:
     """Put everything in order, and tell the log. To be called once, before anything runs.
 
@@ -38,6 +46,7 @@ def recover(
     """
     orphan_blobs = sweeper.discard_orphans()
     taken_back = attempts.recover()
+    session_folders = sessions.recover()
     damaged = _damaged_checkpoints(store, blobs)
     recovery = Recovery(
         at=clock.now(),
@@ -45,6 +54,7 @@ def recover(
         orphan_blobs=orphan_blobs,
         temporary_files=temporary_files,
         staging_folders=taken_back.staging_folders,
+        session_folders=session_folders,
         damaged_checkpoints=len(damaged),
     )
     found = {name: count for name, count in asdict(recovery).items() if name != "at"}

@@ -18,7 +18,10 @@ class SessionStatus:
     pid: int | None
     next_seq: int | None
     step: int | None
-    rss_bytes: int | None
+
+
+NO_PROCESS = SessionStatus(None, None, None, None)
+"""Of a session whose process has not been heard of since this server began."""
 
 
 class SessionWorkforce(Protocol):
@@ -27,8 +30,13 @@ class SessionWorkforce(Protocol):
     async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
         """Have a step carried out, by a process that is started if there is none; return what came of it.
 
-        `Accepted` only if the step asks for it. Busy if more wait than may; RetryLater if the server is stopping.
+        `Accepted` only if the step asks for it. SessionsFull if more wait than may, or no process is to be had;
+        Draining if the server is stopping; StepRefused once the session has ended.
         """
+        ...
+
+    async def wake(self, session: SessionRecord) -> None:
+        """Start a process if there is none; returns when it is ready. Raises as `carry_out` does."""
         ...
 
     async def attach(self, session_id: str, dataset_id: str) -> None:

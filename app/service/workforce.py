@@ -7,13 +7,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A worker process and what it works on."""
+    """A worker process and what it works on: a fit or a session."""
 
     pid: int
-    fit_id: str
+    fit_id: str | None
     attempt: int
     state: str
     rss_bytes: int
+    session_id: str | None = None
 
 
 class Workforce(Protocol):

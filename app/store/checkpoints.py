@@ -1,6 +1,6 @@
 """Checkpoints in the database. A deleted one stays on record, so that asking for it tells "deleted" from "unknown"."""
 
-from sqlalchemy import Connection, bindparam, false, insert, select, update
+from sqlalchemy import Connection, bindparam, false, insert, null, select, update
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
@@ -18,6 +18,15 @@ _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
 _WITH_DIGEST = _KEPT.where(checkpoints.c.digest == bindparam("content")).order_by(checkpoints.c.id)
+_OF_STEP = select(checkpoints).where(
+    checkpoints.c.session_id == bindparam("session"), checkpoints.c.session_seq == bindparam("place")
+)
+_SAVED = (
+    select(checkpoints.c.session_seq)
+    .where(checkpoints.c.session_id == bindparam("session"), checkpoints.c.session_seq > 0)
+    .order_by(checkpoints.c.session_seq)
+)
+_FORGET_STEP = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(session_seq=null())
 _FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
 _PIN = update(checkpoints).where(checkpoints.c.id == bindparam("pinned_id")).values(pinned=bindparam("is_pinned"))
 _DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
@@ -50,6 +59,24 @@ class Checkpoints:
         """Return a page of the fit's checkpoints that are not deleted."""
         statement = _KEPT.where(checkpoints.c.fit_id == fit_id)
         return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
+
+    def for_session(self, session_id: str, page: PageRequest) -> Page[CheckpointRecord]:
+        """Return a page of the session's checkpoints that are not deleted."""
+        statement = _KEPT.where(checkpoints.c.session_id == session_id)
+        return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
+
+    def of_step(self, session_id: str, seq: int) -> CheckpointRecord | None:
+        """Return the checkpoint that a step of a session has saved, also a deleted one."""
+        row = self._connection.execute(_OF_STEP, {"session": session_id, "place": seq}).first()
+        return None if row is None else CheckpointRecord(*row)
+
+    def saved(self, session_id: str) -> tuple[int, ...]:
+        """Return the steps of a session whose checkpoints are on record."""
+        return tuple(self._connection.execute(_SAVED, {"session": session_id}).scalars())
+
+    def forget_step(self, checkpoint_id: str) -> None:
+        """Keep the checkpoint, but not of which step of its session it is: that step is another one now."""
+        self._connection.execute(_FORGET_STEP, {"checkpoint_id": checkpoint_id})
 
     def kept(self, fit_id: str) -> tuple[CheckpointRecord, ...]:
         """Return all of the fit's checkpoints that are not deleted, the furthest first."""

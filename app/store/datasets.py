@@ -9,9 +9,10 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, insert, or_,
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
+from app.domain.session import OPEN
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
-from app.store.tables import dataset_columns, datasets, fits
+from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions
 
 _GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"))
 _COLUMNS = (
@@ -31,6 +32,11 @@ _IN_USE = select(
     exists().where(
         fits.c.state.in_([state for state in FitState if state not in TERMINAL]),
         or_(*(exists().where(named.c.value == bindparam("dataset_id")).correlate(fits) for named in _NAMED)),
+    )
+    | exists().where(
+        session_datasets.c.dataset_id == bindparam("dataset_id"),
+        session_datasets.c.session_id == sessions.c.id,
+        sessions.c.state.in_(OPEN),
     )
 )
 
@@ -71,7 +77,7 @@ class Datasets:
         return tuple(self._connection.execute(_WITH_COLUMN, {"content": digest}).scalars())
 
     def in_use(self, dataset_id: str) -> bool:
-        """Whether a fit that is not terminal trains or validates on the dataset."""
+        """Whether a fit that is not terminal trains or validates on the dataset, or an open session takes its rows."""
         return bool(self._connection.execute(_IN_USE, {"dataset_id": dataset_id}).scalar_one())
 
     def delete(self, dataset_id: str) -> None:

@@ -7,9 +7,10 @@ from sqlalchemy import Connection, bindparam, delete, exists, false, insert, sel
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
 from app.domain.graph import GraphRecord
+from app.domain.session import OPEN
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
-from app.store.tables import checkpoints, fits, graphs
+from app.store.tables import checkpoints, fits, graphs, sessions
 
 _GET = select(graphs).where(graphs.c.id == bindparam("graph_id"))
 _WITH_DIGEST = (
@@ -19,6 +20,7 @@ _WITH_DIGEST = (
 )
 _IN_USE = select(
     exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL))
+    | exists().where(sessions.c.graph_id == bindparam("graph_id"), sessions.c.state.in_(OPEN))
     | exists().where(checkpoints.c.graph_id == bindparam("graph_id"), checkpoints.c.deleted == false())
 )
 
@@ -50,7 +52,7 @@ class Graphs:
         return fetch_page(self._connection, select(graphs), graphs.c.id, page, lambda row: GraphRecord(*row))
 
     def in_use(self, graph_id: str) -> bool:
-        """Whether a fit that is not terminal uses the graph, or a checkpoint needs it for predictions."""
+        """Whether a fit that is not terminal or an open session uses the graph, or a checkpoint needs it to predict."""
         return bool(self._connection.execute(_IN_USE, {"graph_id": graph_id}).scalar_one())
 
     def delete(self, graph_id: str) -> None:

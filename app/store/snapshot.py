@@ -14,14 +14,14 @@ from app.store.blob_references import BlobReferences
 from app.store.database import BUSY_SECONDS, FILE_NAME, Database
 from app.store.faults import database_faults
 from app.store.migrations import HEAD
-from app.store.tables import checkpoints, datasets, events, fits, graphs
+from app.store.tables import checkpoints, datasets, events, fits, graphs, sessions
 
 SLICE_PAGES = 512
 """Pages (of 4 KiB) that are copied at a time, while all others wait."""
 
 PAUSE_SECONDS = 0.001
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-COUNTED = (graphs, datasets, fits, checkpoints, events)
+COUNTED = (graphs, datasets, fits, checkpoints, events, sessions)
 
 
 @dataclass(frozen=True, slots=True)

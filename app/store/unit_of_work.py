@@ -23,6 +23,7 @@ from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
 from app.store.retention import Retention
+from app.store.sessions import Sessions
 from app.store.snapshot import Snapshot, take_snapshot
 
 
@@ -31,16 +32,17 @@ class UnitOfWork:
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.now = now
-        self.changed_fits: set[str] = set()
-        """The fits that were changed in it, or their journals."""
+        self.changed: set[str] = set()
+        """The fits that were changed in it, or their journals, and the sessions."""
         self.graphs = Graphs(connection)
         self.datasets = Datasets(connection)
-        self.fits = Fits(connection, now, self.changed_fits.add)
+        self.fits = Fits(connection, now, self.changed.add)
         self.queue = Queue(connection, now, self.fits)
-        self.attempts = Attempts(connection, now, self.changed_fits.add)
-        self.events = Events(connection, now, self.changed_fits.add)
+        self.attempts = Attempts(connection, now, self.changed.add)
+        self.events = Events(connection, now, self.changed.add)
         self.checkpoints = Checkpoints(connection)
         self.gradients = Gradients(connection)
+        self.sessions = Sessions(connection, now, self.changed.add)
         self.idempotency = Idempotency(connection, now)
         self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
@@ -74,9 +76,9 @@ class Store:
         return cls(Database.open(data_dir, durable), clock or SystemClock())
 
     def on_change(self, observer: Callable[[str], object]) -> None:
-        """Call `observer` with the id of each fit that a unit of work has changed: after the commit, before its hooks.
+        """Call `observer` with the id of each fit or session that a unit of work has changed.
 
-        From any thread, outside the lock; it must not raise.
+        After the commit, before its hooks. From any thread, outside the lock; it must not raise.
         """
         self._observers.append(observer)
 
@@ -98,9 +100,9 @@ class Store:
                     yield unit_of_work
             finally:
                 self._in_use = False
-        for fit_id in unit_of_work.changed_fits:
+        for changed in unit_of_work.changed:
             for observer in self._observers:
-                observer(fit_id)
+                observer(changed)
         unit_of_work.committed()
 
     def snapshot(self, folder: Path) -> Snapshot:

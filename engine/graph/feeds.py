@@ -50,6 +50,13 @@ def check_feeds(definition: Definition, wanted: Collection[str], inputs: Mapping
     return arrays
 
 
+def row_inputs(definition: Definition) -> tuple[str, ...]:
+    """Return the inputs that hold one entry for each row: those that begin with the first named extent of all."""
+    shapes = {name: spec.shape for name, spec in definition.inputs.items()}
+    rows = next((shape[0] for shape in shapes.values() if shape and isinstance(shape[0], str)), None)
+    return tuple(name for name, shape in shapes.items() if rows is not None and shape[:1] == (rows,))
+
+
 def as_numbers(value: Any) -> Array | None:
     """Return numbers as an array, None for what is no tensor of numbers."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.errors import DocumentError, Finding
 from engine.graph.limits import LIMITS
 from engine.graph.trace import Trace
+from engine.laboratory.walking import Walk
 from engine.plan import Plan
 
 DERIVATIVES = 16
@@ -16,11 +17,17 @@ RESULT_BYTES = 2**24
 PRODUCTS = 200_000
 """Rows or columns of Jacobians and Hessians, times the nodes of the graph: how long it takes to plan them."""
 
+NODES = 30_000
+"""Nodes that derivatives of one request, taken one of the other, make of a graph: how long it takes to trace them."""
+
 OPERATIONS = 5 * 10**10
 """Arithmetic operations of all runs of a plan."""
 
 STEP_OPERATIONS = 5_000
 """What the start of one step of a plan counts for, in arithmetic operations."""
+
+VISIT_STEPS = 40
+"""Steps of a plan that a node counts for which is run by itself."""
 
 
 def refuse(pointer: str, detail: str) -> DocumentError:
@@ -40,9 +47,20 @@ def check_memory(plan: Plan) -> None:
     LIMITS.check_count("", "bytes of memory", plan.peak_bytes, LIMITS.compute_bytes)
 
 
+def check_walk(walk: Walk, runs: int = 1) -> None:
+    """Refuse so many runs of a step node by node that they would hold too many bytes, or take minutes."""
+    LIMITS.check_count("", "bytes of memory", walk.peak_bytes, LIMITS.compute_bytes)
+    steps = VISIT_STEPS * walk.nodes
+    _check_operations(walk.operations, steps, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
+
+
 def check_work(plan: Plan, pointer: str, advice: str, runs: int = 1) -> None:
     """Refuse so many runs of a plan that they would take minutes."""
-    operations = runs * (plan.flops + STEP_OPERATIONS * (len(plan.steps) + 1))
+    _check_operations(plan.flops, len(plan.steps), pointer, advice, runs)
+
+
+def _check_operations(flops: int, steps: int, pointer: str, advice: str, runs: int) -> None:
+    operations = runs * (flops + STEP_OPERATIONS * (steps + 1))
     if operations > OPERATIONS:
         times = f"{runs} runs" if runs > 1 else "one run"
         raise refuse(

@@ -10,12 +10,17 @@ from engine.differentiate import grad, hessian, hvp, jacobian, jvp, vhp
 from engine.documents import Reader
 from engine.errors import REFUSALS, EngineError
 from engine.graph.trace import Trace
-from engine.laboratory.bounds import DERIVATIVES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
+from engine.laboratory.bounds import DERIVATIVES, NODES, PRODUCTS, RESULT_BYTES, check_leaves, refuse
 from engine.laboratory.transforms import Scalar, function_of, leaves_of, one_of, total_of, weighted
 from engine.laboratory.wants import Derivative
 from engine.value import Shape, Value
 
-MATRICES = ("jacobian", "hessian")
+MATRICES = ("jacobian", "hessian", "derivative")
+
+
+NOUNS = {"jacobian": "a Jacobian", "hessian": "a Hessian", "derivative": "a derivative"}
+GROWTH = 4
+"""How many times as many nodes one more differentiation makes of a graph, about."""
 
 
 def check_sizes(graph: Trace, wanted: Sequence[Derivative]) -> None:
@@ -28,7 +33,7 @@ def check_sizes(graph: Trace, wanted: Sequence[Derivative]) -> None:
         raise refuse("/want", f"{len(wanted)} derivatives are more than the limit of {DERIVATIVES} in one request")
     if wanted:
         check_leaves(graph)
-    total = products = 0
+    total = products = grown = 0
     for want in wanted:
         if want.kind not in MATRICES:
             continue
@@ -36,12 +41,18 @@ def check_sizes(graph: Trace, wanted: Sequence[Derivative]) -> None:
         pointer = f"{want.pointer}/{want.kind}"
         total += math.prod(shape) * itemsize
         if total > RESULT_BYTES:
-            detail = f"a {want.kind.capitalize()} of shape {list(shape)} needs {math.prod(shape) * itemsize} bytes"
+            detail = f"{NOUNS[want.kind]} of shape {list(shape)} needs {math.prod(shape) * itemsize} bytes"
             raise refuse(pointer, f"{detail}; the limit for all of a request is {RESULT_BYTES}: ask for products of it")
-        products += lines * (len(graph.definition.nodes) + 1)
+        nodes = len(graph.definition.nodes) + 1
+        products += lines * nodes
+        grown += nodes * GROWTH ** (len(want.by) - 1) if want.kind == "derivative" else 0
         if products > PRODUCTS or lines * lines * itemsize > RESULT_BYTES:
-            detail = f"a {want.kind.capitalize()} of shape {list(shape)} takes {lines} products through the graph"
-            raise refuse(pointer, f"{detail}, which is too much: leave out 'mode', or ask for products of it")
+            detail = f"{NOUNS[want.kind]} of shape {list(shape)} takes {lines} products through the graph"
+            advice = "leave out 'mode', or ask for products of it" if want.kind == "jacobian" else "ask for products"
+            raise refuse(pointer, f"{detail}, which is too much: {advice}")
+        if grown > NODES:
+            detail = f"{len(want.by)} differentiations of {nodes - 1} nodes make about {grown} of them with all before"
+            raise refuse(pointer, f"{detail}; the limit is {NODES}: ask for a lower order")
 
 
 def derive(graph: Trace, wanted: Sequence[Derivative]) -> list[dict[str, Value]]:
@@ -78,11 +89,26 @@ def _derived(graph: Trace, want: Derivative) -> dict[str, Value]:
         return {want.by[0]: jacobian(one_of(function), forward=want.forward, vectorize=True)(*primals)}
     if want.kind == "hessian":
         return {want.by[0]: hessian(total_of(function), vectorize=True)(*primals)}
+    if want.kind == "derivative":
+        return {",".join(want.by): _of_order(graph, want)}
     if want.kind == "gradient_of":
         found = gradients(weighted(function, want.of, want.vectors), primals)
     else:
         found = PRODUCTS_OF[want.kind](total_of(function), primals, directions)
     return dict(zip(want.by, found, strict=True))
+
+
+def _of_order(graph: Trace, want: Derivative) -> Value:
+    """Differentiate by one leaf after the other, each time in the mode of fewer products."""
+    by = tuple(dict.fromkeys(want.by))
+    function = function_of(graph, want.of, by)
+    derived = one_of(function) if len(want.of) == 1 else total_of(function)
+    leaves = leaves_of(graph)
+    size = graph.value(want.of[0]).size
+    for name in want.by:
+        derived = jacobian(derived, by.index(name), forward=leaves[name].size < size, vectorize=True)
+        size *= leaves[name].size
+    return derived(*(leaves[name] for name in by))
 
 
 PRODUCTS_OF: Mapping[str, Any] = {"hvp": hvp, "vhp": vhp}
@@ -94,10 +120,17 @@ def gradients(function: Scalar, primals: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def _matrix(graph: Trace, want: Derivative) -> tuple[Shape, int, int]:
-    """Return the shape of a Jacobian or Hessian, the products it takes, and the bytes of an element."""
-    leaf = leaves_of(graph)[want.by[0]]
+    """Return the shape of a matrix of derivatives, the products it takes, and the bytes of an element."""
+    leaves = [leaves_of(graph)[name] for name in want.by]
+    leaf = leaves[0]
     if want.kind == "hessian":
         return (*leaf.shape, *leaf.shape), leaf.size, leaf.dtype.itemsize
     value = graph.value(want.of[0])
-    lines = leaf.size if want.forward else value.size
-    return (*value.shape, *leaf.shape), lines, max(value.dtype.itemsize, leaf.dtype.itemsize)
+    itemsize = max(value.dtype.itemsize, leaf.dtype.itemsize)
+    if want.kind == "jacobian":
+        return (*value.shape, *leaf.shape), leaf.size if want.forward else value.size, itemsize
+    shape, lines, size = value.shape if len(want.of) == 1 else (), 1, value.size
+    for leaf in leaves:
+        lines *= min(leaf.size, size)
+        shape, size = (*shape, *leaf.shape), size * leaf.size
+    return shape, lines, itemsize

@@ -33,6 +33,7 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
             {"gradient_of": [name], "cotangents": {name: tensor}, "by": [name]} (without `by` the parameters);
             {"jacobian": {"of": name, "by": name, "mode": "reverse" or "forward"}} (without `mode` the cheaper);
             {"hessian": {("of": name,) "by": name}};
+            {"derivative": {("of": name,) "by": [name, name, ...]}}, differentiated by one after the other;
             {"hvp": {("of": name,) "by": {name: direction}}}, and "vhp" likewise;
             {"jvp": {"of": [name], "tangents": {name: tensor}}} (without `of` the floating outputs and losses).
 
@@ -40,7 +41,7 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
         {"outputs": {reference: array}, "losses": {reference: float}, "gradients": {parameter: array or None}} as far as
         they are wanted, and for derivatives "derivatives": [{"want": place in `want`, "kind", "of", "by", "tensors":
         arrays by name of `by`, for a JVP by name of `of`}]. A Jacobian has the shape [of..., by...], a Hessian
-        [by..., by...].
+        [by..., by...], a derivative of any order [of..., by..., by..., ...], under its names with commas between.
 
     Raises:
         DocumentError: with pointers into the request.

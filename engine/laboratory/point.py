@@ -19,13 +19,17 @@ from engine.plan import NumpyExecutor
 from engine.training import KEY
 from engine.value import Array
 
-FIELDS = ("inputs", "parameters", "buffers", "seed", "training")
+WITHOUT_MODE = ("inputs", "parameters", "buffers", "seed")
+FIELDS = (*WITHOUT_MODE, "training")
 STATES = ("parameters", "buffers")
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Arrays for every input and for some parameters and buffers of a graph, the seed of the rest, and the mode."""
+    """Arrays for every input and for some parameters and buffers of a graph, the seed of the rest, and the mode.
+
+    `passes` is how many passes have drawn random numbers from the seed before.
+    """
 
     definition: Definition
     inputs: Mapping[str, Array]
@@ -33,11 +37,12 @@ class Point:
     seed: int
     training: bool
     dims: Mapping[str, int]
+    passes: int = 0
 
     @property
     def key(self) -> Array:
         """The random key that feeds every random op."""
-        return np.array([self.seed, 0])
+        return np.array([self.seed, self.passes])
 
     def state(self) -> dict[str, Array]:
         """Return every parameter and buffer, row-major; those not given are initialised from the seed."""
@@ -51,14 +56,14 @@ class Point:
         return arrays
 
 
-def read_point(definition: Definition, request: Mapping[str, Any], reader: Reader) -> Point:
-    """Read the fields `FIELDS` of a request.
+def read_point(definition: Definition, request: Mapping[str, Any], reader: Reader, *, training: bool = False) -> Point:
+    """Read the fields `FIELDS` of a request; `training` is the mode where it gives none.
 
     Raises:
         DocumentError: every fault up to here, with pointers into the request.
     """
     seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
-    training = reader.typed(request.get("training", False), bool, "/training", "training", False)
+    training = reader.typed(request.get("training", training), bool, "/training", "training", training)
     inputs = _tensors(definition, request, "inputs", reader)
     for name in definition.inputs:
         if name not in inputs:
@@ -113,7 +118,7 @@ def _tensors(definition: Definition, request: Mapping[str, Any], table: str, rea
             known = f"the graph's {table} are {', '.join(specs) or 'none'}"
             reader.fault(pointer, "unknown_name", known + nearest(str(name), specs))
             continue
-        arrays[name] = read_tensor(value, pointer, reader, specs[name].dtype)
+        arrays[name] = read_tensor(value, pointer, reader, specs[name].dtype, nonfinite=True)
     return arrays
 
 

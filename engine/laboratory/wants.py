@@ -16,6 +16,8 @@ from engine.laboratory.transforms import moved_by_default
 from engine.value import Array, Value
 
 NAMES = ("outputs", "gradients")
+ORDER = 6
+"""Most differentiations, one of the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,20 @@ def _jacobian(names: References, want: Mapping[str, Any], pointer: str) -> dict[
     return {"of": (spec["of"],), "by": (spec["by"],), "forward": forward}
 
 
+def _derivative_of_order(names: References, want: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    spec = _spec(names, want, pointer, "derivative", ("of", "by"), ("by",))
+    pointer += "/derivative"
+    by = names.reader.sequence(spec["by"], f"{pointer}/by") if "by" in spec else ()
+    for place, name in enumerate(by):
+        names.leaf(name, f"{pointer}/by/{place}")
+    if "by" in spec and isinstance(spec["by"], list | tuple) and not 1 <= len(by) <= ORDER:
+        detail = f"name 1 to {ORDER} inputs or parameters, one for each differentiation, not {len(by)}"
+        names.reader.fault(f"{pointer}/by", "out_of_range", detail)
+    if "of" not in spec:
+        return {"of": _loss(names, spec, pointer), "by": tuple(by)}
+    return {"of": (spec["of"],) if names.value(spec["of"], f"{pointer}/of") is not None else (), "by": tuple(by)}
+
+
 def _hessian(names: References, want: Mapping[str, Any], pointer: str) -> dict[str, Any]:
     spec = _spec(names, want, pointer, "hessian", ("of", "by"), ("by",))
     of = _loss(names, spec, f"{pointer}/hessian")
@@ -180,7 +196,7 @@ def _vectors(
         if name not in tensors:
             continue
         place, before = f"{pointer}/{escape(name)}", len(names.reader.findings)
-        array = read_tensor(tensors[name], place, names.reader, value.dtype)
+        array = read_tensor(tensors[name], place, names.reader, value.dtype, nonfinite=True)
         if array.shape != value.shape and len(names.reader.findings) == before:
             detail = f"{name!r} has shape {list(value.shape)}, this tensor {list(array.shape)}: they must be equal"
             names.reader.fault(place, "shape_mismatch", detail)
@@ -192,6 +208,7 @@ KINDS: Mapping[str, Callable[[References, Mapping[str, Any], str], dict[str, Any
     "gradient_of": _gradient,
     "jacobian": _jacobian,
     "hessian": _hessian,
+    "derivative": _derivative_of_order,
     "hvp": _product,
     "vhp": _product,
     "jvp": _jvp,

@@ -6,7 +6,8 @@ import ast
 import keyword
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engine.narrow import narrow_kernel
@@ -28,7 +29,7 @@ LOCAL = ("array", "inputs", "name", "out", "output", "result", "state")
 """Names of variables in the program's functions."""
 MEMORY_NAME = re.compile(r"(arena|memory)(_\d+)+")
 
-HEAD = '''"""A plan of Adjoint as a NumPy program: {steps} steps, {bytes} bytes, about {flops} operations a run.
+ABOUT = """A plan of Adjoint as a NumPy program: {steps} steps, {bytes} bytes, about {flops} operations a run.
 
     outputs = step(inputs, state)
 
@@ -36,8 +37,6 @@ runs the plan once. It reads an array for each of the inputs, updates the arrays
 outputs by name. STATE, the default of `state`, is the program's own state, all zeros at first: fill in STATE[name][...]
 what a run is to start from. The bits are those of the NumPy executor with the same versions of NumPy and its BLAS.
 """
-
-{leaves}'''
 
 MEMORY = '''
 
@@ -69,49 +68,75 @@ def step(inputs, state=STATE):
         for name, array in STATE.items():
             state[name][...] = array
     return {{name: array.copy() for name, array in OUTPUTS.items()}}
-
-
-if __name__ == "__main__":
-    for name, output in step({{name: np.zeros_like(array) for name, array in INPUTS.items()}}).items():
-        print(name, output)
 '''
 
+MAIN = """
 
-def plan_program(plan: Plan) -> str:
+if __name__ == "__main__":
+    for name, output in step({name: np.zeros_like(array) for name, array in INPUTS.items()}).items():
+        print(name, output)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """What a program holds beside the plan's step.
+
+    Attributes:
+        about: what its first lines say.
+        functions: functions of the engine that it takes along.
+        names: the global names that `text` binds.
+        modules: those of the standard library that it imports.
+        text: prints it, given what tells how a function is called in the program.
+    """
+
+    about: str
+    functions: Sequence[Callable[..., Any]]
+    names: Sequence[str]
+    modules: Sequence[str]
+    text: Callable[[Callable[[Any], str]], str]
+
+
+def plan_program(plan: Plan, sequel: Sequel | None = None) -> str:
     """Print the plan as a script that imports only NumPy and the standard library (and ml_dtypes for bfloat16).
 
     The script holds the memory of the plan, the source of every kernel that is more than a call of NumPy, and a
-    function `step(inputs, state)`; its first lines say how to use it.
+    function `step(inputs, state)`; its first lines say how to use it. A `sequel` stands in the place of its last lines.
 
     Raises:
         EngineError: the source of a kernel cannot be had.
     """
-    return _Program(plan).text()
+    return _Program(plan, sequel).text()
 
 
 class _Program:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, sequel: Sequel | None) -> None:
         self.plan = plan
+        self.sequel = sequel
         self.runs = list(runs(plan))
-        self.source = KernelSource(OWN)
+        self.source = KernelSource((*OWN, *(sequel.names if sequel is not None else ())))
         narrow = {run.step.op.name for run in self.runs if self._is_narrow(run)}
         ops = {run.step.op.name: run.step.op for run in self.runs}
         self.kernels = {name: self._kernel(op, narrow=name in narrow) for name, op in ops.items()}
         self.narrow = self.source.function(narrow_kernel) if narrow else None
         self.spec = self.source.function(Spec) if self.narrow else None
+        self.taken = {function: self.source.function(function) for function in (sequel.functions if sequel else ())}
         self.names = _names(plan, self.runs, self.source.bind())
 
     def text(self) -> str:
         """Print the whole script."""
         plan = self.plan
-        head = HEAD.format(
-            steps=len(plan.steps), bytes=plan.peak_bytes, flops=plan.flops, leaves="\n".join(self._leaves())
-        )
+        about = ABOUT.format(steps=len(plan.steps), bytes=plan.peak_bytes, flops=plan.flops)
+        about = about if self.sequel is None else self.sequel.about
         body = "".join(f"\n\n{text}\n" if text.count("\n") else f"\n{text}\n" for text in self.source.text())
         body += MEMORY.format(alignment=ALIGNMENT) + "\n".join(self._memory())
         body += STEP.format(lines="\n".join(f"        {line}" for line in self._lines()))
-        needed = [f"import {name}" for name in ("base64", "ml_dtypes") if f"{name}." in body]
-        return "\n".join([head, "", *needed, *self.source.imports()]) + "\n" + body
+        body += MAIN if self.sequel is None else self.sequel.text(lambda made: self.source.name(self.taken[made]))
+        modules = self.sequel.modules if self.sequel is not None else ()
+        needed = [f"import {name}" for name in modules]
+        needed += [f"import {name}" for name in ("base64", "ml_dtypes") if f"{name}." in body]
+        head = [f'"""{about}"""', "", *self._leaves()]
+        return "\n".join([*head, "", *needed, *self.source.imports()]) + "\n" + body
 
     def _leaves(self) -> Iterator[str]:
         for title, table in (("inputs", self.plan.inputs), ("state", self.plan.state), ("outputs", self.plan.outputs)):

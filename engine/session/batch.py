@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
-from engine.graph.feeds import check_feeds
+from engine.graph.feeds import check_feeds, row_inputs
 from engine.graph.trace import bind_dims
 from engine.plan import NumpyExecutor
 from engine.value import Array, Shape
@@ -57,9 +57,7 @@ class Feeds:
         self._definition = definition
         self._dtypes = {name: spec.dtype for name, spec in definition.inputs.items()}
         self._dims: dict[tuple[Shape, ...], dict[str, int]] = {}
-        shapes = {name: spec.shape for name, spec in definition.inputs.items()}
-        rows = next((shape[0] for shape in shapes.values() if shape and isinstance(shape[0], str)), None)
-        self._by_row = tuple(name for name, shape in shapes.items() if rows is not None and shape[:1] == (rows,))
+        self._by_row = row_inputs(definition)
 
     def batch(self, inputs: Mapping[str, Any]) -> Batch:
         """Check the inputs of a call.

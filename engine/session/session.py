@@ -14,8 +14,14 @@ from engine.errors import DocumentError, Finding, GradientError
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
+from engine.laboratory.point import Point
+from engine.laboratory.profiling import Timing, profile, profile_update, update_plan
+from engine.laboratory.rows import losses_by_row
+from engine.laboratory.tracing import Nonfinite, first_nonfinite
+from engine.laboratory.walking import Walk
 from engine.model import at_precision
 from engine.native import chosen, most_shards
+from engine.plan import NumpyExecutor
 from engine.predict import Predictor
 from engine.recipe import read_recipe
 from engine.recipe.precision import Precision
@@ -23,15 +29,12 @@ from engine.session.batch import Feeds
 from engine.session.keeping import Counters, load_parameters, restored, snapshot
 from engine.session.numbers import checked_numbers, unknown
 from engine.session.passes import Passes
-from engine.session.profiling import Timing, profile
 from engine.session.reducing import Wanted, check_request
 from engine.session.results import Forward, Gradients, Stepped, Updated
-from engine.session.rows import losses_by_row
 from engine.session.tape import Tape
-from engine.session.tracing import Nonfinite, first_nonfinite
 from engine.session.updating import Updating
 from engine.session.work import Work
-from engine.training import batch_reduction
+from engine.training import batch_reduction, plan_evaluation
 from engine.training.accumulation import reached_from
 from engine.training.reduction import Reduction
 from engine.value import Array
@@ -326,15 +329,32 @@ class Session:
 
     def losses_by_row(self, inputs: Mapping[str, Any]) -> Array:
         """Return the loss of each row by itself, in evaluation mode, float64 [rows]: which rows spike."""
-        return losses_by_row(self._work, self._feeds, self._feeds.batch(inputs))
+        work = self._work
+
+        def bind(dims: Mapping[str, int]) -> NumpyExecutor:
+            return work.executors.of(("row", tuple(dims.items())), plan_evaluation, work.model, dims, ())
+
+        return losses_by_row(self.definition, self._feeds.batch(inputs).arrays, bind)
 
     def first_nonfinite(self, inputs: Mapping[str, Any]) -> Nonfinite | None:
         """Find the first that is not finite: of the leaves, of the nodes in order, then of the backward pass's."""
-        return first_nonfinite(self._work.model, self._feeds.batch(inputs), self._key)
+        return first_nonfinite(self._walk(inputs))
 
-    def profile(self, inputs: Mapping[str, Any]) -> list[Timing]:
-        """Measure a step node by node, forward, backward and update, each by its NumPy kernel; nothing is changed."""
-        return profile(self._work, self._recipe, self._feeds.batch(inputs), self._key)
+    def profile(self, inputs: Mapping[str, Any], repeats: int = 1) -> list[Timing]:
+        """Measure a step node by node, forward, backward and update, each by its NumPy kernel; nothing is changed.
+
+        Of several `repeats` the medians are told.
+        """
+        timings, model = profile(self._walk(inputs), repeats), self._work.model
+        if not model.flats:
+            return timings
+        return [*timings, *profile_update(update_plan(model, self._recipe), self._work.arrays, repeats)]
+
+    def _walk(self, inputs: Mapping[str, Any]) -> Walk:
+        """Return a training step from where the session stands."""
+        batch, model, (seed, passes) = self._feeds.batch(inputs), self._work.model, self._key
+        states = {**model.parameters, **model.buffers}
+        return Walk(Point(self.definition, batch.arrays, states, seed, True, batch.dims, passes))
 
     @cached_property
     def _reduction(self) -> Reduction | None:

@@ -24,23 +24,25 @@ class Context(DataAccess):
         no_alloc: whether tensors are metadata only: their elements are then neither allocated here nor charged.
     """
 
-    def __init__(self, mem_size: int, mem_buffer: Any = None, *, no_alloc: bool = False) -> None:
+    def __init__(self, mem_size: int | None, mem_buffer: Any = None, *, no_alloc: bool = False) -> None:
         """Reserve the arena (ggml_init).
 
         Args:
-            mem_size: its bytes.
+            mem_size: its bytes; None for no budget: then what is charged is only counted, and memory is allocated when
+                it is asked for.
             mem_buffer: writable memory of at least so many bytes to use in place of new memory.
             no_alloc: see the class.
 
         Raises:
             AttributeValueError: no bytes, or a buffer that is too small or cannot be written to.
         """
-        if mem_size < 1:
+        if mem_size is not None and mem_size < 1:
             raise AttributeValueError(f"mem_size {mem_size} must be at least 1 byte")
         self.mem_size = mem_size
         self.no_alloc = no_alloc
         self.used_mem = 0
-        self._memory: Array | None = zeroed(mem_size) if mem_buffer is None else _buffer(mem_buffer, mem_size)
+        reserved = mem_size or 0
+        self._memory: Array | None = zeroed(reserved) if mem_buffer is None else _buffer(mem_buffer, reserved)
         self._storage = Storage(zeroed if no_alloc else self.take)
 
     def __enter__(self) -> Context:
@@ -64,11 +66,20 @@ class Context(DataAccess):
         """
         if not 1 <= len(ne) <= MOST_AXES:
             raise ShapeError(f"a tensor of ggml has 1 to {MOST_AXES} extents, got {list(ne)}")
-        leaf = declare(ne[::-1], dtype, name)
+        return self.hold(declare(ne[::-1], dtype, name))
+
+    def hold(self, leaf: Value) -> Value:
+        """Charge a leaf that was made elsewhere, give it its memory here, with the data that it has, and return it.
+
+        Raises:
+            OutOfContextMemory: its elements and the overhead of a tensor do not fit.
+        """
         nbytes = 0 if self.no_alloc else leaf.nbytes
         self._check(tensor_overhead() + aligned(nbytes))
         self.charge(tensor_overhead())
         self._storage.reserve(leaf, zeroed if self.no_alloc else self.take)
+        if leaf.data is not None:
+            self._storage.set(leaf, leaf.data)
         return leaf
 
     @property
@@ -91,6 +102,8 @@ class Context(DataAccess):
         """Return `nbytes` zeroed bytes of the arena."""
         start = self.charge(nbytes)
         assert self._memory is not None
+        if self.mem_size is None:
+            return zeroed(nbytes)
         memory = self._memory[start : start + nbytes]
         memory[...] = 0
         return memory
@@ -98,7 +111,7 @@ class Context(DataAccess):
     def _check(self, nbytes: int) -> None:
         if self._memory is None:
             raise GraphError("the context has been freed; make a new one")
-        if self.used_mem + nbytes > self.mem_size:
+        if self.mem_size is not None and self.used_mem + nbytes > self.mem_size:
             raise OutOfContextMemory(
                 f"{nbytes} bytes more than the {self.used_mem} in use do not fit in a context of {self.mem_size}; give "
                 "it a larger mem_size"

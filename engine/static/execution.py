@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,27 @@ class Execution:
                 raise ComputeError(f"no memory is left for {size} bytes of results", Status.ALLOC_FAILED) from error
         return self._memory[1]
 
+    def reserved(self, context: Context) -> int:
+        """Return how many bytes for results were taken of `context`."""
+        return 0 if self._memory is None or self._memory[0] is not context else self._memory[1].size
+
+    def published(self) -> Mapping[object, Array]:
+        """Return the results of the last computation, by key; empty before the first."""
+        return {} if self._bound is None else self._bound[2].results
+
+    def resume(self, results: Mapping[object, Array], context: Context | None = None, nbytes: int = 0) -> None:
+        """Hold `results`, by key, as if they had been computed, in `nbytes` of `context` or in memory of its own."""
+        if context is not None:
+            self._memory = context, context.take(nbytes)
+        memory = self.memory(context)
+        bound = Bound(self.arrangement(), self._storage, memory, self._table.name_of, ref=False)
+        held: dict[object, Array] = {}
+        for key, array in results.items():
+            held[key] = bound.results.get(key, array)
+            np.copyto(held[key], array)
+        self._bound = (self._table.version, self._storage.version, False), memory, bound
+        self._storage.publish(held)
+
     def compute(self, plan: ComputePlan, window: range | None = None, *, auto_resume: bool = False) -> Status:
         """Compute what is in `window` (None: everything) as `plan` says; see `Graph.compute`."""
         if not self._computing.acquire(blocking=False):
@@ -69,7 +91,7 @@ class Execution:
                 plan.threadpool.check_ready(auto_resume=auto_resume)
             if self._key.value in self._table:
                 self._key.advance(self._storage)
-            bound = self._bind(plan)
+            bound = self._bind(plan, partly=window is not None or plan.abort_callback is not None)
             self._storage.publish(bound.results)
             status = bound.run(plan, window, auto_resume=auto_resume)
             if status is Status.SUCCESS and window is None:
@@ -78,7 +100,7 @@ class Execution:
         finally:
             self._computing.release()
 
-    def _bind(self, plan: ComputePlan) -> Bound:
+    def _bind(self, plan: ComputePlan, *, partly: bool) -> Bound:
         arrangement = self.arrangement()
         if plan.work_size < arrangement.work_size:
             raise GraphError("the graph has grown since it was planned: plan() it again")
@@ -87,10 +109,27 @@ class Execution:
             self._storage.own(leaf)
         state = (self._table.version, self._storage.version, plan.use_ref)
         if self._bound is None or self._bound[0] != state or self._bound[1] is not plan.work_data:
+            self._check_filled(arrangement)
             bound = Bound(arrangement, self._storage, memory, self._table.name_of, ref=plan.use_ref)
             state = (self._table.version, self._storage.version, plan.use_ref)
+            if partly:
+                self._carry_over(arrangement, bound)
             self._bound = state, plan.work_data, bound
         return self._bound[2]
+
+    def _check_filled(self, arrangement: Arrangement) -> None:
+        for number in arrangement.leaves:
+            leaf = arrangement.values[number]
+            if not self._storage.is_filled(leaf):
+                raise GraphError(f"{self._table.name_of(leaf)} has no data: set() it before the graph is computed")
+
+    def _carry_over(self, arrangement: Arrangement, bound: Bound) -> None:
+        """Let results that may not be computed now hold what they held in the memory they had before."""
+        owned = [arrangement.values[number] for number in arrangement.offsets]
+        before = [(value, self._storage.result(value)) for value in owned]
+        kept = [(value, array.copy()) for value, array in before if array is not None]
+        for value, array in kept:
+            np.copyto(bound.results[value.key], array)
 
     def _update(self, bound: Bound) -> None:
         """Give leaves their new values, all as they were before the first of them changes."""

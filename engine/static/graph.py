@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from engine.dtypes import is_float
@@ -24,7 +24,7 @@ from engine.static.status import Status
 from engine.static.storage import Storage
 from engine.static.tensor_table import TensorTable
 from engine.static.threadpool import Threadpool
-from engine.value import Value
+from engine.value import Array, Value
 
 
 class Graph(Inspection):
@@ -75,6 +75,17 @@ class Graph(Inspection):
         self._ends: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
         self._gradients: Gradients | None = None
         self._execution = Execution(table, storage, key)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        """What was expanded to be computed, in that order; gradients are none."""
+        wanted = self._table.wanted
+        return tuple(wanted if self._ends is None else (*wanted[: self._ends[0][2]], *wanted[self._ends[1][2] :]))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it only shows some nodes of another graph."""
+        return self._window is not None
 
     # Building
 
@@ -132,6 +143,12 @@ class Graph(Inspection):
         """
         self._check_whole()
         self._check_grads()
+        gone = [] if self._ends is None else self._table.nodes[self._ends[0][0] :]
+        with self.unchanged_on_error():
+            self._build_backward(accumulators, accumulate=accumulate)
+        self._storage.forget(gone)
+
+    def _build_backward(self, accumulators: Accumulators, *, accumulate: bool) -> None:
         if self._ends is not None:
             if self._table.mark() != self._ends[1]:
                 raise GraphError("nodes were expanded behind the gradients: clear() the graph and build it again")
@@ -139,7 +156,7 @@ class Graph(Inspection):
         self._gradients, self._ends, self._execution.sums = None, None, []
         before = self._table.mark()
         given = given_accumulators(self._table, self._table.wanted, accumulators)
-        with self._table.unchanged_on_error(), self.trace():
+        with self.trace():
             gradients = build(self._table, self._marked, given, accumulate=accumulate, order=self.order)
             for leaf, number in (*((acc, 0) for _, acc in gradients.sums), *((seed, 1) for seed in gradients.seeds)):
                 if not self._storage.is_filled(leaf):
@@ -147,6 +164,23 @@ class Graph(Inspection):
                     self._storage.set(leaf, number)
         self._gradients, self._ends = gradients, (before, self._table.mark())
         self._execution.sums = gradients.sums
+
+    @contextmanager
+    def unchanged_on_error(self) -> Iterator[None]:
+        """Let the graph be as before, and its context be charged nothing, when an error ends what is built inside."""
+        table, marked = self._table.copy(self.size), list(self._marked)
+        gradients, ends = self._gradients, self._ends
+        sums, updates = self._execution.sums, list(self._execution.updates)
+        used = 0 if self.context is None else self.context.used_mem
+        try:
+            yield
+        except BaseException:
+            self._table.take(table)
+            self._marked, self._gradients, self._ends = marked, gradients, ends
+            self._execution.sums, self._execution.updates = sums, updates
+            if self.context is not None:
+                self.context.used_mem = used
+            raise
 
     def _charge_leaf(self, leaf: Value, given: dict[object, Value]) -> None:
         if self.context is not None and all(leaf is not other for other in given.values()):
@@ -174,8 +208,11 @@ class Graph(Inspection):
     def clear(self) -> None:
         """Take everything out of the graph, to build another in it; leaves keep their data (ggml_graph_clear)."""
         self._check_whole()
-        storage = self._storage if self.context is not None else self._storage.without_results()
-        self._hold(storage, TensorTable(self.size), self._key)
+        if self.context is None:
+            self._storage = self._storage.without_results()
+        else:
+            self._storage.forget(self._table.nodes)
+        self._hold(self._storage, TensorTable(self.size), self._key)
 
     # Showing and copying
 
@@ -189,9 +226,10 @@ class Graph(Inspection):
         Parameters are yellow, nodes with a gradient green, or lightblue when not in `forward`, others white, leafs
         pink. A gradient is part of what it is the gradient of.
         """
-        return graph_drawing(self, self._forward() if forward is None else forward)
+        return graph_drawing(self, self.forward() if forward is None else forward)
 
-    def _forward(self) -> Graph:
+    def forward(self) -> Graph:
+        """Return the nodes that were there before the gradients, as a view."""
         count = self.n_nodes if self._ends is None else self._ends[0][0]
         return self if self._window is not None else self.view(0, count)
 
@@ -275,16 +313,18 @@ class Graph(Inspection):
         threadpool: Threadpool | None = None,
         abort: Callable[[], bool] | None = None,
         auto_resume: bool = False,
+        use_ref: bool = False,
         context: Context | None = None,
     ) -> Status:
         """Compute every node in order (ggml_graph_compute).
 
         Args:
-            plan: how; its work buffer must be there. Left out, the next four say how, and the graph keeps its memory.
+            plan: how; its work buffer must be there. Left out, the others say how, and the graph keeps its memory.
             n_threads: how many threads compute.
             threadpool: whose threads; with fewer of them, so many are used.
             abort: called after each node that is computed; True ends the computation there.
             auto_resume: whether a pool that is paused is resumed, as in ggml.
+            use_ref: see `ComputePlan`.
             context: what the work buffer is taken from (ggml_graph_compute_with_ctx).
 
         Returns:
@@ -299,8 +339,28 @@ class Graph(Inspection):
         if plan is None:
             plan = self.plan(n_threads, threadpool)
             callback = None if abort is None else (lambda _: abort())
-            plan = replace(plan, work_data=self._execution.memory(context), abort_callback=callback)
+            work_data = self._execution.memory(context)
+            plan = replace(plan, work_data=work_data, abort_callback=callback, use_ref=use_ref)
         return self._execution.compute(plan, self._window, auto_resume=auto_resume)
+
+    def reserved(self, context: Context) -> int:
+        """Return how many bytes of `context` are the graph's work buffer."""
+        return self._execution.reserved(context)
+
+    def computed(self) -> list[tuple[int, Array]]:
+        """Return what the last computation left, by position of the node; not copies."""
+        last = self._execution.published()
+        found = [(place, value, self._storage.result(value)) for place, value in enumerate(self._table.nodes)]
+        return [(place, array) for place, value, array in found if array is not None and last.get(value.key) is array]
+
+    def resume(self, results: Mapping[int, Array], context: Context | None = None, nbytes: int = 0) -> None:
+        """Hold `results`, by position of the node, as if they had been computed; see `computed` and `reserved`."""
+        by_key = {self._table.nodes[place].key: array for place, array in results.items()}
+        self._execution.resume(by_key, context, nbytes)
+
+    def forget_results(self) -> None:
+        """Let go of what was computed: it cannot be read until it is computed again."""
+        self._storage.forget(self._table.nodes)
 
     # ggml's names, without their prefix
 

@@ -56,6 +56,10 @@ class Inspection(DataAccess):
         arrangement = self._execution.arrangement()
         return arrangement.work_size + sum(arrangement.values[number].nbytes for number in arrangement.leaves)
 
+    def __contains__(self, value: Value) -> bool:
+        """Tell whether a value is a node or a leaf of the graph."""
+        return value in self._table
+
     def topology(self) -> str:
         """Return a digest of ops, attributes, shapes and connections; names and data play no part."""
         return self._table.topology()
@@ -66,6 +70,12 @@ class Inspection(DataAccess):
         if not -len(nodes) <= index < len(nodes):
             raise UnknownName(f"node {index} is not in a graph of {len(nodes)} nodes")
         return nodes[index]
+
+    def position(self, value: Value) -> int:
+        """Return the position among the nodes, or -1 - the position among the leafs; UnknownName if in neither."""
+        self._check_member(value)
+        place = self._table.place(value)
+        return place - self._window.start if self._window is not None and place >= 0 else place
 
     def find(self, name: str) -> Value | None:
         """Return the first leaf, node or gradient called `name`, or None; unnamed ones are `leaf_0`, `node_3`."""
@@ -93,6 +103,26 @@ class Inspection(DataAccess):
     def grad_acc(self, value: Value) -> Value | None:
         """Return the sum of gradients since `reset`; for a loss its seed; None where nothing accumulates."""
         return None if self._gradients is None else self._gradients.accumulators.get(value.key)
+
+    def grad_leaf(self, value: Value) -> Value | None:
+        """Return the leaf in whose memory the gradients of a value add up, or the seed of a loss is; None likewise."""
+        total = self.grad_acc(value)
+        if total is None or self._gradients is None:
+            return None
+        return next((leaf for found, leaf in self._gradients.sums if found.key == total.key), total)
+
+    @property
+    def sums(self) -> tuple[Value, ...]:
+        """The leaves in whose memory gradients add up."""
+        return () if self._gradients is None else tuple(leaf for _, leaf in self._gradients.sums)
+
+    @property
+    def leaves(self) -> tuple[Value, ...]:
+        """Every leaf that is read or written when the graph is computed or reset."""
+        seeds = [] if self._gradients is None else self._gradients.seeds
+        parameters = [value for value in self._table.nodes if value.node is None]
+        found = {leaf.key: leaf for leaf in (*self._table.leafs, *parameters, *self.sums, *seeds)}
+        return tuple(found.values())
 
     def _check_member(self, value: Value) -> None:
         if value not in self._table:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import REFUSALS, ComputeError, EngineError, GraphError
+from engine.errors import REFUSALS, ComputeError, EngineError
 from engine.graph.simplify import Instruction
 from engine.plan.numpy_executor import prepare
 from engine.plan.plan import Step
@@ -51,17 +51,8 @@ class Bound:
     """An arrangement bound to memory: prepared calls, and the array of every result."""
 
     def __init__(self, arrangement: Arrangement, storage: Storage, memory: Array, names: Names, *, ref: bool) -> None:
-        """Prepare every call.
-
-        Raises:
-            GraphError: a leaf has no data and was never set.
-        """
-        arrays: dict[int, Array] = {}
-        for number in arrangement.leaves:
-            leaf = arrangement.values[number]
-            if not storage.is_filled(leaf):
-                raise GraphError(f"{names(leaf)} has no data: set() it before the graph is computed")
-            arrays[number] = storage.leaf(leaf)
+        """Prepare every call."""
+        arrays: dict[int, Array] = {n: storage.leaf(arrangement.values[n]) for n in arrangement.leaves}
         arrays.update({number: storage.writable(leaf) for number, leaf in arrangement.sums.items()})
         for number, offset in arrangement.offsets.items():
             arrays[number] = _window(memory, offset, arrangement.values[number])

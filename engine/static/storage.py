@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,6 +127,27 @@ class Storage:
         if self._published is not results:
             self._results.update(results)
             self._published = results
+
+    def result(self, value: Value) -> Array | None:
+        """Return the array of a result that has been computed, or None; not a copy."""
+        return self._results.get(value.key)
+
+    def forget(self, values: Iterable[Value]) -> None:
+        """Let go of results: they cannot be read until they are computed again."""
+        for value in values:
+            self._results.pop(value.key, None)
+        self._published = None
+
+    def saved(self, leaf: Value) -> Array | None:
+        """Return a copy of what a leaf holds, None if it was never set; for `put_back`."""
+        return self.leaf(leaf).copy() if self.is_filled(leaf) else None
+
+    def put_back(self, leaf: Value, saved: Array | None) -> None:
+        """Let a leaf hold what it held when it was `saved`."""
+        if saved is not None:
+            self.set(leaf, saved)
+        elif leaf.key in self._leaves:
+            self._leaves[leaf.key].filled = False
 
     def without_results(self) -> Storage:
         """Return a storage that shares the arrays of leaves and holds no results."""

@@ -50,3 +50,14 @@ def test_what_has_begun_is_finished_before_the_end() -> None:
     threading.Timer(0.05, over.set).start()
     keep_house([chore], begun.is_set, seconds=3600)
     assert done == ["swept"]
+
+
+def test_a_chore_may_be_done_in_the_event_loop() -> None:
+    done: list[str] = []
+
+    async def chore() -> None:
+        await asyncio.sleep(0)
+        done.append(threading.current_thread().name)
+
+    keep_house([chore], lambda: done != [], seconds=3600)
+    assert done == [threading.main_thread().name]

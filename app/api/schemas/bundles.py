@@ -10,8 +10,9 @@ from pydantic_core import PydanticCustomError
 
 from app.api.schemas.documents import DescribedBy
 from app.api.schemas.fit_options import SHARDS_MAX
-from app.api.schemas.fit_request import LABELS_MAX, FitRequest, LabelKey, LabelValue
+from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.labels import LABELS_MAX, Labels
 from app.api.schemas.shapes import RequestShape, ResourceShape
 from app.domain.replay import Comparison, Replay
 
@@ -24,7 +25,6 @@ INTEGER_MAX = 2**63 - 1
 Text = Annotated[str, Field(max_length=NAME_MAX)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hexadecimal digits.")]
 Count = Annotated[int, Field(ge=0, le=INTEGER_MAX)]
-Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=LABELS_MAX)]
 
 
 class BundleFit(RequestShape):

@@ -19,11 +19,13 @@ class CheckpointLinks(ResourceShape):
 
 
 class Checkpoint(ResourceShape):
-    """A file with everything a fit needs to go on."""
+    """A file with everything a fit or a session needs to go on."""
 
     id: str
     object: Literal["checkpoint"] = "checkpoint"
-    fit: str | None = Field(description="null: it was uploaded.")
+    fit: str | None = Field(description="The fit that wrote it, if one did; without a session, it was uploaded.")
+    session: str | None = Field(description="The session that it was saved by, if it was.")
+    session_seq: int | None = Field(description="The step of the session that saved it.")
     graph: str
     step: int
     epoch: int
@@ -44,6 +46,8 @@ class Checkpoint(ResourceShape):
         return cls(
             id=checkpoint.id,
             fit=checkpoint.fit_id,
+            session=checkpoint.session_id,
+            session_seq=checkpoint.session_seq,
             graph=checkpoint.graph_id,
             step=checkpoint.step,
             epoch=checkpoint.epoch,

@@ -6,8 +6,9 @@ from pydantic import Field, ValidationInfo, create_model, field_validator, model
 from pydantic_core import PydanticCustomError
 
 from app.api.schemas.bounds import bounded
-from app.api.schemas.fit_request import BOUNDED_ELSEWHERE, FitRequest, LabelKey, LabelValue
+from app.api.schemas.fit_request import BOUNDED_ELSEWHERE, FitRequest
 from app.api.schemas.fit_resources import DEADLINE, THREADS_MAX, TIMEOUT, Deadline, TimeoutSeconds
+from app.api.schemas.labels import LabelKey, LabelValue
 from app.api.schemas.shapes import RequestShape
 from app.service.fit_revision import Extension
 

@@ -34,12 +34,10 @@ from app.api.schemas.fit_options import (
 )
 from app.api.schemas.fit_resources import ResourcesChoice
 from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.labels import Labels
 from app.api.schemas.shapes import RequestShape
 from app.api.schemas.sweeps import SweepChoice
 
-LabelKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\-/]{1,64}$")]
-LabelValue = Annotated[str, Field(max_length=256)]
-LABELS_MAX = 64
 METRICS_MAX = 64
 FREEZE_MAX = 64
 CLASSES_MAX = 2**18
@@ -133,7 +131,7 @@ class FitRequest(RequestShape):
     record: RecordChoice | None = None
     resources: ResourcesChoice | None = None
     sweep: SweepChoice | None = Field(default=None, description="Variants of this fit; by default it is a single one.")
-    labels: dict[LabelKey, LabelValue] | None = Field(default=None, max_length=LABELS_MAX)
+    labels: Labels | None = None
     start_paused: bool | None = Field(default=None, description="Whether it waits to be resumed; default false.")
     from_checkpoint: FromCheckpoint | None = Field(
         default=None, description="A checkpoint of another fit to begin at: its id, or an object; by default none."

@@ -5,10 +5,11 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from app.api.schemas.shapes import ResourceShape, finite_part
+import engine
+from app.api.schemas.laboratory import ArrayStatistics, statistics_fields
+from app.api.schemas.shapes import ResourceShape
 from app.domain.gradient import GradientRecord
 from app.store.pages import Page
-from engine import ArrayStatistics
 
 
 class GradientLinks(ResourceShape):
@@ -65,51 +66,18 @@ class GradientList(ResourceShape):
         )
 
 
-class Histogram(ResourceShape):
-    """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
-
-    edges: list[float]
-    counts: list[int]
-
-
-class GradientStatistics(ResourceShape):
+class GradientStatistics(ArrayStatistics):
     """A captured gradient in a few numbers, computed in float64."""
 
     object: Literal["gradient_statistics"] = "gradient_statistics"
     step: int
     parameter: str
-    dtype: str
-    shape: list[int]
-    elements: int
-    norm: float | None = Field(description="The root of the sum of squares of all elements.")
-    mean: float | None = Field(description="Of all elements.")
-    min: float | None = Field(description="The smallest element that is not NaN.")
-    max: float | None = Field(description="The largest element that is not NaN.")
-    abs_max: float | None
-    nonfinite: dict[str, str] = Field(description="Those of the numbers above that are nan, inf or -inf.")
-    zeros: int
-    nan: int
-    inf: int
-    histogram: Histogram
 
     @classmethod
-    def of(cls, gradient: GradientRecord, statistics: ArrayStatistics) -> "GradientStatistics":
+    def of(cls, gradient: GradientRecord, statistics: engine.ArrayStatistics) -> "GradientStatistics":
         """Show what a gradient's numbers look like."""
-        named = {name: getattr(statistics, name) for name in ("norm", "mean", "min", "max", "abs_max")}
-        finite, nonfinite = finite_part(named)
-        return cls(
-            step=gradient.step,
-            parameter=gradient.parameter,
-            dtype=gradient.dtype,
-            shape=gradient.shape,
-            elements=statistics.elements,
-            **finite,
-            nonfinite=nonfinite,
-            zeros=statistics.zeros,
-            nan=statistics.nan,
-            inf=statistics.inf,
-            histogram=Histogram(edges=statistics.edges, counts=statistics.counts),
-        )
+        found = statistics_fields(gradient.dtype, gradient.shape, statistics)
+        return cls(step=gradient.step, parameter=gradient.parameter, **found)
 
 
 def gradient_path(gradient: GradientRecord) -> str:

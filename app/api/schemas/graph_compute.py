@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.api.schemas.graph_point import PointRequest
 from app.api.schemas.shapes import ResourceShape
 from app.api.schemas.tensors import Tensor, TensorDocument
 
@@ -55,6 +56,25 @@ class HessianWant(BaseModel):
     hessian: HessianSpec
 
 
+class DerivativeSpec(BaseModel):
+    """Of which value, by one parameter or input after the other."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str | None = Field(default=None, description="By default the sum of the losses.")
+    by: list[str] = Field(
+        min_length=1, max_length=6, description="[x, x, y] is differentiated by x, by x again, and then by y."
+    )
+
+
+class OrderWant(BaseModel):
+    """All derivatives of an order, of the shape [of..., by..., by..., ...]."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    derivative: DerivativeSpec
+
+
 class HessianProductSpec(BaseModel):
     """Of which scalar, and the direction by parameter or input."""
 
@@ -97,31 +117,25 @@ class JvpWant(BaseModel):
     jvp: JvpSpec
 
 
-DerivativeWant = GradientWant | JacobianWant | HessianWant | HvpWant | VhpWant | JvpWant
+DerivativeWant = GradientWant | JacobianWant | HessianWant | OrderWant | HvpWant | VhpWant | JvpWant
 
 
 class Derivative(ResourceShape):
-    """One derivative: tensors by parameter or input, those of a jvp by value."""
+    """One derivative: tensors by parameter or input, those of a jvp by value, a derivative under all names of by."""
 
     want: int = Field(description="Position in want.")
-    kind: Literal["gradient_of", "jacobian", "hessian", "hvp", "vhp", "jvp"]
+    kind: Literal["gradient_of", "jacobian", "hessian", "derivative", "hvp", "vhp", "jvp"]
     of: list[str]
     by: list[str]
     tensors: dict[str, Tensor]
 
 
-class ComputeRequest(BaseModel):
+class ComputeRequest(PointRequest):
     """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    inputs: dict[str, TensorDocument] | None = None
-    parameters: dict[str, TensorDocument] | None = None
-    buffers: dict[str, TensorDocument] | None = None
     want: list[Literal["outputs", "gradients"] | DerivativeWant] | None = Field(
         default=None, description="outputs, gradients, by default both; and derivatives, each an object."
     )
-    seed: int | None = None
     training: bool | None = None
 
 

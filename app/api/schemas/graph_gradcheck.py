@@ -3,21 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from app.api.schemas.graph_point import PointRequest
 from app.api.schemas.shapes import ResourceShape, finite_part
-from app.api.schemas.tensors import TensorDocument
 
 
-class GradcheckRequest(BaseModel):
+class GradcheckRequest(PointRequest):
     """What the gradient is checked at; parameters left out are initialised from the seed."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    inputs: dict[str, TensorDocument] | None = None
-    parameters: dict[str, TensorDocument] | None = None
-    buffers: dict[str, TensorDocument] | None = None
-    seed: int | None = None
     training: bool | None = None
     of: str | None = Field(default=None, description="An output, loss or node; by default the sum of the losses.")
     by: list[str] | None = Field(

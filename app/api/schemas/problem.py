@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.api.schemas.shapes import ResourceShape
 
@@ -20,6 +20,8 @@ class ProblemError(ResourceShape):
 class Problem(ResourceShape):
     """What went wrong, and what to change."""
 
+    model_config = ConfigDict(extra="allow", frozen=True)
+
     type: str
     title: str
     status: int
@@ -29,6 +31,7 @@ class Problem(ResourceShape):
     request_id: str
     errors: list[ProblemError]
     limit: int | None = Field(default=None, description="The limit that was exceeded, for 413.")
+    expected_seq: int | None = Field(default=None, description="The seq of the session's next step, for a step.")
 
 
 class Status(ResourceShape):

@@ -57,6 +57,9 @@ class Limits(ResourceShape):
     max_rows: int
     max_columns: int
     max_queue: int
+    max_sessions: int
+    session_workers: int
+    max_step_bytes: int
     workers: int
     attempts_max: int
     storage_quota_bytes: int | None = Field(description="Of datasets and checkpoints together; null: the disk's size.")
@@ -70,6 +73,7 @@ class Recovery(ResourceShape):
     orphan_blobs: int = Field(description="Files that nothing referred to; deleted.")
     temporary_files: int = Field(description="Unfinished files; deleted.")
     staging_folders: int = Field(description="Folders of processes that are gone; deleted.")
+    session_folders: int = Field(description="Folders of sessions that have ended; deleted.")
     damaged_checkpoints: int = Field(description="Checkpoints whose file is missing or has another size.")
 
 
@@ -119,7 +123,7 @@ class SystemOverview(ResourceShape):
                 Worker(
                     pid=worker.pid,
                     fit=worker.fit_id,
-                    session=None,
+                    session=worker.session_id,
                     attempt=worker.attempt,
                     state=worker.state,
                     rss_bytes=worker.rss_bytes,

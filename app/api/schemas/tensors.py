@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, RootModel, WithJsonSchema
 
 from app.api.schemas.shapes import ResourceShape
 
@@ -10,11 +10,16 @@ TensorDocument = Annotated[
     Any,
     WithJsonSchema(
         {
-            "description": "A number, nested lists of numbers, or an object with dtype, shape and data (row-major).",
+            "description": "A number, nested lists of numbers, or an object with dtype, shape and data (row-major); "
+            "where a graph is computed, nonfinite may name the nulls in a flat list of data, as in answers.",
         }
     ),
 ]
 """A tensor that a client sends; the engine reads it."""
+
+
+class TensorInput(RootModel[TensorDocument]):
+    """A tensor that is a body of its own."""
 
 
 class Tensor(ResourceShape):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.errors import AdjointError, TooLarge
+from app.domain.errors import AdjointError
 from app.domain.finite import nonfinite_name
 from app.domain.media import JSON, NPY, SAFETENSORS
 from app.service.engine_faults import engine_faults
@@ -35,8 +35,10 @@ POISON: Mapping[str, Any] = MappingProxyType(
 """The answer to a step that is not tried a third time."""
 
 
-def spelled(document: dict[str, Any] | Array | None, seq: int | None, accept: str) -> tuple[str, bytes]:
+def spelled(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
     """Spell an answer; return its type, which is JSON where the one asked for cannot hold it."""
+    if isinstance(document, str):
+        return accept, document.encode()
     if document is None:
         return JSON, json_body(None)
     if isinstance(document, np.ndarray):
@@ -129,9 +131,8 @@ def refusal(error: Exception) -> dict[str, Any]:
 
 def _problem(error: AdjointError) -> dict[str, Any]:
     findings = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in error.findings]
-    limit = {"limit": error.limit} if isinstance(error, TooLarge) else {}
     told = {"status": error.status, "title": error.title, "code": error.code, "detail": error.detail}
-    return {**told, "findings": findings, **limit}
+    return {**told, "findings": findings, **error.extensions}
 
 
 def _of_domain(error: engine.EngineError) -> AdjointError:

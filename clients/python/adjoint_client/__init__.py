@@ -5,16 +5,25 @@
         fit.wait(progress=True)
         parameters = fit.checkpoint("latest").load()
 
+    with client.session(graph, lr=0.01) as session:
+        for x, label in batches:
+            print(session.forward_backward(x=x, label=label).loss)
+            session.optim_step()
+
 `AsyncClient` has the same methods, to be awaited. `adjoint_client.generated` has every route of the server.
 """
 
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
 from adjoint_client._async.client import AsyncClient
 from adjoint_client._async.fit import AsyncFitHandle
+from adjoint_client._async.pipeline import AsyncPipeline
+from adjoint_client._async.session import AsyncSession
 from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.client import Client
 from adjoint_client._sync.fit import FitHandle
+from adjoint_client._sync.pipeline import Pipeline
+from adjoint_client._sync.session import Session
 from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed
@@ -32,17 +41,26 @@ from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph, Ran
 from adjoint_client.gradcheck import GradientCheck, GradientChecks
 from adjoint_client.gradients import CapturedGradient
 from adjoint_client.metrics import MetricRow
+from adjoint_client.passes import Backward, Forward, ForwardBackward, OptimizerStep, Tape
 from adjoint_client.progress import Progress
 from adjoint_client.replay import Verdict
+from adjoint_client.rows import Rows
 from adjoint_client.safetensors import Tensors
+from adjoint_client.session_info import SessionInfo
+from adjoint_client.statistics import ArrayInfo, Statistics
+from adjoint_client.step import Step
 
 __all__ = [
     "AdjointError",
+    "ArrayInfo",
     "AsyncCheckpointHandle",
     "AsyncClient",
     "AsyncFitHandle",
+    "AsyncPipeline",
+    "AsyncSession",
     "AsyncSweepHandle",
     "BackupDamaged",
+    "Backward",
     "CapturedGradient",
     "Checkpoint",
     "CheckpointHandle",
@@ -55,16 +73,26 @@ __all__ = [
     "Fit",
     "FitFailed",
     "FitHandle",
+    "Forward",
+    "ForwardBackward",
     "GradientCheck",
     "GradientChecks",
     "Graph",
     "Manifest",
     "MetricRow",
+    "OptimizerStep",
+    "Pipeline",
     "Progress",
     "RankedVariant",
+    "Rows",
     "ServerError",
     "ServerUnreachable",
+    "Session",
+    "SessionInfo",
+    "Statistics",
+    "Step",
     "SweepHandle",
+    "Tape",
     "Tensors",
     "Verdict",
 ]

@@ -2,10 +2,14 @@
 """What can go wrong between a client and the server, as one tree of exceptions."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import responses
 from typing import Any
 
 import httpx
+
+from adjoint_client.http1 import Answer
 
 
 class AdjointError(Exception):
@@ -22,7 +26,10 @@ class Finding:
 
 
 class ServerError(AdjointError):
-    """The server answered with a problem (RFC 9457); `code` is stable, `detail` is for people."""
+    """The server answered with a problem (RFC 9457); `code` is stable, `detail` is for people.
+
+    `expected_seq` is the place that the next step of a session will take, where it says so.
+    """
 
     def __init__(self, status: int, problem: dict[str, Any], retry_after: float | None = None) -> None:
         self.status = status
@@ -30,6 +37,7 @@ class ServerError(AdjointError):
         self.title = str(problem.get("title", ""))
         self.detail = str(problem.get("detail", ""))
         self.request_id = problem.get("request_id")
+        self.expected_seq: int | None = problem.get("expected_seq")
         self.findings = tuple(
             Finding(str(item.get("pointer", "")), str(item.get("code", "")), str(item.get("detail", "")))
             for item in problem.get("errors") or ()
@@ -45,13 +53,26 @@ class ServerError(AdjointError):
     @classmethod
     def from_response(cls, response: httpx.Response) -> "ServerError":
         """Read the problem in the body of `response`; one that holds none is described by its status."""
+        return cls._read(response.status_code, response.content, response.reason_phrase, retry_after(response.headers))
+
+    @classmethod
+    def from_answer(cls, answer: Answer) -> "ServerError":
+        """Read the problem in an answer to a step, likewise."""
+        phrase = responses.get(answer.status, "")
+        return cls._read(answer.status, bytes(answer.body), phrase, retry_after(answer.head.headers))
+
+    @classmethod
+    def _read(cls, status: int, content: bytes, phrase: str, pause: float | None) -> "ServerError":
         try:
-            problem = json.loads(response.content)
+            problem = json.loads(content)
         except ValueError:
             problem = None
-        if not isinstance(problem, dict):
-            problem = {"detail": response.reason_phrase}
-        return cls(response.status_code, problem, retry_after(response))
+        return cls(status, problem if isinstance(problem, dict) else {"detail": phrase}, pause)
+
+
+def not_carried_out() -> ServerError:
+    """Return the error of a step that was to follow one that has failed."""
+    return ServerError(424, {"code": "not_carried_out", "detail": "a step before it in the pipeline has failed"})
 
 
 class ServerUnreachable(AdjointError):
@@ -76,7 +97,7 @@ class BackupDamaged(AdjointError):
     """A file is no whole backup: it is torn, or holds what no server wrote."""
 
 
-def retry_after(response: httpx.Response) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks to wait before the request is sent again; None if it does not."""
-    text = response.headers.get("Retry-After", "")
+    text = headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else None

@@ -4,13 +4,16 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjoint_client.errors import DownloadDamaged
+
+Buffer = bytes | bytearray | memoryview
 
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
@@ -19,7 +22,9 @@ _DTYPES = {
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
 }  # fmt: skip
 _BFLOAT16 = "BF16"
-_NAMES = {np.dtype(text): name for name, text in _DTYPES.items()}
+_STORED = {np.dtype(text): name for name, text in _DTYPES.items()}
+# Copying so little costs less than a view.
+_COPIED_BYTES = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +35,62 @@ class Tensors:
     metadata: dict[str, str] = field(default_factory=dict)
 
 
+class Block(NamedTuple):
+    """A tensor as it lies in a file: the format's name of its type, its shape, and its bytes."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    content: Buffer
+
+    def copied(self) -> "Block":
+        """Return one whose bytes stay as they are when those of the array change."""
+        return self if isinstance(self.content, bytes) else self._replace(content=bytes(self.content))
+
+
+def block(name: str, value: ArrayLike) -> Block:
+    """Return the block of an array, whose bytes are not copied if they can be sent as they are.
+
+    Raises:
+        TypeError: the array `name` holds something else than numbers or truth values.
+    """
+    array = np.asarray(value)
+    stored = _STORED.get(array.dtype)
+    if stored is None:
+        stored = _stored(name, array.dtype)
+        if array.dtype.kind != "V":
+            array = array.astype(_DTYPES[stored])
+    if array.nbytes <= _COPIED_BYTES or not array.flags.c_contiguous:
+        return Block(stored, array.shape, array.tobytes())
+    return Block(stored, array.shape, array.reshape(-1).view(np.uint8).data)
+
+
+def encode_blocks(blocks: Mapping[str, Block], metadata: Mapping[str, str] | None = None) -> list[Buffer]:
+    """Return a file in pieces: the header, and the bytes of each tensor."""
+    entries = [] if metadata is None else [f"{_text(_METADATA)}:{json.dumps(metadata)}"]
+    position = 0
+    for name, (dtype, shape, content) in blocks.items():
+        end = position + len(content)
+        sizes = ",".join(map(str, shape))
+        entries.append(f'{_text(name)}:{{"dtype":"{dtype}","shape":[{sizes}],"data_offsets":[{position},{end}]}}')
+        position = end
+    header = f"{{{','.join(entries)}}}".encode()
+    header += b" " * (-len(header) % 8)  # keeps the data aligned for readers that map the file
+    return [_LENGTH.pack(len(header)) + header, *[content for _, _, content in blocks.values()]]
+
+
 def encode(arrays: Mapping[str, ArrayLike]) -> bytes:
     """Bytes of a file with the given arrays.
 
     Raises:
         TypeError: an array holds something else than numbers or truth values.
     """
-    header: dict[str, Any] = {}
-    blocks: list[bytes] = []
-    position = 0
-    for name, value in arrays.items():
-        array = np.asarray(value)
-        dtype = array.dtype.newbyteorder("<") if array.dtype.kind in "iuf" else array.dtype
-        if dtype not in _NAMES:
-            raise TypeError(
-                f"array {name!r} has dtype {array.dtype}; use numbers or truth values ({', '.join(_NAMES.values())})"
-            )
-        block = array.astype(dtype, order="C").tobytes()
-        header[name] = {
-            "dtype": _NAMES[dtype],
-            "shape": list(array.shape),
-            "data_offsets": [position, position + len(block)],
-        }
-        blocks.append(block)
-        position += len(block)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # keeps the data aligned for readers that map the file
-    return b"".join([_LENGTH.pack(len(text)), text, *blocks])
+    return b"".join(encode_blocks({name: block(name, value) for name, value in arrays.items()}))
 
 
-def decode(content: bytes) -> Tensors:
-    """Read a whole file; the arrays are writable copies. bfloat16, which NumPy lacks, becomes float32.
+def decode(content: Buffer) -> Tensors:
+    """Read a whole file. bfloat16, which NumPy lacks, becomes float32.
+
+    The arrays can be written to: they are windows into `content` if that can be, and copies otherwise.
 
     Raises:
         DownloadDamaged: the bytes are not a safetensors file of NumPy's types.
@@ -70,7 +100,7 @@ def decode(content: bytes) -> Tensors:
         begin = _LENGTH.size + length
         if begin > len(content):
             raise ValueError("the header is cut off")
-        header = json.loads(content[_LENGTH.size : begin])
+        header = json.loads(bytes(content[_LENGTH.size : begin]))
         metadata = header.pop(_METADATA, {})
         data = memoryview(content)[begin:]
         return Tensors({name: _array(data, **entry) for name, entry in header.items()}, metadata)
@@ -86,4 +116,21 @@ def _array(data: memoryview, dtype: str, shape: list[int], data_offsets: list[in
     array = np.frombuffer(data[begin:end], stored).reshape(shape)
     if dtype == _BFLOAT16:  # the upper half of a float32
         return (array.astype("<u4") << 16).view("<f4")
-    return array.copy()
+    return array if array.flags.writeable and array.flags.aligned else array.copy()
+
+
+@lru_cache(maxsize=1024)
+def _text(name: str) -> str:
+    return json.dumps(name)
+
+
+def _stored(name: str, dtype: np.dtype[Any]) -> str:
+    """The name of a type that is not stored as it is: in another order of bytes, or one that NumPy itself lacks."""
+    if dtype.name == "bfloat16":
+        return _BFLOAT16
+    stored = _STORED.get(dtype.newbyteorder("<")) if dtype.kind in "iuf" else None
+    if stored is None:
+        raise TypeError(
+            f"array {name!r} has dtype {dtype}; use numbers or truth values ({', '.join(_STORED.values())})"
+        )
+    return stored

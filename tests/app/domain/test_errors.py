@@ -16,6 +16,9 @@ STATUSES = {
     "IdempotencyInFlight": (409, "idempotency_in_flight"),
     "BackupInProgress": (409, "backup_in_progress"),
     "QueueFull": (429, "queue_full"),
+    "SessionsFull": (429, "sessions_full"),
+    "ProcessLost": (503, "process_lost"),
+    "StepRefused": (409, "step_refused"),
     "Draining": (503, "draining"),
     "StorageFull": (507, "storage_full"),
     "StorageFailed": (503, "storage_failed"),
@@ -64,4 +67,10 @@ def test_errors_carry_the_headers_that_http_demands() -> None:
 
 
 def test_too_large_keeps_the_limit() -> None:
-    assert errors.TooLarge("the body has more than 10 bytes", limit=10).limit == 10
+    assert errors.TooLarge("the body has more than 10 bytes", limit=10).extensions == {"limit": 10}
+
+
+def test_a_refused_step_says_what_its_process_has_said() -> None:
+    error = errors.StepRefused("taken", code="seq_used", status=409, title="Used", extensions={"expected_seq": 7})
+    assert (error.status, error.code, error.title) == (409, "seq_used", "Used")
+    assert error.extensions == {"expected_seq": 7}

@@ -30,21 +30,21 @@ def test_as_many_fits_run_as_there_are_workers(workshop: Workshop, runner: Memor
     first = runner.await_start(2)
     assert [workshop.fit(f"fit_{number}").state for number in range(4)] == ["starting"] * 2 + ["queued"] * 2
     runner.say(first, Started(1), Finished("succeeded"))
-    assert runner.await_start(3).fit_id == "fit_2"
+    assert runner.await_start(3).owner_id == "fit_2"
 
 
 def test_a_fit_that_is_submitted_starts_at_a_wake(workshop: Workshop, runner: MemoryRunner) -> None:
     supervisor = workshop.supervisor(runner)
     workshop.submit()
     supervisor.wake()
-    assert runner.await_start().fit_id == "fit_1"
+    assert runner.await_start().owner_id == "fit_1"
 
 
 def test_a_higher_priority_goes_first(workshop: Workshop, runner: MemoryRunner) -> None:
     workshop.submit("fit_1")
     workshop.submit("fit_2", priority=1)
     workshop.supervisor(runner, workers=1)
-    assert runner.await_start().fit_id == "fit_2"
+    assert runner.await_start().owner_id == "fit_2"
 
 
 def test_who_works_on_what_can_be_seen(workshop: Workshop, runner: MemoryRunner) -> None:
@@ -111,7 +111,7 @@ def test_a_fit_that_waits_for_its_next_process_can_be_cancelled(workshop: Worksh
     supervisor.cancel("fit_1")
     workshop.submit("fit_2")
     supervisor.wake()
-    assert runner.await_start(2).fit_id == "fit_2"
+    assert runner.await_start(2).owner_id == "fit_2"
     assert workshop.fit().state == "cancelled"
 
 

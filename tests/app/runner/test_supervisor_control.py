@@ -19,7 +19,7 @@ def test_a_paused_fit_writes_a_checkpoint_and_frees_its_worker(workshop: Worksho
     assert workshop.states()[-2:] == ["pausing", "paused"]
     assert workshop.outcomes() == ["drained"]
     assert workshop.last_row() == 2
-    assert runner.await_start(2).fit_id == "fit_2"
+    assert runner.await_start(2).owner_id == "fit_2"
 
 
 def test_a_fit_can_be_paused_before_its_process_is_up(workshop: Workshop, runner: MemoryRunner) -> None:
@@ -91,7 +91,7 @@ def test_a_killed_fit_has_ended_before_its_process_is_gone(
     assert workshop.fit().state == "cancelled"
     assert len(runner.assignments) == 1
     runner.end(handle, "killed")
-    assert runner.await_start(2).fit_id == "fit_2"
+    assert runner.await_start(2).owner_id == "fit_2"
     assert workshop.fit().state == "cancelled"
     assert workshop.outcomes() == ["killed_by_client"]
     assert workshop.last_row() == 1
@@ -106,9 +106,9 @@ def test_a_fit_has_one_process_at_a_time(workshop: Workshop, runner: MemoryRunne
     workshop.want("queued")
     workshop.submit("fit_2")
     workshop.supervisors[0].wake()
-    assert runner.await_start(2).fit_id == "fit_2"
+    assert runner.await_start(2).owner_id == "fit_2"
     runner.end(handle, "killed")
-    assert runner.await_start(3).fit_id == "fit_1"
+    assert runner.await_start(3).owner_id == "fit_1"
 
 
 def test_what_was_wanted_of_an_earlier_attempt_is_not_done_to_a_later_one(

@@ -18,7 +18,7 @@ def test_a_fit_whose_process_dies_goes_on_in_another(workshop: Workshop, runner:
     handle = begin(workshop, runner)
     runner.end(handle, "error", "the process crashed (SIGSEGV)")
     again = runner.await_start(2)
-    assert (again.fit_id, again.attempt) == ("fit_1", 2)
+    assert (again.owner_id, again.attempt) == ("fit_1", 2)
     assert workshop.states() == ["queued", "starting", "running", "interrupted", "starting"]
     assert workshop.outcomes() == ["error", None]
     assert workshop.events("log") == [

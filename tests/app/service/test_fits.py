@@ -90,7 +90,7 @@ def test_a_fit_larger_than_the_machine_is_refused_with_the_sum(
     monkeypatch.setattr(admission, "memory_budget", lambda: 1000)
     with pytest.raises(TooLarge, match="plan_bytes") as caught:
         submit()
-    assert (caught.value.limit, caught.value.code) == (1000, "memory_exceeded")
+    assert (caught.value.extensions["limit"], caught.value.code) == (1000, "memory_exceeded")
 
 
 def test_more_captured_gradients_than_the_server_keeps_are_refused_with_the_sum(submit: Submit) -> None:
@@ -98,7 +98,7 @@ def test_more_captured_gradients_than_the_server_keeps_are_refused_with_the_sum(
     submit(record={"gradients": {"every_steps": 1}})
     with pytest.raises(TooLarge, match="16 steps") as caught:
         submit(epochs=8, record={"gradients": {"every_steps": 1}})
-    assert (caught.value.limit, caught.value.code) == (64 * 1024, "gradients_exceeded")
+    assert (caught.value.extensions["limit"], caught.value.code) == (64 * 1024, "gradients_exceeded")
     assert [finding.pointer for finding in caught.value.findings] == ["/record/gradients"]
 
 

@@ -7,9 +7,12 @@ import pytest
 from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
+from app.durable import Durable
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.service.recovery import Recovery, recover
+from app.service.session_attempts import SessionAttempts, SessionTerms
+from app.service.session_folders import SessionFolders
 from app.store.unit_of_work import Store
 
 MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
@@ -18,6 +21,11 @@ MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
 @pytest.fixture
 def attempts(store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, clock: ManualClock, tmp_path: Path) -> Attempts:
     return Attempts(store, blobs, sweeper, tmp_path / "staging", lambda _fit_id: None, clock)
+
+
+@pytest.fixture
+def sessions(store: Store, blobs: LocalBlobStore, tmp_path: Path) -> SessionAttempts:
+    return SessionAttempts(store, blobs, SessionFolders(tmp_path / "sessions", Durable()), SessionTerms())
 
 
 def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes) -> Path:
@@ -32,10 +40,15 @@ def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes
 
 
 def test_a_start_after_an_orderly_end_finds_nothing(
-    store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, clock: ManualClock, attempts: Attempts
+    store: Store,
+    blobs: LocalBlobStore,
+    sweeper: BlobSweeper,
+    clock: ManualClock,
+    attempts: Attempts,
+    sessions: SessionAttempts,
 ) -> None:
     keep(store, blobs, "ckpt_1", b"sound")
-    assert recover(store, blobs, sweeper, attempts, clock, 0) == Recovery(clock.now(), 0, 0, 0, 0, 0)
+    assert recover(store, blobs, sweeper, attempts, sessions, clock, 0) == Recovery(clock.now(), 0, 0, 0, 0, 0, 0)
 
 
 def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
@@ -44,6 +57,7 @@ def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
     sweeper: BlobSweeper,
     clock: ManualClock,
     attempts: Attempts,
+    sessions: SessionAttempts,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -55,11 +69,19 @@ def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
     blobs.put(b"nobody's")
     (tmp_path / "staging" / "token").mkdir(parents=True)
     (tmp_path / "staging" / "token" / "step-1.partial").write_bytes(b"half")
+    (tmp_path / "sessions" / "sess_closed").mkdir(parents=True)
     with caplog.at_level(logging.WARNING, "app.service.recovery"):
-        found = recover(store, blobs, sweeper, attempts, clock, 2)
+        found = recover(store, blobs, sweeper, attempts, sessions, clock, 2)
     assert found == Recovery(
-        clock.now(), attempts_lost=0, orphan_blobs=1, temporary_files=2, staging_folders=1, damaged_checkpoints=2
+        clock.now(),
+        attempts_lost=0,
+        orphan_blobs=1,
+        temporary_files=2,
+        staging_folders=1,
+        session_folders=1,
+        damaged_checkpoints=2,
     )
+    assert [*(tmp_path / "sessions").iterdir()] == []
     (line,) = [record for record in caplog.records if record.name == "app.service.recovery"]
     assert sorted(vars(line)["damaged"]) == ["ckpt_gone", "ckpt_short"]
     assert [*(tmp_path / "staging").iterdir()] == []

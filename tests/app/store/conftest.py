@@ -12,6 +12,7 @@ from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
+from app.domain.session import SessionRecord, SessionState
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
@@ -130,5 +131,27 @@ def a_checkpoint() -> Callable[..., CheckpointRecord]:
 
     def build(checkpoint_id: str = "ckpt_1", **changes: Any) -> CheckpointRecord:
         return replace(example, id=checkpoint_id, **changes)
+
+    return build
+
+
+@pytest.fixture
+def a_session() -> Callable[..., SessionRecord]:
+    """Build an open session of graph_1."""
+    example = SessionRecord(
+        id="sess_1",
+        kind="training",
+        state=SessionState.ACTIVE,
+        graph_id="graph_1",
+        request={"optimizer": {"kind": "adam", "lr": 1e-300}, "seed": 2**62},
+        labels={"team": "a"},
+        attempt=0,
+        ttl_seconds=60.0,
+        created_at=MOMENT,
+        used_at=MOMENT,
+    )
+
+    def build(session_id: str = "sess_1", **changes: Any) -> SessionRecord:
+        return replace(example, id=session_id, **changes)
 
     return build

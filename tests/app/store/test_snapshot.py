@@ -37,7 +37,7 @@ def events_of(store: Store, fit_id: str) -> list[Event]:
 def test_a_copy_holds_what_was_committed_and_says_so(store: Store, a_fit: AFit, folder: Path) -> None:
     fill(store, a_fit(), 3)
     taken = store.snapshot(folder)
-    assert dict(taken.counts) == {"graphs": 0, "datasets": 0, "fits": 1, "checkpoints": 0, "events": 3}
+    assert dict(taken.counts) == {"graphs": 0, "datasets": 0, "fits": 1, "checkpoints": 0, "events": 3, "sessions": 0}
     assert taken.blobs == frozenset()
     assert [*folder.iterdir()] == [taken.path]
     with Store.open(folder) as copied:

@@ -9,6 +9,7 @@ from app.domain.event import Event
 from app.domain.fit import FitRecord
 from app.domain.graph import GraphRecord
 from app.domain.idempotency import IdempotencyRecord
+from app.domain.session import SessionRecord
 from app.store import tables
 
 RECORDS = [
@@ -18,6 +19,7 @@ RECORDS = [
     (tables.events, Event),
     (tables.checkpoints, CheckpointRecord),
     (tables.idempotency_keys, IdempotencyRecord),
+    (tables.sessions, SessionRecord),
 ]
 
 

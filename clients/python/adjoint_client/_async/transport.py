@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import httpx
 
+from adjoint_client._async.connection import AsyncConnection
 from adjoint_client.errors import ServerError, ServerUnreachable, retry_after
 
 Body = bytes | AsyncIterator[bytes]
 
+_SENT_WITH_STEPS = frozenset({"authorization", "user-agent", "x-api-key"})
 _ATTEMPTS = 4
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -26,11 +29,19 @@ class AsyncTransport:
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
+        self._connections = WeakSet[AsyncConnection]()
 
     @property
     def address(self) -> str:
         """The base URL of the server."""
         return str(self._http.base_url).rstrip("/")
+
+    def connection(self) -> AsyncConnection:
+        """Return a connection of its own with the same server, for requests that should cost little."""
+        headers = {name: value for name, value in self._http.headers.items() if name in _SENT_WITH_STEPS}
+        connection = AsyncConnection(self.address, headers)
+        self._connections.add(connection)
+        return connection
 
     async def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
@@ -80,7 +91,7 @@ class AsyncTransport:
             else:
                 if response.is_success:
                     return response
-                asked = retry_after(response)
+                asked = retry_after(response.headers)
                 if last or asked is None or asked > _LONGEST_PAUSE_SECONDS:
                     raise ServerError.from_response(response)
                 pause = asked
@@ -107,7 +118,7 @@ class AsyncTransport:
                 raise ServerError.from_response(response)
             yield response
 
-    def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
+    def unreachable(self, error: httpx.TransportError | OSError) -> ServerUnreachable:
         """Say in one line that, and why, there is no answer."""
         return ServerUnreachable(
             f"no answer from {self.address} ({error or type(error).__name__}); is the server running?"
@@ -115,4 +126,6 @@ class AsyncTransport:
 
     async def aclose(self) -> None:
         """Close every connection."""
+        for connection in self._connections:
+            connection.close()
         await self._http.aclose()

@@ -12,6 +12,7 @@ import httpx
 from adjoint_client._sync.backup import download_backup
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
+from adjoint_client._sync.session import Session
 from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client._sync.transport import Body, Transport
 from adjoint_client.archive import Manifest
@@ -19,14 +20,18 @@ from adjoint_client.computed import Computed, wants_to_wire
 from adjoint_client.generated import Client as GeneratedClient
 from adjoint_client.generated.models import Checkpoint, Dataset, Fit, Graph
 from adjoint_client.gradcheck import GradientChecks
+from adjoint_client.references import reference, references, session_request
 from adjoint_client.safetensors import encode
+from adjoint_client.session_info import SessionInfo
 from adjoint_client.tensors import all_to_wire
 from adjoint_client.uploads import SAFETENSORS, content_type
+from adjoint_client.waiting import PATIENCE_SECONDS
 from numpy.typing import ArrayLike
 
 # Longer than a long poll (30 s) and than two heartbeats of an event stream (15 s).
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 _BLOCK_BYTES = 1 << 20
+_SESSIONS_A_PAGE = 1000
 
 
 class Client:
@@ -156,12 +161,12 @@ class Client:
     ) -> Fit:
         if isinstance(dataset, Mapping):
             dataset = self.upload(dataset)
-        request: dict[str, Any] = {"graph": _reference(graph), "dataset": _references(dataset), **fields}
+        request: dict[str, Any] = {"graph": reference(graph), "dataset": references(dataset), **fields}
         if isinstance(validation, float):
             request["validation"] = {"split": validation}
         elif validation is not None:
             request["validation"] = (
-                validation if isinstance(validation, Mapping) else {"dataset": _references(validation)}
+                validation if isinstance(validation, Mapping) else {"dataset": references(validation)}
             )
         return Fit.from_dict(self._transport.create("/v1/fits", request))
 
@@ -197,6 +202,51 @@ class Client:
         """Return a checkpoint by its id."""
         info = self._transport.get(f"/v1/checkpoints/{checkpoint_id}")
         return CheckpointHandle(self._transport, Checkpoint.from_dict(info))
+
+    def session(
+        self,
+        graph: str | Graph | Mapping[str, Any] | None = None,
+        *,
+        checkpoint: str | CheckpointHandle | None = None,
+        optimizer: str | Mapping[str, Any] | None = None,
+        lr: float | None = None,
+        dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
+        keep: bool = False,
+        patience: float = PATIENCE_SECONDS,
+        **fields: Any,
+    ) -> Session:
+        """Open a session, whose training loop is yours, over a graph or from a checkpoint.
+
+        The optimizer is its kind, by default "adam", or an object with options; `lr` is its rate. `dataset` is what
+        `session.rows` takes rows of. The rest are the fields of a session: `seed`, `clip={"norm": 5.0}`, `feeds`,
+        `precision`, `restore`, `labels`, `ttl_seconds` ... As a context the session is closed in the end, unless it is
+        to be kept. A lost server is waited for so many seconds (`patience`).
+
+        Raises:
+            ServerError: a field is wrong; nothing has been started.
+        """
+        if isinstance(dataset, Mapping):
+            dataset = self.upload(dataset)
+        named = checkpoint.id if isinstance(checkpoint, CheckpointHandle) else checkpoint
+        request = session_request(graph, named, optimizer, lr, dataset, fields)
+        info = SessionInfo.from_wire(self._transport.create("/v1/sessions", request))
+        return Session(self._transport, info, patience=patience, keep=keep)
+
+    def open_session(self, session_id: str, *, keep: bool = True, patience: float = PATIENCE_SECONDS) -> Session:
+        """Return a session that was opened before, to go on where it stands; as a context it is kept by default."""
+        info = SessionInfo.from_wire(self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
+        return Session(self._transport, info, patience=patience, keep=keep)
+
+    def sessions(self, **filters: str) -> list[SessionInfo]:
+        """Return all sessions, the newest first; filters are `state="active"` or `label="team:a"`."""
+        query: dict[str, Any] = {"limit": _SESSIONS_A_PAGE, **filters}
+        found: list[SessionInfo] = []
+        while True:
+            page = self._transport.get("/v1/sessions", query)
+            found += map(SessionInfo.from_wire, page["data"])
+            if not page["has_more"]:
+                return found
+            query["cursor"] = page["next_cursor"]
 
     def compute(
         self,
@@ -235,7 +285,7 @@ class Client:
     ) -> dict[str, Any]:
         if isinstance(graph, Mapping):
             graph = self.graph(graph)
-        answer: dict[str, Any] = self._transport.post(f"/v1/graphs/{_reference(graph)}:{action}", request)
+        answer: dict[str, Any] = self._transport.post(f"/v1/graphs/{reference(graph)}:{action}", request)
         return answer
 
 
@@ -245,20 +295,6 @@ def _point(
     """Return the fields of a request that say where a graph is looked at."""
     given = {"inputs": inputs, "parameters": parameters}
     return {name: all_to_wire(arrays) for name, arrays in given.items() if arrays is not None}
-
-
-def _references(
-    things: str | Dataset | Sequence[str | Dataset],
-) -> str | Mapping[str, Any] | list[str | Mapping[str, Any]]:
-    """Return how a request names one dataset or several."""
-    if isinstance(things, str | Dataset):
-        return _reference(things)
-    return [_reference(thing) for thing in things]
-
-
-def _reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return how a request names the thing: by its id, or by spelling it out."""
-    return thing if isinstance(thing, str | Mapping) else thing.id
 
 
 def _fit_id(fit: str | FitHandle) -> str:

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import httpx
+from adjoint_client._sync.connection import Connection
 from adjoint_client.errors import ServerError, ServerUnreachable, retry_after
 
 Body = bytes | Iterator[bytes]
 
+_SENT_WITH_STEPS = frozenset({"authorization", "user-agent", "x-api-key"})
 _ATTEMPTS = 4
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -26,11 +29,19 @@ class Transport:
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
+        self._connections = WeakSet[Connection]()
 
     @property
     def address(self) -> str:
         """The base URL of the server."""
         return str(self._http.base_url).rstrip("/")
+
+    def connection(self) -> Connection:
+        """Return a connection of its own with the same server, for requests that should cost little."""
+        headers = {name: value for name, value in self._http.headers.items() if name in _SENT_WITH_STEPS}
+        connection = Connection(self.address, headers)
+        self._connections.add(connection)
+        return connection
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
@@ -80,7 +91,7 @@ class Transport:
             else:
                 if response.is_success:
                     return response
-                asked = retry_after(response)
+                asked = retry_after(response.headers)
                 if last or asked is None or asked > _LONGEST_PAUSE_SECONDS:
                     raise ServerError.from_response(response)
                 pause = asked
@@ -107,7 +118,7 @@ class Transport:
                 raise ServerError.from_response(response)
             yield response
 
-    def unreachable(self, error: httpx.TransportError) -> ServerUnreachable:
+    def unreachable(self, error: httpx.TransportError | OSError) -> ServerUnreachable:
         """Say in one line that, and why, there is no answer."""
         return ServerUnreachable(
             f"no answer from {self.address} ({error or type(error).__name__}); is the server running?"
@@ -115,4 +126,6 @@ class Transport:
 
     def close(self) -> None:
         """Close every connection."""
+        for connection in self._connections:
+            connection.close()
         self._http.close()

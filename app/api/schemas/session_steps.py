@@ -1,0 +1,213 @@
+"""What a client says with a step of a session, a shape for each verb.
+
+Types only: names and numbers are checked by the engine, in the process of the session.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.schemas.bounds import bounded
+from app.api.schemas.shapes import RequestShape
+from app.api.schemas.tensors import TensorDocument
+
+SEQ_MAX = 2**53
+ROW_MAX = 2**53
+FEEDS_MAX = 1024
+GROUPS_MAX = 64
+OPTIONS_MAX = 64
+STEPS_MAX = 1024
+CHUNK_MAX = 2**20
+
+Seq = Annotated[int, Field(ge=1, le=SEQ_MAX)]
+Row = Annotated[int, Field(ge=0, le=ROW_MAX)]
+Tensors = dict[str, TensorDocument]
+
+
+class VerbRequest(RequestShape):
+    """What is said with a verb."""
+
+    carried: ClassVar[str | None] = None
+    """The field that a body of bytes holds in the place of JSON: arrays by name."""
+
+
+class StepRequest(VerbRequest):
+    """What every step may say."""
+
+    seq: Seq | None = Field(
+        default=None,
+        description="The step's place in the order of steps, from 1 on; by default the next when its turn has come.",
+    )
+
+
+class RowsChoice(RequestShape):
+    """Rows of a dataset: those of `indices`, or from `start` on to `stop`, which is left out."""
+
+    dataset: str | None = Field(default=None, description="Id of a dataset; by default the session's.")
+    indices: list[Row] | None = None
+    start: Row | None = None
+    stop: Row | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        spans = self.start is not None or self.stop is not None
+        if spans == (self.indices is not None):
+            raise PydanticCustomError("conflict", "give either indices, or start and stop")
+        if spans and (self.start is None or self.stop is None):
+            raise PydanticCustomError("missing_field", "start and stop belong together; give both")
+        return self
+
+
+class BatchStep(StepRequest):
+    """A step that computes with inputs: given as tensors, or taken of a dataset."""
+
+    carried: ClassVar[str | None] = "inputs"
+
+    inputs: Tensors | None = Field(default=None, description="A tensor for each input; or else `rows`.")
+    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset, in the place of `inputs`.")
+    feeds: Annotated[dict[str, str], Field(max_length=FEEDS_MAX)] | None = Field(
+        default=None, description="With rows, input: column; by default the session's, or of equal names."
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.inputs is None) == (self.rows is None):
+            raise PydanticCustomError("conflict", "give either inputs or rows")
+        if self.feeds is not None and self.rows is None:
+            raise PydanticCustomError("conflict", "feeds name columns of rows, and there are no rows")
+        return self
+
+
+class ForwardRequest(BatchStep):
+    """A forward pass."""
+
+    training: bool = Field(default=True, description="Whether dropout drops and running statistics are updated.")
+    keep: bool = Field(default=False, description="Whether to keep a tape, for :backward.")
+
+
+class BackwardRequest(StepRequest):
+    """A vector-Jacobian product: cotangents of outputs and losses, pulled back to the parameters."""
+
+    carried: ClassVar[str | None] = "cotangents"
+
+    tape_id: Annotated[str, Field(max_length=64)] = Field(description="As :forward with keep gave it.")
+    cotangents: Tensors = Field(description="By output or loss, a tensor of its shape.")
+
+
+class ForwardBackwardRequest(BatchStep):
+    """A forward and a backward pass, whose gradients add to those that there are."""
+
+    reduction: Literal["sum", "mean"] | None = Field(
+        default=None, description="How rows count together, whatever the loss does; by default what it does."
+    )
+    micro_batch_size: Annotated[int, Field(ge=1, le=ROW_MAX)] | None = Field(
+        default=None, description="Rows that are computed at a time; by default all."
+    )
+    outputs: bool = Field(default=False, description="Whether the answer holds the outputs.")
+
+
+class OptimStepRequest(StepRequest):
+    """A step of the optimizer; options of it that stand beside `seq` hold for this step alone."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    groups: Annotated[list[dict[str, Any]], Field(max_length=GROUPS_MAX)] | None = Field(
+        default=None, description="Options for single groups of the optimizer, in their order."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounded(cls, document: Any) -> Any:
+        if isinstance(document, dict) and len(document) > OPTIONS_MAX:
+            raise PydanticCustomError("too_long", "has more than {limit} fields", {"limit": OPTIONS_MAX})
+        return bounded(document)
+
+
+class ZeroGradRequest(StepRequest):
+    """Gradients are set to 0."""
+
+    set_to_none: bool = Field(default=False, description="Whether there are none afterwards, in the place of zeros.")
+
+
+class ResetRequest(StepRequest):
+    """Gradients, or the optimizer's momenta, begin anew."""
+
+    gradients: bool = Field(default=True, description="Whether the gradients are set to 0.")
+    momenta: bool = Field(default=False, description="Whether the optimizer begins anew.")
+
+
+class SessionPredictRequest(BatchStep):
+    """Outputs in evaluation mode."""
+
+    chunk: Annotated[int, Field(ge=1, le=CHUNK_MAX)] | None = Field(
+        default=None, description="Rows that are computed at a time; default 256."
+    )
+
+
+class SessionRowLossesRequest(BatchStep):
+    """The loss of each row by itself."""
+
+    top: Annotated[int, Field(ge=0, le=FEEDS_MAX)] | None = Field(
+        default=None, description="How many of the worst rows to name."
+    )
+
+
+class SessionTraceRequest(BatchStep):
+    """A search for the first number that is not finite."""
+
+
+class SessionProfileRequest(BatchStep):
+    """A measurement of a step, node by node."""
+
+
+class SaveRequest(StepRequest):
+    """A checkpoint of the session as it is."""
+
+
+class LoadRequest(StepRequest):
+    """A checkpoint to go on from."""
+
+    checkpoint: Annotated[str, Field(max_length=64)] = Field(description="Id of a checkpoint.")
+    optimizer: bool = Field(
+        default=True, description="Whether the optimizer's state is taken too, or begins anew; default true."
+    )
+
+
+class SetRequest(StepRequest):
+    """New values of parameters: all of those named, or none."""
+
+    carried: ClassVar[str | None] = "parameters"
+
+    parameters: Tensors = Field(description="By parameter, a tensor of its shape.")
+
+
+class BatchedStep(RequestShape):
+    """A step in a batch: its verb, and beside it what the verb takes."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    verb: str = Field(description="Such as forward_backward.")
+    seq: Seq | None = None
+
+
+class BatchQuery(VerbRequest):
+    """What of a batch stands beside its steps."""
+
+    stop_on_error: bool = Field(default=True, description="Whether the steps after one that fails are left out.")
+
+
+class BatchRequest(BatchQuery):
+    """Several steps, carried out one after the other."""
+
+    steps: list[dict[str, Any]]
+
+    @field_validator("steps", mode="plain", json_schema_input_type=list[BatchedStep])
+    @classmethod
+    def _objects(cls, steps: Any) -> Any:
+        # Each is checked by the shape of its verb.
+        if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+            raise PydanticCustomError("type_mismatch", "must be a list of objects")
+        if not 1 <= len(steps) <= STEPS_MAX:
+            raise PydanticCustomError("out_of_range", "must hold 1 to {limit} steps", {"limit": STEPS_MAX})
+        return steps

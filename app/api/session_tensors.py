@@ -1,0 +1,108 @@
+"""Routes of a session's arrays: its parameters, their gradients, and its buffers."""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Literal
+
+from fastapi import Query, Request, Response
+
+from app.api.bodies import content_type, whole
+from app.api.deps import SessionId, services_of
+from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.routing import router
+from app.api.schemas.session_answers import StepAnswer, TensorList, TensorStatistics
+from app.api.schemas.session_steps import Seq
+from app.api.schemas.tensors import Tensor
+from app.api.session_bodies import Said, read_json_body
+from app.api.session_relay import PATH, relay
+from app.api.session_steps import Key, Prefer, accepted
+from app.api.session_verbs import SAFETENSORS
+from app.domain.errors import UnsupportedMedia
+from app.domain.media import NPY
+
+routes = router("sessions")
+
+Kind = Literal["parameters", "gradients", "buffers"]
+Read = Callable[..., Coroutine[Any, Any, Response]]
+
+NAMES = {"parameters": "parameter", "gradients": "gradient", "buffers": "buffer"}
+
+Stats = Annotated[bool, Query(description="What the numbers look like, in a few of them.")]
+SeqInQuery = Annotated[Seq | None, Query(description="The step's place in the order of steps.")]
+
+
+def _list_of(kind: Kind) -> Read:
+    async def read(session_id: SessionId, request: Request, stats: Stats = False) -> Response:
+        return await relay(request, session_id, kind, Said({"stats": stats}), (JSON, SAFETENSORS))
+
+    return read
+
+
+def _one_of(kind: Kind) -> Read:
+    async def read(session_id: SessionId, name: str, request: Request, stats: Stats = False) -> Response:
+        return await relay(request, session_id, kind, Said({"name": name, "stats": stats}), (JSON, NPY))
+
+    return read
+
+
+def _replacing(kind: Literal["parameter", "gradient"]) -> Read:
+    async def replace(
+        session_id: SessionId,
+        name: str,
+        request: Request,
+        seq: SeqInQuery = None,
+        idempotency_key: Key = None,  # noqa: ARG001 (the relay reads it, and the next)
+        prefer: Prefer = None,  # noqa: ARG001
+    ) -> Response:
+        return await relay(request, session_id, f"set_{kind}", await _given(request, name, seq), (JSON,))
+
+    return replace
+
+
+async def _given(request: Request, name: str, seq: int | None) -> Said:
+    """Read the tensor that is the body."""
+    kind = content_type(request)
+    if kind == NPY:
+        body = await whole(request, services_of(request).settings.max_step_bytes)
+        return Said({"name": name}, seq, NPY, body)
+    if kind != JSON:
+        raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to what the body is")
+    return Said({"name": name, "value": await read_json_body(request)}, seq)
+
+
+def _add_reads(kind: Kind) -> None:
+    routes.add_api_route(
+        f"{PATH}/{kind}",
+        _list_of(kind),
+        name=f"list_session_{kind}",
+        description=f"List the {kind} of a session with their norms, or return all of them as safetensors.",
+        response_model=TensorList,
+        responses=binary_answer(SAFETENSORS),
+    )
+    routes.add_api_route(
+        f"{PATH}/{kind}/{{name:path}}",
+        _one_of(kind),
+        name=f"get_session_{NAMES[kind]}",
+        description=f"Return one of the {kind} of a session, as JSON or as .npy; or its statistics.",
+        response_model=Tensor | TensorStatistics | None,
+        responses=binary_answer(NPY),
+    )
+
+
+def _add_replacement(kind: Literal["parameter", "gradient"], description: str) -> None:
+    routes.add_api_route(
+        f"{PATH}/{kind}s/{{name:path}}",
+        _replacing(kind),
+        methods=["PUT"],
+        name=f"replace_session_{kind}",
+        description=description,
+        response_model=StepAnswer,
+        responses=accepted(),
+        openapi_extra=upload_body({JSON: "TensorInput", NPY: None}),
+    )
+
+
+_add_reads("gradients")
+_add_reads("parameters")
+_add_reads("buffers")
+_add_replacement("parameter", "Put a tensor in the place of a parameter.")
+_add_replacement("gradient", "Put a tensor in the place of a parameter's gradient; null: there is none then.")

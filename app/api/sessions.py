@@ -1,0 +1,76 @@
+"""Routes of sessions, but for their steps."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from app.api.answers import JsonAnswer
+from app.api.deps import PageDep, SessionId, SessionsDep
+from app.api.once import OnceDep
+from app.api.routing import router
+from app.api.schemas.checkpoints import Checkpoint
+from app.api.schemas.session_answers import Operation
+from app.api.schemas.session_request import SessionRequest
+from app.api.schemas.session_steps import SEQ_MAX
+from app.api.schemas.sessions import Session, SessionList
+from app.api.session_relay import PATH, relayed
+from app.domain.session import SessionState
+
+routes = router("sessions")
+
+WAIT_MAX = 60.0
+
+State = Annotated[SessionState | None, Query(description="Only sessions in this state.")]
+Label = Annotated[str | None, Query(pattern=r"^[^:]{1,64}:.{0,256}$", description="Only sessions with this key:value.")]
+Wake = Annotated[bool, Query(description="Start a process if there is none, so that all is known.")]
+PathSeq = Annotated[int, Path(ge=1, le=SEQ_MAX, description="The place of the step.")]
+Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait for it to be done.")]
+
+
+@routes.post("/v1/sessions", status_code=201, response_model=Session)
+def create_session(request: SessionRequest, sessions: SessionsDep, once: OnceDep) -> Response:
+    """Check a session in full, and begin it."""
+    return once.answer(lambda keep: sessions.create(request.document(), keep), Session.of)
+
+
+@routes.get("/v1/sessions", response_model=SessionList)
+def list_sessions(page: PageDep, sessions: SessionsDep, state: State = None, label: Label = None) -> Response:
+    """List sessions, those that have ended too."""
+    key, _, value = (label or "").partition(":")
+    return JsonAnswer(SessionList.of(sessions.list(page, state, (key, value) if label else None)))
+
+
+@routes.get(PATH, response_model=Session)
+async def get_session(session_id: SessionId, sessions: SessionsDep, wake: Wake = False) -> Response:
+    """Return a session, and how its process is doing."""
+    view = await (sessions.wake(session_id) if wake else asyncio.to_thread(sessions.get, session_id))
+    return JsonAnswer(Session.of(view))
+
+
+@routes.delete(PATH, status_code=204)
+async def close_session(session_id: SessionId, sessions: SessionsDep) -> None:
+    """End a session; what it held is gone, and that it was there stays on record."""
+    await sessions.close(session_id)
+
+
+@routes.post(f"{PATH}:pause", response_model=Session)
+async def pause_session(session_id: SessionId, sessions: SessionsDep) -> Response:
+    """Let a session rest on the disk, without a process, until it is resumed."""
+    return JsonAnswer(Session.of(await sessions.pause(session_id)))
+
+
+@routes.post(f"{PATH}:resume", response_model=Session)
+async def resume_session(session_id: SessionId, sessions: SessionsDep) -> Response:
+    """Let steps be taken again."""
+    return JsonAnswer(Session.of(await sessions.resume(session_id)))
+
+
+@routes.get(f"{PATH}/operations/{{seq}}", response_model=Operation)
+async def get_operation(session_id: SessionId, seq: PathSeq, sessions: SessionsDep, wait: Wait = 0) -> Response:
+    """Return what came of a step that was accepted, at once or when it is done."""
+    carried = await sessions.operation(session_id, seq, wait)
+    if carried.checkpoint is None:
+        return relayed(session_id, "", carried)
+    checkpoint = Checkpoint.of(carried.checkpoint)
+    return JsonAnswer({"seq": seq, "done": True, "answer": {**checkpoint.model_dump(mode="json"), "seq": seq}})

@@ -1,0 +1,94 @@
+"""The server's end of the line to the process of a session, in the event loop."""
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+
+from app.domain.errors import BadMessage
+from app.domain.frames import FrameReader, Head, to_frame
+
+CHUNK_BYTES = 1 << 18
+
+_logger = logging.getLogger(__name__)
+
+
+class SessionLine:
+    """Sends frames in order and hands on those that arrive. Nothing here waits: what cannot be sent yet is kept."""
+
+    def __init__(self, end: socket.socket, hear: Callable[[Head, bytes], None], lost: Callable[[], None]) -> None:
+        """Work over `end` in the running event loop: call `hear` for each frame, and `lost` once when it is closed."""
+        end.setblocking(False)
+        self._end = end
+        self._hear = hear
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._reader = FrameReader()
+        self._unsent: deque[memoryview] = deque()
+        self._open = True
+        self._loop.add_reader(end, self._receive)
+
+    def send(self, head: Head, body: bytes = b"") -> None:
+        """Send a frame after those before it; one to a process that is gone is dropped."""
+        if not self._open:
+            return
+        waited = bool(self._unsent)
+        self._unsent.append(memoryview(to_frame(head, body)))
+        if not waited:
+            self._send()
+
+    def read_to_end(self) -> None:
+        """Hear what a process that is gone has said last."""
+        while self._open and self._receive():
+            pass
+
+    def close(self) -> None:
+        """Hear and send nothing any more; `lost` is not called for it."""
+        if self._open:
+            self._open = False
+            self._loop.remove_reader(self._end)
+            self._loop.remove_writer(self._end)
+            self._unsent.clear()
+            self._end.close()
+
+    def _send(self) -> None:
+        try:
+            while self._unsent:
+                sent = self._end.send(self._unsent[0])
+                if sent < len(self._unsent[0]):
+                    self._unsent[0] = self._unsent[0][sent:]
+                else:
+                    self._unsent.popleft()
+        except BlockingIOError:
+            self._loop.add_writer(self._end, self._send)
+            return
+        except OSError:
+            # What it has still said can be read, and then its end.
+            self._unsent.clear()
+        self._loop.remove_writer(self._end)
+
+    def _receive(self) -> bool:
+        """Take in what there is, and tell whether there was anything."""
+        try:
+            data = self._end.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._lose()
+            return False
+        try:
+            frames = self._reader.feed(data)
+        except BadMessage:
+            _logger.exception("the process of a session is out of its mind")
+            self._lose()
+            return False
+        for head, body in frames:
+            self._hear(head, body)
+        return True
+
+    def _lose(self) -> None:
+        self.close()
+        self._lost()

@@ -1,0 +1,164 @@
+"""Whether a session can be begun: all that it is asked to be is checked before it is stored."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import engine
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.errors import Finding, TooLarge
+from app.domain.graph import GraphRecord
+from app.service.admission import check_resources
+from app.service.engine_faults import engine_faults, invalid
+from app.service.memory import memory_budget, memory_needed
+from app.service.session_static import check_static
+
+Restore = Literal["all", "parameters"]
+
+COPIES = 5
+"""How many times a session holds as much as its parameters are: these, gradients, two slots of the optimizer, and what
+a snapshot copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A checkpoint that a session is to begin with, its file, and what is to be taken of it; None: as far as it fits.
+
+    `before` is the request of the fit or session that it belongs to; empty for one that was uploaded.
+    """
+
+    checkpoint: CheckpointRecord
+    file: Path
+    restore: Restore | None
+    before: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Applicant:
+    """A session on its way: the request, complete with its defaults, and what it refers to."""
+
+    request: Mapping[str, Any]
+    definition: engine.Definition
+    graph: GraphRecord
+    beginning: Beginning | None
+    dataset: DatasetRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedSession:
+    """What there is to know of a session that can be begun: its parameters, and what it takes of its checkpoint."""
+
+    parameters: list[dict[str, Any]]
+    restore: Restore | None
+
+
+def admit_session(applicant: Applicant) -> AdmittedSession:
+    """Check that graph, options, checkpoint and rows fit together and into memory.
+
+    Invalid with the faults found, TooLarge if the machine cannot hold the session.
+    """
+    request = applicant.request
+    check_resources(request["resources"])
+    _check_memory(applicant.graph)
+    faults = [*_feed_faults(applicant)]
+    if faults:
+        raise invalid(faults)
+    if request["static"] is not None:
+        return _admit_static(applicant)
+    with engine_faults():
+        made = engine.Session(
+            applicant.definition,
+            request["optimizer"],
+            seed=request["seed"],
+            precision=request["precision"],
+            clip=request["clip"],
+            executor="numpy",
+            threads=1,
+        )
+    restore = None if applicant.beginning is None else _restored(made, applicant.beginning)
+    return AdmittedSession(_parameters(made.definition), restore)
+
+
+def _admit_static(applicant: Applicant) -> AdmittedSession:
+    made = check_static(applicant.definition, applicant.request)
+    if applicant.beginning is None:
+        return AdmittedSession(_parameters(made.definition), None)
+    with engine_faults("/checkpoint"):
+        made.load(engine.Checkpoint.load(applicant.beginning.file))
+    return AdmittedSession(_parameters(made.definition), "parameters")
+
+
+def _parameters(definition: engine.Definition) -> list[dict[str, Any]]:
+    specs = definition.parameters.items()
+    return [{"name": name, "shape": list(spec.shape), "dtype": spec.dtype.name} for name, spec in specs]
+
+
+def _restored(made: engine.Session, beginning: Beginning) -> Restore:
+    """Return what is taken of the checkpoint: by default everything, if that fits; Invalid if it does not."""
+    checkpoint, wanted = engine.Checkpoint.load(beginning.file), beginning.restore
+    if wanted is None:
+        try:
+            made.restore(checkpoint)
+        except engine.EngineError:
+            wanted = "parameters"
+        else:
+            return "all"
+    try:
+        made.restore(checkpoint, optimizer=wanted == "all")
+    except engine.EngineError as error:
+        pointer = "/checkpoint" if beginning.restore is None else "/restore"
+        advice = '; or take its parameters only: "restore": "parameters"' if wanted == "all" else ""
+        raise invalid([Finding(pointer, error.code, f"{error}{advice}")]) from error
+    return wanted
+
+
+def _feed_faults(applicant: Applicant) -> Iterator[Finding]:
+    """Yield what keeps rows of the dataset from being fed to the graph."""
+    inputs, feeds = applicant.definition.inputs, applicant.request["feeds"]
+    for name in feeds:
+        if name not in inputs:
+            detail = f"the graph has no input of this name; it has {', '.join(inputs)}"
+            yield Finding(f"/feeds/{_escaped(name)}", "unknown_name", detail)
+    if applicant.dataset is None:
+        return
+    columns = {column.name: column for column in applicant.dataset.columns}
+    for name, spec in inputs.items():
+        source = feeds.get(name, name)
+        pointer = f"/feeds/{_escaped(name)}" if name in feeds else "/dataset"
+        if source not in columns:
+            yield Finding(
+                pointer,
+                "unknown_column",
+                f"input {name!r} needs a column {source[:64]!r}; the dataset has {', '.join(columns)}",
+            )
+        elif (misfit := _misfit(spec, columns[source])) is not None:
+            code, detail = misfit
+            yield Finding(pointer, code, f"input {name!r} {detail} of column {source[:64]!r}")
+
+
+def _misfit(spec: Any, column: Column) -> tuple[str, str] | None:
+    """Say what keeps rows of a column from being the entries of an input."""
+    if not spec.shape:
+        return "shape_mismatch", 'has no axis for rows; give it a leading extent such as "batch" instead of those'
+    wanted = spec.shape[1:]
+    fixed = zip(wanted, column.shape, strict=False)
+    if len(wanted) != len(column.shape) or any(isinstance(one, int) and one != other for one, other in fixed):
+        return "shape_mismatch", f"takes rows of shape {list(wanted)}, not {list(column.shape)}"
+    if column.dtype.startswith(("float", "bfloat")) and "float" not in spec.dtype.name:
+        return "dtype_mismatch", f"takes {spec.dtype.name}, not {column.dtype}"
+    return None
+
+
+def _check_memory(graph: GraphRecord) -> None:
+    count: int = graph.report["parameter_count"]
+    needed, budget = memory_needed({"parameter_bytes": COPIES * 4 * count}), memory_budget()
+    if needed > budget:
+        detail = f"a session of {count} parameters needs about {needed} bytes of memory; this server gives {budget}"
+        finding = Finding("/graph", "memory_exceeded", detail)
+        raise TooLarge(detail, limit=budget, code="memory_exceeded", findings=[finding])
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

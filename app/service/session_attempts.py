@@ -1,0 +1,137 @@
+"""The processes of sessions, as far as the database is concerned: what one needs to know, and what it tells.
+
+A process is known by its session and the number of its attempt; what one tells that is not the latest does not count.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import engine
+from app.blobs.store import BlobStore
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import NotFound, StepRefused
+from app.domain.frames import Attach
+from app.domain.messages import SessionAssignment
+from app.domain.runtime import Runtime, allot
+from app.domain.session import OPEN, SessionRecord, SessionState
+from app.service.session_creation import BEGINNING_SEQ
+from app.service.session_folders import SessionFolders
+from app.service.session_states import ended
+from app.store.unit_of_work import Store, UnitOfWork
+
+RECIPE = ("optimizer", "clip", "precision", "seed", "dataset", "feeds", "static")
+"""The fields of a session's request that its process works by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTerms:
+    """How processes of sessions are made.
+
+    They get the threads that a fit would get if there were so many `workers`; the first one of each session is killed
+    before its operation `kill_at_op` on the disk.
+    """
+
+    workers: int = 1
+    kill_at_op: int | None = None
+
+
+class SessionAttempts:
+    """The use cases of the processes of sessions."""
+
+    def __init__(self, store: Store, blobs: BlobStore, folders: SessionFolders, terms: SessionTerms) -> None:
+        """Look things up in `store`; processes read files of `blobs`, and keep theirs in `folders`."""
+        self._store = store
+        self._blobs = blobs
+        self._folders = folders
+        self._terms = terms
+
+    def recover(self) -> int:
+        """Delete the folders that an earlier server did not come to delete; return how many. For the start.
+
+        The time in which there was no server does not count as time without use.
+        """
+        with self._store.begin() as work:
+            work.sessions.excuse()
+            kept = work.sessions.with_folders()
+        return self._folders.remove_others(kept)
+
+    def begin(self, session_id: str, poison: str | None = None) -> SessionAssignment:
+        """Begin an attempt, and return what its process needs to know.
+
+        `poison` is the id of the step that the last processes died of, if they did. StepRefused if the session has
+        ended, NotFound if something that it needs is gone, StorageFull or StorageFailed if it has no place to work.
+        """
+        with self._store.begin() as work:
+            session = work.sessions.get(session_id)
+            if session.state not in OPEN:
+                raise ended(session)
+            session = work.sessions.update(replace(session, attempt=session.attempt + 1))
+            graph = work.graphs.get(session.graph_id)
+            beginning = work.checkpoints.of_step(session_id, BEGINNING_SEQ)
+            datasets = [work.datasets.get(dataset_id) for dataset_id in work.sessions.datasets(session_id)]
+            saved = work.checkpoints.saved(session_id)
+        resources = session.request["resources"]
+        runtime = allot(resources, session.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
+        return SessionAssignment(
+            session_id=session_id,
+            attempt=session.attempt,
+            token=secrets.token_hex(16),
+            kind=session.kind,
+            definition=graph.definition,
+            request={name: session.request.get(name) for name in RECIPE},
+            start_from=None if beginning is None else str(self._blobs.local_path(beginning.digest)),
+            restore=session.request["restore"],
+            folder=str(self._folders.make(session_id)),
+            datasets={dataset.id: self._columns(dataset) for dataset in datasets},
+            saved=[*saved],
+            runtime=runtime.to_json(),
+            poison=poison,
+            kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
+        )
+
+    def attachment(self, dataset_id: str) -> Attach:
+        """Return what a process needs to know of a dataset to take rows of it."""
+        with self._store.begin() as work:
+            dataset = work.datasets.get(dataset_id)
+        return Attach(dataset_id, self._columns(dataset))
+
+    def ran_with(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
+        """Note what the process runs with."""
+        Runtime.from_json(runtime)
+        with self._store.begin() as work:
+            for session in self._present(work, session_id, attempt):
+                if session.runtime != runtime:
+                    work.sessions.update(replace(session, runtime=runtime))
+
+    def numerics_changed(self, session_id: str, attempt: int) -> None:
+        """Note that the session went on under other numerics than those of its snapshot."""
+        with self._store.begin() as work:
+            for session in self._present(work, session_id, attempt):
+                if session.bit_exact:
+                    work.sessions.update(replace(session, bit_exact=False))
+
+    def fail(self, session_id: str, attempt: int, code: str, detail: str) -> None:
+        """Note that the session cannot go on. Its folder stays until it is closed: somebody may want to look at it."""
+        with self._store.begin() as work:
+            for session in self._present(work, session_id, attempt):
+                error = {"code": code, "detail": detail}
+                failed = replace(session, state=SessionState.FAILED, error=error, finished_at=work.now)
+                work.sessions.update(failed)
+
+    def refusal(self, session_id: str) -> StepRefused:
+        """Return what is said to the steps of a session that has ended."""
+        with self._store.begin() as work:
+            return ended(work.sessions.get(session_id))
+
+    def _present(self, work: UnitOfWork, session_id: str, attempt: int) -> Iterable[SessionRecord]:
+        """Return the session, if it is open and this is its latest attempt."""
+        try:
+            session = work.sessions.get(session_id)
+        except NotFound:
+            return ()
+        return (session,) if session.attempt == attempt and session.state in OPEN else ()
+
+    def _columns(self, dataset: DatasetRecord) -> dict[str, list[str]]:
+        return {column.name: [str(self._blobs.local_path(column.blob))] for column in dataset.columns}

@@ -1,0 +1,91 @@
+"""What the steps of a session refer to: datasets that rows are taken of, and checkpoints that are loaded."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.blobs.store import BlobStore
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.errors import Finding, Invalid
+from app.domain.frames import Step
+from app.service.checkpoint_files import intact_file
+from app.service.engine_faults import invalid
+from app.service.fit_inputs import referred
+from app.store.unit_of_work import Store
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What a step refers to, each with the place in its options where it does."""
+
+    datasets: Mapping[str, str]
+    checkpoints: Mapping[str, str]
+
+
+NOTHING = References({}, {})
+
+
+def references(step: Step, known: frozenset[str]) -> References:
+    """Return what a step refers to that has still to be looked up: datasets that are not `known`, and checkpoints."""
+    if step.verb != "batch" and "rows" not in step.options and step.verb != "load":
+        return NOTHING
+    datasets: dict[str, str] = {}
+    checkpoints: dict[str, str] = {}
+    for place, verb, options in _parts(step):
+        rows = options.get("rows")
+        dataset = rows.get("dataset") if isinstance(rows, Mapping) else None
+        if isinstance(dataset, str) and dataset not in known:
+            datasets[f"{place}rows/dataset"] = dataset
+        if verb == "load" and isinstance(options.get("checkpoint"), str):
+            checkpoints[f"{place}checkpoint"] = options["checkpoint"]
+    return References(datasets, checkpoints)
+
+
+def saves(step: Step) -> bool:
+    """Whether a step leaves files for the server to take over."""
+    return any(verb == "save" for _, verb, _ in _parts(step))
+
+
+def _parts(step: Step) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Go through the steps of a batch, or this one: where its options are, its verb, and these."""
+    if step.verb != "batch":
+        yield "", step.verb, step.options
+        return
+    for place, part in enumerate(step.options.get("steps") or ()):
+        yield f"steps/{place}/", part.get("verb", ""), part
+
+
+class SessionInputs:
+    """Looks up what steps refer to."""
+
+    def __init__(self, store: Store, blobs: BlobStore) -> None:
+        """Look in `store`, and in `blobs` for the files of checkpoints."""
+        self._store = store
+        self._blobs = blobs
+
+    def look_up(self, session_id: str, step: Step, refers: References) -> Step:
+        """Return the step with the files of the checkpoints that it loads; datasets count as used from now on.
+
+        Invalid, with pointers into the step, if there is no such thing.
+        """
+        with self._store.begin() as work:
+            for place, dataset_id in refers.datasets.items():
+                referred(f"/{place}", "ds", dataset_id, work.datasets.get)
+                work.sessions.use(session_id, dataset_id)
+            found = {
+                place: referred(f"/{place}", "ckpt", checkpoint_id, work.checkpoints.get)
+                for place, checkpoint_id in refers.checkpoints.items()
+            }
+        files = {place: self._file(place, checkpoint) for place, checkpoint in found.items()}
+        return replace(step, files=files) if files else step
+
+    def _file(self, place: str, checkpoint: CheckpointRecord) -> str:
+        file = None if checkpoint.deleted else intact_file(self._blobs, checkpoint)
+        if file is None:
+            raise _gone(place, checkpoint)
+        return str(file)
+
+
+def _gone(place: str, checkpoint: CheckpointRecord) -> Invalid:
+    what = "was deleted" if checkpoint.deleted else "is damaged"
+    return invalid([Finding(f"/{place}", "gone", f"checkpoint {checkpoint.id} {what}; load another one")])

@@ -1,0 +1,116 @@
+"""Sessions in the database, and the datasets that they take rows of."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Connection, bindparam, exists, func, select, type_coerce, update
+from sqlalchemy.dialects.sqlite import insert
+
+from app.domain.errors import Conflict, NotFound
+from app.domain.session import OPEN, SessionRecord, SessionState
+from app.store.column_types import to_microseconds
+from app.store.pages import Page, PageRequest, fetch_page
+from app.store.rows import values_of
+from app.store.tables import session_datasets, sessions
+
+MICROSECONDS = 1_000_000
+
+_GET = select(sessions).where(sessions.c.id == bindparam("session"))
+_UPDATE = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("expected_id"), sessions.c.version == bindparam("expected_version"))
+    .values({column: bindparam(column.name) for column in sessions.c if column.name != "id"})
+)
+_OPEN = select(sessions).where(sessions.c.state.in_(OPEN)).order_by(sessions.c.id)
+_COUNT_OPEN = select(func.count()).select_from(sessions).where(sessions.c.state.in_(OPEN))
+_WITH_FOLDERS = select(sessions.c.id).where(sessions.c.state.in_({*OPEN, SessionState.FAILED}))
+_EXPIRES_AT = type_coerce(sessions.c.used_at, BigInteger) + sessions.c.ttl_seconds * MICROSECONDS
+_EXPIRED = _OPEN.where(bindparam("now") >= _EXPIRES_AT)
+_EXCUSE = update(sessions).where(sessions.c.state.in_(OPEN)).values(used_at=bindparam("now"))
+_USE = insert(session_datasets).on_conflict_do_nothing()
+_DATASETS = (
+    select(session_datasets.c.dataset_id)
+    .where(session_datasets.c.session_id == bindparam("session"))
+    .order_by(session_datasets.c.dataset_id)
+)
+
+
+class Sessions:
+    """The sessions, within one unit of work. `now` is the time it began, `changed` is told of each that is changed."""
+
+    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._now = now
+        self._changed = changed
+
+    def add(self, session: SessionRecord) -> None:
+        """Store a new session."""
+        self._connection.execute(insert(sessions), values_of(session))
+
+    def get(self, session_id: str) -> SessionRecord:
+        """Return the session; NotFound if there is none."""
+        row = self._connection.execute(_GET, {"session": session_id}).first()
+        if row is None:
+            raise NotFound(f"there is no session {session_id!r}")
+        return SessionRecord(*row)
+
+    def list(
+        self, page: PageRequest, *, state: SessionState | None = None, label: tuple[str, str] | None = None
+    ) -> Page[SessionRecord]:
+        """Return a page of sessions: those in `state`, with the `label` (key, value), where these are given."""
+        statement = select(sessions)
+        if state is not None:
+            statement = statement.where(sessions.c.state == state)
+        if label is not None:
+            entry = func.json_each(sessions.c.labels).table_valued("key", "value")
+            statement = statement.where(exists().where(entry.c.key == label[0], entry.c.value == label[1]))
+        return fetch_page(self._connection, statement, sessions.c.id, page, lambda row: SessionRecord(*row))
+
+    def open(self) -> tuple[SessionRecord, ...]:
+        """Return every session that can be gone on with, oldest first."""
+        return tuple(SessionRecord(*row) for row in self._connection.execute(_OPEN))
+
+    def with_folders(self) -> frozenset[str]:
+        """Return the sessions whose folders are kept: those that are open, and those that have failed."""
+        return frozenset(self._connection.execute(_WITH_FOLDERS).scalars())
+
+    def count_open(self) -> int:
+        """Return how many sessions can be gone on with."""
+        return self._connection.execute(_COUNT_OPEN).scalar_one()
+
+    def expired(self) -> tuple[SessionRecord, ...]:
+        """Return the open sessions that have not been used for longer than they may be idle, oldest first."""
+        found = self._connection.execute(_EXPIRED, {"now": to_microseconds(self._now)})
+        return tuple(SessionRecord(*row) for row in found)
+
+    def update(self, session: SessionRecord) -> SessionRecord:
+        """Store the changed session and return it with its new version.
+
+        Conflict (`stale_version`) if it was changed since `session` was read, NotFound if there is none.
+        """
+        stored = replace(session, version=session.version + 1)
+        values = {**values_of(stored), "expected_id": session.id, "expected_version": session.version}
+        values.pop("id")
+        if self._connection.execute(_UPDATE, values).rowcount == 0:
+            present = self.get(session.id).version
+            raise Conflict(
+                f"session {session.id} was changed meanwhile: it is at version {present}, not {session.version}; read "
+                "it again",
+                code="stale_version",
+            )
+        self._changed(session.id)
+        return stored
+
+    def excuse(self) -> None:
+        """Have all open sessions count as used now: before, nobody could use them."""
+        self._connection.execute(_EXCUSE, {"now": self._now})
+
+    def use(self, session_id: str, dataset_id: str) -> None:
+        """Note that the session takes rows of the dataset, which is kept while the session is open."""
+        self._connection.execute(_USE, {"session_id": session_id, "dataset_id": dataset_id})
+        self._changed(session_id)
+
+    def datasets(self, session_id: str) -> tuple[str, ...]:
+        """Return the datasets that the session has taken rows of."""
+        return tuple(self._connection.execute(_DATASETS, {"session": session_id}).scalars())

@@ -1,0 +1,215 @@
+"""A crew of processes that are played by threads: what they keep outlives them, as a folder does."""
+
+import asyncio
+import contextlib
+import itertools
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.blobs.local import LocalBlobStore
+from app.domain.clock import SystemClock
+from app.domain.frames import Accepted, Answered, Attach, FrameReader, Ready, Step, to_frame
+from app.domain.graph import GraphRecord
+from app.domain.messages import Message, SessionAssignment, Started
+from app.domain.session import SessionRecord, SessionState
+from app.durable import Durable
+from app.runner.memory import MemoryRunner
+from app.runner.port import Handle
+from app.runner.session_crew import SessionCrew
+from app.runner.session_host import SessionHost
+from app.runner.supervisor import Supervisor
+from app.service.attempts import Attempts
+from app.service.blob_sweeper import BlobSweeper
+from app.service.session_attempts import SessionAttempts, SessionTerms
+from app.service.session_folders import SessionFolders
+from app.settings import Settings
+from app.store.unit_of_work import Store
+
+CLOCK = SystemClock()
+PATIENCE = 10.0
+
+
+@dataclass
+class Kept:
+    """What the processes of a session keep: the steps that were done, with their answers."""
+
+    done: dict[str, Answered] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        return {"next_seq": len(self.order) + 1, "step": 0}
+
+
+class Player(threading.Thread):
+    """A process: does each step as its verb says."""
+
+    def __init__(self, runner: "PlayedRunner", handle: Handle, line: socket.socket, kept: Kept) -> None:
+        super().__init__(daemon=True)
+        self.runner, self.handle, self.line, self.kept = runner, handle, line, kept
+        self.heard: list[str] = []
+        self.attached: list[str] = []
+
+    def run(self) -> None:
+        reader = FrameReader()
+        self.say(Ready(self.kept.standing))
+        while (data := self.receive()) and self.handle not in self.runner.killed:
+            for head, body in reader.feed(data):
+                if isinstance(head, Attach):
+                    self.attached.append(head.dataset)
+                elif isinstance(head, Step):
+                    self.heard.append(head.id)
+                    self.do(head, body)
+        self.line.close()
+
+    def receive(self) -> bytes:
+        try:
+            return self.line.recv(1 << 16)
+        except OSError:
+            return b""
+
+    def do(self, step: Step, body: bytes) -> None:
+        poison = self.runner.sessions[self.handle].poison
+        known = self.kept.done.get(step.id)
+        if known is not None:
+            self.say(Answered(step.id, self.kept.standing, known.seq, replayed=True), body)
+        elif poison == step.id:
+            error = {"status": 422, "title": "Lost", "code": "step_lost_worker", "detail": "it", "findings": []}
+            self.finish(step, b"", error)
+        elif step.verb == "die":
+            self.runner.end(self.handle, "out_of_memory", "no memory")
+            self.line.close()
+        elif step.verb == "slow":
+            self.runner.released.wait(PATIENCE)
+            if self.handle not in self.runner.killed:
+                self.finish(step, body)
+        elif step.verb != "hang":
+            self.finish(step, body)
+
+    def finish(self, step: Step, body: bytes, error: dict[str, Any] | None = None) -> None:
+        self.kept.order.append(step.id)
+        if step.notify:
+            self.say(Accepted(step.id, len(self.kept.order)))
+        answered = self.kept.done[step.id] = Answered(step.id, self.kept.standing, len(self.kept.order), error=error)
+        self.say(answered, body)
+
+    def say(self, head: Any, body: bytes = b"") -> None:
+        with contextlib.suppress(OSError):
+            self.line.sendall(to_frame(head, body))
+
+
+class PlayedRunner(MemoryRunner):
+    """Has each process played by a thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.obedient = True
+        self.dies_at_start = False
+        self.released = threading.Event()
+        self.first_words: list[Message] = []
+        self.sessions: dict[Handle, SessionAssignment] = {}
+        self.players: list[Player] = []
+        self.kept: dict[str, Kept] = {}
+
+    def start(self, assignment: Any, line: socket.socket | None = None) -> Handle:
+        handle = super().start(assignment, line)
+        assert isinstance(assignment, SessionAssignment)
+        assert line is not None
+        self.sessions[handle] = assignment
+        line = self.lines[handle]
+        player = Player(self, handle, line, self.kept.setdefault(assignment.session_id, Kept()))
+        self.players.append(player)
+        self.say(handle, Started(4000 + len(self.players)), *self.first_words)
+        if self.dies_at_start:
+            line.close()
+            self.end(handle, "error", "it crashed")
+        else:
+            player.start()
+        return handle
+
+    def close(self) -> None:
+        self.released.set()
+        super().close()
+
+
+@dataclass
+class Stage:
+    """A store with sessions in it, and a crew for them."""
+
+    store: Store
+    attempts: SessionAttempts
+    runner: PlayedRunner
+    supervisor: Supervisor
+    crew: SessionCrew
+    folders: SessionFolders
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def session(self, session_id: str = "sess_1", state: SessionState = SessionState.ACTIVE) -> SessionRecord:
+        """Store a session."""
+        request = {
+            "optimizer": {"kind": "sgd"},
+            "clip": None,
+            "precision": "float32",
+            "seed": 0,
+            "dataset": None,
+            "feeds": {},
+            "resources": {},
+            "restore": None,
+        }
+        now = CLOCK.now()
+        session = SessionRecord(session_id, "training", state, "graph_1", request, {}, 0, 3600.0, now, now)
+        with self.store.begin() as work:
+            work.sessions.add(session)
+        return session
+
+    def stored(self, session_id: str = "sess_1") -> SessionRecord:
+        with self.store.begin() as work:
+            return work.sessions.get(session_id)
+
+    def step(self, verb: str = "count", *, seq: int | None = None, notify: bool = False) -> Step:
+        return Step(f"step {next(self.numbers)}", verb, {}, seq=seq, notify=notify)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                await asyncio.sleep(0.002)
+
+
+@contextmanager
+def stage_in(data_dir: Path, store: Store, **settings: Any) -> Iterator[Stage]:
+    """Set a stage; what runs on it is drained in the end."""
+    blobs = LocalBlobStore(data_dir)
+    folders = SessionFolders(data_dir / "sessions", Durable())
+    session_attempts = SessionAttempts(store, blobs, folders, SessionTerms())
+    runner = PlayedRunner()
+    host = SessionHost(runner)
+    chosen = Settings(data_dir=data_dir, **{"drain_seconds": 2.0, **settings})
+    attempts = Attempts(store, blobs, BlobSweeper(store, blobs), data_dir / "staging", lambda _: None, CLOCK)
+    supervisor = Supervisor(attempts, runner, chosen, CLOCK, sessions=host)
+    with store.begin() as work:
+        work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))
+    supervisor.start()
+    try:
+        yield Stage(store, session_attempts, runner, supervisor, SessionCrew(session_attempts, host, chosen), folders)
+    finally:
+        supervisor.drain()
+
+
+def play(stage: Stage, act: Callable[[], Awaitable[None]]) -> None:
+    """Run a test's coroutine, which does not take longer than patience lasts, and bring all to its end."""
+
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE):
+            try:
+                await act()
+            finally:
+                stage.runner.released.set()
+                await asyncio.to_thread(stage.crew.drain)
+                await asyncio.to_thread(stage.supervisor.drain)
+
+    asyncio.run(run())
