@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.domain.finite import finite_part
+from app.domain.finite import finite_part, nonfinite_name
 
 
 def row_losses_document(losses: NDArray[np.float64], top: int) -> dict[str, Any]:
     """Return the loss of each row, and the `top` rows that spike: those that are not finite, then the largest."""
     finite, nonfinite = finite_part({str(row): loss for row, loss in enumerate(losses.tolist())})
-    spikes = np.where(np.isfinite(losses), losses, np.inf)
-    worst = np.argsort(-spikes, kind="stable")[:top].tolist()
+    worst = engine.RowLosses.of(losses, top).top
     return {
         "losses": list(finite.values()),
         "nonfinite": nonfinite,
@@ -27,31 +26,52 @@ def profile_document(timings: Sequence[engine.Timing]) -> dict[str, Any]:
     phases: dict[str, float] = {}
     for timing in timings:
         phases[timing.phase] = phases.get(timing.phase, 0.0) + timing.seconds
-    nodes = [
-        {
-            "name": timing.name,
-            "op": timing.op,
-            "phase": timing.phase,
-            "seconds": timing.seconds,
-            "bytes": timing.bytes_made,
-            "bytes_read": timing.bytes_read,
-        }
-        for timing in timings
-    ]
-    return {"object": "list", "data": nodes, "seconds": sum(phases.values()), "phase_seconds": phases}
+    return {
+        "object": "list",
+        "data": [_node(timing) for timing in timings],
+        "seconds": sum(phases.values()),
+        "phase_seconds": phases,
+        "peak_bytes": max((timing.live_bytes for timing in timings), default=0),
+        "flops": sum(timing.operations for timing in timings),
+    }
+
+
+def _node(timing: engine.Timing) -> dict[str, Any]:
+    return {
+        "name": timing.name,
+        "op": timing.op,
+        "phase": timing.phase,
+        "shape": list(timing.shape),
+        "dtype": timing.dtype,
+        "seconds": timing.seconds,
+        "bytes": timing.bytes_made,
+        "bytes_read": timing.bytes_read,
+        "live_bytes": timing.live_bytes,
+        "flops": timing.operations,
+    }
 
 
 def trace_document(found: engine.Nonfinite | None) -> dict[str, Any]:
     """Return where the first number that is not finite comes from."""
     if found is None:
         return {"finite": True, "first": None}
-    of_node = found.kind in ("forward", "backward")
     first = {
         "name": found.name,
-        "kind": "node" if of_node else found.kind,
-        "phase": found.kind if of_node else None,
+        "kind": found.kind if found.phase is None else "node",
+        "phase": found.phase,
         "op": found.op,
+        "shape": list(found.shape),
+        "dtype": found.dtype,
         "nan": found.nan,
         "inf": found.inf,
+        "index": list(found.index),
+        "value": nonfinite_name(found.value),
+        "inputs": [_operand(operand) for operand in found.inputs],
     }
     return {"finite": False, "first": first}
+
+
+def _operand(operand: engine.Operand) -> dict[str, Any]:
+    finite, nonfinite = finite_part({"min": operand.min, "max": operand.max})
+    told = {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
+    return {**told, **finite, "nonfinite": nonfinite, "nan": operand.nan, "inf": operand.inf}

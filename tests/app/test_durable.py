@@ -111,3 +111,14 @@ def test_a_process_is_killed_before_the_operation_of_that_number(tmp_path: Path)
     ended = subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]
+
+
+def test_a_file_is_written_on_and_cut_off(desk: Desk) -> None:
+    path = desk.write("a", b"one")
+    with desk.durable.append(path) as file:
+        file.write(b"two")
+        file.sync_data()
+        file.truncate(4)
+        file.sync()
+    assert path.read_bytes() == b"onet"
+    assert desk.durable.seen[-4:] == [("write", "a"), ("fsync", "a"), ("truncate", "a"), ("fsync", "a")]
