@@ -15,6 +15,7 @@ from app.runner.local import LocalRunner
 from app.runner.session_crew import SessionCrew
 from app.runner.session_host import SessionHost
 from app.runner.supervisor import Supervisor
+from app.service.admission import Admission
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.backup import Backups
@@ -116,11 +117,12 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.gradients_max_bytes, settings.fair_share_label)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label)
+    admission = Admission(settings.gradients_max_bytes)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
-    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock)
+    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission)
     bundles = Bundles(store, blobs)
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
@@ -133,7 +135,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
-        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms),
+        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),

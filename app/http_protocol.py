@@ -12,6 +12,51 @@ from app.api.schemas.problem import CONTENT_TYPE
 HEADER_SECONDS = 20.0
 """How long a client may take to send the headers of a request."""
 
+STATUS_LINE = b"HTTP/1.1 "
+JOINED_BYTES_MAX = 64 * 1024
+
+
+class JoiningTransport:
+    """A transport that sends the head of an answer together with what follows at once: one packet, not two.
+
+    A head that nothing follows is sent as soon as the event loop turns.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Write to `transport`."""
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        self._sending: asyncio.Handle | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Leave all but writing and closing to the transport."""
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send `data`, or keep it for a moment if it is the head of an answer."""
+        if self._sending is None and data.startswith(STATUS_LINE):
+            self._head = data
+            self._sending = self._loop.call_soon(self._send_head)
+        elif self._sending is not None and len(data) <= JOINED_BYTES_MAX:
+            self._sending.cancel()
+            self._sending = None
+            self._transport.write(self._head + data)
+        elif data:
+            self._send_head()
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close the transport when all is sent."""
+        self._send_head()
+        self._transport.close()
+
+    def _send_head(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
+            self._transport.write(self._head)
+
 
 class Connection(H11Protocol):
     """Ends a connection whose next request does not come; answers what is no HTTP with a problem document."""
@@ -23,15 +68,16 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait."""
-        super().connection_made(transport)
+        joining: Any = JoiningTransport(transport, self.loop)
+        super().connection_made(joining)
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the wait goes on until they make up the headers of a request."""
+        super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._expect_headers()
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        else:
             self._stop_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:

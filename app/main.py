@@ -28,6 +28,8 @@ from app.api import (
     metrics,
     ops,
     problems,
+    session_graphs,
+    session_static,
     session_tensors,
     session_training,
     sessions,
@@ -53,6 +55,8 @@ DESCRIPTION = "A training server: post graphs and datasets, start fits, follow t
 ROUTERS: tuple[APIRouter, ...] = (
     session_training.routes,
     session_tensors.routes,
+    session_static.routes,
+    session_graphs.routes,
     sessions.routes,
     fits.routes,
     metrics.routes,

@@ -112,7 +112,16 @@ from engine.optim import (
 )
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
 from engine.predict import Predictor
-from engine.recipe import ADJUSTABLE, CheckpointPolicy, GradientRecord, Recipe, Record, check_continuation, read_recipe
+from engine.recipe import (
+    ADJUSTABLE,
+    CheckpointPolicy,
+    GradientRecord,
+    Recipe,
+    Record,
+    check_continuation,
+    form_of_recipe,
+    read_recipe,
+)
 from engine.recomputation import recompute
 from engine.report import graph_report, plan_report
 from engine.script import graph_program
@@ -123,6 +132,7 @@ from engine.static.compute_plan import ComputePlan
 from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
 from engine.static.description import describe_graph, describe_tensor
+from engine.static.from_definition import checked_extents
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -130,7 +140,7 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
-from engine.static.static_session import ElementWrite, StaticSession
+from engine.static.static_session import ElementWrite, StaticSession, check_index
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
@@ -227,6 +237,8 @@ __all__ = [
     "check_continuation",
     "check_fit",
     "check_gradients",
+    "check_index",
+    "checked_extents",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",
@@ -242,6 +254,7 @@ __all__ = [
     "enable_grad",
     "executors",
     "fingerprint",
+    "form_of_recipe",
     "full",
     "get_default_device",
     "get_default_dtype",

@@ -11,6 +11,7 @@ import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -64,6 +65,7 @@ class Attribute:
         return entry
 
 
+@lru_cache(maxsize=1024)  # a document of many layers asks for those of the same few again and again
 def attributes_of(function: Callable[..., Any], leave_out: tuple[str, ...] = ("out",)) -> tuple[Attribute, ...]:
     """Read the keyword-only parameters of `function` as attributes."""
     hints = get_type_hints(function)

@@ -38,7 +38,8 @@ def initializer(draw: Draw) -> Draw:
 def initialize(kind: Mapping[str, Any], name: str, shape: Shape, dtype: DType, seed: int) -> Array:
     """Make the first value of the parameter `name` as `kind` ({"kind": ..., options}) says."""
     draw, options = resolve(kind)
-    generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, crc32(name.encode())]))
+    key = np.array([seed % 2**64, crc32(name.encode())], np.uint64)
+    generator = np.random.Generator(np.random.Philox(key=key))
     with np.errstate(all="ignore"):
         return np.asarray(draw(generator, shape, **options)).astype(dtype)
 

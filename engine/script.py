@@ -37,7 +37,7 @@ EVALUATION_USAGE = """    import program
 """
 NAMES = (
     "BATCH", "BUFFERS", "BY_ROW", "FED", "FIRST", "PARAMETERS", "RATES", "argparse", "arguments", "batches", "evaluate",
-    "load", "main", "made_up", "read", "start", "train", "zlib",
+    "load", "main", "made_up", "read", "save", "start", "train", "zipfile", "zlib",
 )  # fmt: skip
 """Names of the script beside those of the step."""
 
@@ -58,7 +58,8 @@ def start(seed=0):
         array.fill(0)
     for name, array in {**PARAMETERS, **BUFFERS}.items():
         draw, options = FIRST[name]
-        generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, zlib.crc32(name.encode())]))
+        key = np.array([seed % 2**64, zlib.crc32(name.encode())], np.uint64)
+        generator = np.random.Generator(np.random.Philox(key=key))
         with np.errstate(all="ignore"):
             array[...] = np.asarray(draw(generator, array.shape, **options)).astype(array.dtype)
 
@@ -73,6 +74,14 @@ def load(path):
             if file[name].shape != arrays[name].shape:
                 raise SystemExit(f"{path}: {name!r} has shape {file[name].shape}, not {arrays[name].shape}")
             arrays[name][...] = file[name]
+
+
+def save(path, arrays):
+    """Write an .npz file; unlike np.savez it takes arrays of any name."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array)
 
 
 def read(path):
@@ -142,7 +151,7 @@ def main():
     for number, outputs in enumerate(train(batches(data, steps), given.seed, given.lr), 1):
         print(f"step {number} loss {outputs['loss']}")
     if given.save:
-        np.savez(given.save, **PARAMETERS, **BUFFERS)
+        save(given.save, {**PARAMETERS, **BUFFERS})
 '''
 EVALUATE = '''
 
@@ -163,7 +172,7 @@ def main():
         for name, output in outputs.items():
             print(name, output)
         if given.save and not number:
-            np.savez(given.save, **outputs)
+            save(given.save, outputs)
 '''
 LAST = """
 
@@ -213,7 +222,7 @@ def graph_program(
         return tables + DATA + (TRAIN if optimizer else EVALUATE) + LAST
 
     functions = [draw for draw, _ in draws.values()]
-    return plan_program(plan, Sequel(about, functions, NAMES, ("argparse", "zlib"), text))
+    return plan_program(plan, Sequel(about, functions, NAMES, ("argparse", "zipfile", "zlib"), text))
 
 
 def _reads(plan: Plan, name: str) -> bool:

@@ -4,7 +4,10 @@ from asyncio import timeout, to_thread
 from collections.abc import AsyncIterator
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive
 
+from app.api.headers import header
 from app.blobs.store import BlobWriter
 from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
 
@@ -23,30 +26,36 @@ class RequestTimeout(AdjointError):  # noqa: N818 (named as its answer is)
 
 def content_type(request: Request) -> str:
     """Return the type of the request's body, without parameters; UnsupportedMedia if the body is compressed."""
-    if request.headers.get("content-encoding", "identity") != "identity":
+    if (header(request.scope, b"content-encoding") or "identity") != "identity":
         raise UnsupportedMedia("the body is compressed; send it without Content-Encoding", code="content_encoding")
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return (header(request.scope, b"content-type") or "").partition(";")[0].strip().lower()
 
 
 async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield the body as it comes; TooLarge as soon as it is known to exceed `limit` bytes."""
-    declared = request.headers.get("content-length", "")
+    declared = header(request.scope, b"content-length") or ""
     if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)
-    received = 0
-    stream = aiter(request.stream())
-    while True:
-        try:
-            async with timeout(STALL_SECONDS):
-                chunk = await anext(stream, None)
-        except TimeoutError as error:
-            raise RequestTimeout(f"nothing came for {STALL_SECONDS:g} seconds; send the request again") from error
-        if chunk is None:
-            return
+    received, more = 0, True
+    while more:
+        message = await _next(request.receive)
+        chunk, more = message.get("body", b""), message.get("more_body", False)
         received += len(chunk)
         if received > limit:
             raise _too_large(limit)
         yield chunk
+
+
+async def _next(receive: Receive) -> Message:
+    """Return the next part of a body; RequestTimeout if it does not come, ClientDisconnect if it never will."""
+    try:
+        async with timeout(STALL_SECONDS):
+            message = await receive()
+    except TimeoutError as error:
+        raise RequestTimeout(f"nothing came for {STALL_SECONDS:g} seconds; send the request again") from error
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message
 
 
 async def whole(request: Request, limit: int) -> bytes:

@@ -19,10 +19,10 @@ from app.api.schemas.graphs import (
     GraphPlan,
     GraphReport,
 )
+from app.domain.media import DOT
 
 routes = router("graphs")
 
-DOT = "text/vnd.graphviz"
 PYTHON = "text/x-python"
 BATCH_MAX = 2**20
 
@@ -143,5 +143,8 @@ def draw_graph_plan(
 def print_graph_program(
     graph_id: GraphId, graphs: GraphsDep, batch: Batch = 32, optimizer: Optimizer = None
 ) -> Response:
-    """Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy executor."""
+    """Print a step as a Python script that needs NumPy only, with first values, a command line and the bits of a fit.
+
+    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
+    """
     return PlainTextResponse(graphs.program(graph_id, batch=batch, optimizer=optimizer), media_type=PYTHON)

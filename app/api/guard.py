@@ -9,6 +9,7 @@ from hmac import compare_digest
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.headers import header
 from app.api.problems import problem
 from app.domain.errors import AdjointError, Forbidden, Unauthorized
 from app.settings import Settings
@@ -55,37 +56,35 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
         try:
             _check_size(scope)
-            self._check_host(request)
-            self._check_origin(request)
-            self._check_key(request)
+            self._check_host(scope)
+            self._check_origin(scope)
+            self._check_key(scope)
         except AdjointError as error:
-            await problem(request, error)(scope, receive, send)
+            await problem(Request(scope), error)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _check_host(self, request: Request) -> None:
-        if _host_name(request.headers.get("host", "")) not in self._hosts:
+    def _check_host(self, scope: Scope) -> None:
+        if _host_name(header(scope, b"host") or "") not in self._hosts:
             raise Forbidden(
                 "this server does not answer to this Host; use localhost, or add the name to ADJOINT_ALLOWED_HOSTS",
                 code="host_not_allowed",
             )
 
-    def _check_origin(self, request: Request) -> None:
-        if request.method in READING:
+    def _check_origin(self, scope: Scope) -> None:
+        if scope["method"] in READING:
             return
-        origin = request.headers.get("origin")
-        host = request.headers.get("host", "")
+        origin, host = header(scope, b"origin"), header(scope, b"host") or ""
         foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
-        if foreign or request.headers.get("sec-fetch-site", "none") not in OWN_SITES:
+        if foreign or (header(scope, b"sec-fetch-site") or "none") not in OWN_SITES:
             raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
 
-    def _check_key(self, request: Request) -> None:
-        if self._key is None or request.url.path in OPEN_PATHS:
+    def _check_key(self, scope: Scope) -> None:
+        if self._key is None or scope["path"] in OPEN_PATHS:
             return
-        sent = _sent_key(request)
+        sent = _sent_key(scope)
         if sent is None:
             raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
         if len(sent) > KEY_MAX or not compare_digest(sent, self._key):
@@ -101,11 +100,11 @@ def _check_size(scope: Scope) -> None:
         raise HeadersTooLarge(f"more than {HEADERS_MAX} headers, or {HEADER_BYTES_MAX} bytes of them")
 
 
-def _sent_key(request: Request) -> bytes | None:
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+def _sent_key(scope: Scope) -> bytes | None:
+    scheme, _, credentials = (header(scope, b"authorization") or "").partition(" ")
     if scheme.lower() == "bearer":
         return credentials.strip().encode("latin-1")
-    key = request.headers.get("x-api-key")
+    key = header(scope, b"x-api-key")
     return None if key is None else key.encode("latin-1")
 
 

@@ -5,10 +5,12 @@ from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import Body, Response
+from pydantic import AfterValidator
 
 from app.api.answers import JsonAnswer
 from app.api.deps import GraphId, LaboratoryDep, SlowDep
 from app.api.routing import router
+from app.api.schemas.bounds import bounded
 from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graph_compute import ComputeRequest, ComputeResult
 from app.api.schemas.graph_gradcheck import GradcheckRequest, GradcheckResult
@@ -18,6 +20,11 @@ from app.api.schemas.shapes import finite_part
 from app.spelling.tensors import tensor_document
 
 routes = router("graphs")
+
+
+def _within_bounds(request: dict[str, Any]) -> dict[str, Any]:
+    bounded(request.get("optimizer"))
+    return request
 
 
 @routes.post("/v1/graphs/{graph_id}:compute", response_model=ComputeResult)
@@ -45,7 +52,7 @@ async def check_graph_gradients(
 @routes.post("/v1/graphs/{graph_id}:profile", response_model=Profile)
 async def profile_graph(
     graph_id: GraphId,
-    request: Annotated[dict[str, Any], DescribedBy(ProfileRequest), Body()],
+    request: Annotated[dict[str, Any], DescribedBy(ProfileRequest), AfterValidator(_within_bounds), Body()],
     laboratory: LaboratoryDep,
     slow: SlowDep,
 ) -> Response:

@@ -9,6 +9,7 @@ from fastapi import Request
 
 from app.api.bodies import content_type, whole
 from app.api.deps import services_of
+from app.api.headers import header
 from app.api.openapi_parts import JSON
 from app.api.routing import SMALL_BYTES
 from app.api.schemas.session_steps import VerbRequest
@@ -43,13 +44,14 @@ async def read_step(request: Request, verb: Verb) -> Said:
 
 async def read_document(request: Request, kind: str, others: Iterable[str] = ()) -> Any:
     """Return what a JSON body of the type `kind` says; no body at all says nothing."""
-    if kind != JSON and (kind or request.headers.get("content-length", "0") != "0"):
+    says = _has_body(request)
+    if kind != JSON and (kind or says):
         raise UnsupportedMedia(f"this route reads {', '.join((JSON, *others))}; set Content-Type to what the body is")
     if request.scope["query_string"]:
         name = next(iter(request.query_params), "")
         detail = "a JSON body says all there is to say; put this into it"
         raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escaped(name)}", "unknown_field", detail)])
-    return await read_json_body(request) if kind else {}
+    return await read_json_body(request) if says else {}
 
 
 async def read_json_body(request: Request) -> Any:
@@ -57,6 +59,11 @@ async def read_json_body(request: Request) -> Any:
     body = await whole(request, services_of(request).settings.max_json_bytes)
     # A long body is read in a thread, so that other clients are answered meanwhile.
     return read_json(body) if len(body) <= SMALL_BYTES else await asyncio.to_thread(read_json, body)
+
+
+def _has_body(request: Request) -> bool:
+    scope = request.scope
+    return header(scope, b"transfer-encoding") is not None or (header(scope, b"content-length") or "0") != "0"
 
 
 def checked(shape: type[VerbRequest], document: Any, pointer: str = "") -> tuple[dict[str, Any], int | None]:

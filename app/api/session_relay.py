@@ -9,6 +9,7 @@ from app.api.accept import preferred
 from app.api.answers import JsonAnswer
 from app.api.deps import services_of
 from app.api.downloads import send_and_delete
+from app.api.headers import header
 from app.api.once import KEY_PATTERN
 from app.api.schemas.checkpoints import Checkpoint
 from app.api.session_bodies import Said
@@ -25,16 +26,16 @@ _KEY = re.compile(KEY_PATTERN)
 
 async def relay(request: Request, session_id: str, verb: str, said: Said, answers: tuple[str, ...]) -> Response:
     """Have a step carried out, and answer with what came of it in the one of `answers` that the client likes best."""
-    headers = request.headers
+    scope = request.scope
     step = Step(
         id=secrets.token_hex(STEP_ID_BYTES),
         verb=verb,
         options=said.options,
         seq=said.seq,
-        key=_key(headers.get("idempotency-key")),
+        key=_key(header(scope, b"idempotency-key")),
         media=said.media,
-        accept=preferred(headers.get("accept", "*/*"), answers),
-        notify="respond-async" in headers.get("prefer", "").lower(),
+        accept=preferred(header(scope, b"accept") or "*/*", answers),
+        notify="respond-async" in (header(scope, b"prefer") or "").lower(),
     )
     carried = await services_of(request).sessions.carry_out(session_id, step, said.body)
     return relayed(session_id, step.id, carried)

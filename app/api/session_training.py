@@ -2,6 +2,7 @@
 
 from fastapi import Request
 
+from app.api import session_static
 from app.api.openapi_parts import JSON
 from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
@@ -11,12 +12,12 @@ from app.api.schemas.session_answers import (
     ForwardBackwardAnswer,
     GradientNorms,
     LoadAnswer,
-    NonfiniteTrace,
     OptimStepAnswer,
-    RowLosses,
+    SessionNonfiniteTrace,
     SessionPrediction,
+    SessionProfile,
+    SessionRowLosses,
     StepAnswer,
-    StepProfile,
 )
 from app.api.schemas.session_steps import (
     BackwardRequest,
@@ -25,13 +26,13 @@ from app.api.schemas.session_steps import (
     ForwardRequest,
     LoadRequest,
     OptimStepRequest,
-    ProfileRequest,
     ResetRequest,
-    RowLossesRequest,
     SaveRequest,
     SessionPredictRequest,
+    SessionProfileRequest,
+    SessionRowLossesRequest,
+    SessionTraceRequest,
     SetRequest,
-    TraceRequest,
     ZeroGradRequest,
 )
 from app.api.session_batches import read_batch
@@ -112,26 +113,26 @@ STEPS = (
     ),
     Verb(
         "row_losses",
-        "list_row_losses",
+        "compute_session_row_losses",
         "Compute the loss of each row by itself, in evaluation mode: which rows spike.",
-        RowLossesRequest,
-        RowLosses,
+        SessionRowLossesRequest,
+        SessionRowLosses,
         TENSORS,
     ),
     Verb(
         "trace_nonfinite",
-        "find_nonfinite",
+        "trace_session_nonfinite",
         "Find the first number of a training step that is not finite; nothing is changed.",
-        TraceRequest,
-        NonfiniteTrace,
+        SessionTraceRequest,
+        SessionNonfiniteTrace,
         TENSORS,
     ),
     Verb(
         "profile",
         "profile_session",
         "Measure a training step node by node; nothing is changed.",
-        ProfileRequest,
-        StepProfile,
+        SessionProfileRequest,
+        SessionProfile,
         TENSORS,
     ),
 )
@@ -166,7 +167,7 @@ BATCH = Verb(
 VERBS = (*STEPS, *CHECKPOINTS, BATCH)
 
 # What needs a checkpoint of the server's goes by itself.
-_BATCHED = {verb.name: verb for verb in STEPS}
+_BATCHED = {verb.name: verb for verb in (*STEPS, *session_static.STEPS)}
 
 
 async def _read_batch(request: Request, verb: Verb) -> Said:

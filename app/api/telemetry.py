@@ -5,13 +5,14 @@ from time import perf_counter
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.request_id import HEADER, assign_request_id
 
 LOGGER = logging.getLogger("adjoint.access")
 UNMATCHED = "unmatched"
+REQUEST_ID = HEADER.lower().encode()
+NOSNIFF = (b"x-content-type-options", b"nosniff")
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -54,9 +55,8 @@ class Telemetry:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[HEADER] = request_id
-                headers["X-Content-Type-Options"] = "nosniff"
+                others = (pair for pair in message["headers"] if pair[0] != REQUEST_ID)
+                message["headers"] = [*others, (REQUEST_ID, request_id.encode()), NOSNIFF]
             await send(message)
 
         started = perf_counter()

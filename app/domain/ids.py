@@ -42,8 +42,12 @@ class IdSource:
         return f"{prefix}_{_encode(fresh)}"
 
 
+_PAIRS = [first + second for first in CROCKFORD for second in CROCKFORD]
+_SHIFTS = range(5 * (LENGTH - 2), -1, -10)
+
+
 def _encode(number: int) -> str:
-    return "".join(CROCKFORD[number >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 # "Increasing within a process" is by its nature one state for the whole process.

@@ -1,6 +1,8 @@
-"""Types of bodies that arrays come and go in."""
+"""Types of bodies that the process of a session spells."""
 
 JSON = "application/json"
 NPY = "application/x-npy"
 NPZ = "application/x-npz"
 SAFETENSORS = "application/vnd.safetensors"
+TEXT = "text/plain"
+DOT = "text/vnd.graphviz"

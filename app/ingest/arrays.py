@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from io import BufferedReader, BytesIO
 from math import prod
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from app.ingest.errors import IngestError, domain_error, too_large
 from app.ingest.limits import IngestLimits
 from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.npz import member_source
-from app.ingest.safetensors import StoredTensor, read_layout, widened
+from app.ingest.safetensors import Layout, StoredTensor, parse_layout, read_layout, widened
 from app.ingest.sources import Region, Source
 from app.ingest.zip_directory import read_directory
 
@@ -24,6 +25,7 @@ Array = NDArray[Any]
 
 _LONGEST_NAME = 512
 _LARGEST_RANK = 32
+_USUAL_HEADER = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,18 @@ def _read_npz(body: bytes, limits: IngestLimits) -> ReadArrays:
 
 
 def _read_safetensors(body: bytes, limits: IngestLimits) -> ReadArrays:
-    layout = read_layout(Region(_opened(body), 0, len(body)), limits, _check_name)
+    length = int.from_bytes(body[:8], "little")
+    if 8 + length <= len(body) and length <= _USUAL_HEADER:
+        layout = _known_layout(body[8 : 8 + length], len(body) - 8 - length, limits)
+    else:
+        layout = read_layout(Region(_opened(body), 0, len(body)), limits, _check_name)
     return ReadArrays({tensor.name: _tensor(body, tensor, layout.offset) for tensor in layout.tensors}, layout.metadata)
+
+
+@lru_cache(maxsize=64)
+def _known_layout(header: bytes, size_bytes: int, limits: IngestLimits) -> Layout:
+    """Read a header that may come again and again, as those of the batches of a loop do."""
+    return parse_layout(header, size_bytes, limits, _check_name)
 
 
 MEDIA: Mapping[str, Callable[[bytes, IngestLimits], ReadArrays]] = MappingProxyType(

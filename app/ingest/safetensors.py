@@ -26,10 +26,11 @@ _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
 _FIELDS = frozenset({"dtype", "shape", "data_offsets"})
 _BFLOAT16 = "BF16"
-_DTYPES = {
+_CODES = {
     "BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4",
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8", _BFLOAT16: "<u2",
 }  # fmt: skip
+_DTYPES = {name: np.dtype(code) for name, code in _CODES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class StoredTensor:
     @property
     def stored(self) -> np.dtype[Any]:
         """The dtype to read its bytes as: bfloat16, which is to be widened, as whole numbers."""
-        return np.dtype(_DTYPES[self.dtype])
+        return _DTYPES[self.dtype]
 
     @property
     def wide(self) -> bool:
@@ -77,7 +78,11 @@ def read_layout(source: Region, limits: IngestLimits, check_name: Callable[[str,
     (length,) = _LENGTH.unpack(source.read(_LENGTH.size))
     if limits.max_header_bytes < length <= source.remaining:
         raise too_large("header_too_large", "", "bytes of safetensors header", limits.max_header_bytes)
-    raw = source.read(length)
+    return parse_layout(source.read(length), source.remaining, limits, check_name)
+
+
+def parse_layout(raw: bytes, size_bytes: int, limits: IngestLimits, check_name: Callable[[str, str], None]) -> Layout:
+    """Read a header behind its length; the tensors must fill the `size_bytes` that follow it."""
     if not raw.startswith(b"{"):
         raise _bad_header("", "it does not start with {")
     header = parse_json(raw, limits.max_depth)
@@ -89,8 +94,8 @@ def read_layout(source: Region, limits: IngestLimits, check_name: Callable[[str,
         raise too_large("too_many_columns", "/columns", "tensors", limits.max_columns)
     tensors = [_tensor(name, entry, check_name, k) for k, (name, entry) in enumerate(header.items(), 1)]
     tensors.sort(key=lambda tensor: (tensor.begin, tensor.end))
-    _check_cover(tensors, source.remaining)
-    return Layout(tensors, metadata, _LENGTH.size + length)
+    _check_cover(tensors, size_bytes)
+    return Layout(tensors, metadata, _LENGTH.size + len(raw))
 
 
 def _tensor(name: str, entry: Any, check_name: Callable[[str, str], None], number: int) -> StoredTensor:

@@ -1,7 +1,9 @@
 """Whether a fit can be accepted: everything about it is checked before it is queued."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import engine
@@ -13,9 +15,12 @@ from app.domain.sweep import SweepTerms
 from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
+from app.service.recent import Recent
 
 NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
 """Fields of a fit request that are for the service; the others are for the engine."""
+ESTIMATES_KEPT = 1024
+"""Estimates that are kept, each of some hundred bytes, and as many of sweeps."""
 
 
 def recipe_of(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,33 +42,16 @@ def replicas_of(request: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined."""
+    """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined.
+
+    The `digest` is equal for graphs that compute the same in the same way.
+    """
 
     request: Mapping[str, Any]
     definition: engine.Definition
+    digest: str
     datasets: Sequence[DatasetRecord]
     validation: Sequence[DatasetRecord]
-
-
-def admit(candidate: Candidate, gradients_max_bytes: int) -> engine.FitEstimate:
-    """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
-
-    Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
-    """
-    columns, validation = _rows(candidate)
-    with engine_faults():
-        recipe = engine.read_recipe(recipe_of(candidate.request))
-        estimate = engine.check_fit(
-            candidate.definition,
-            recipe,
-            columns,
-            validation,
-            replicas=replicas_of(candidate.request),
-            executor=_executor(candidate.request.get("resources") or {}),
-        )
-    _check_memory(estimate, replicas_of(candidate.request))
-    check_captures(candidate.definition, recipe, estimate, gradients_max_bytes)
-    return estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +72,77 @@ class AdmittedSweep:
     total_steps: int
 
 
-def admit_sweep(candidate: Candidate, gradients_max_bytes: int) -> AdmittedSweep:
-    """Check a sweep, and each of its variants as a fit of its own.
+class Admission:
+    """Decides what can be accepted. Safe in threads.
 
-    Invalid with every fault found, TooLarge if the machine cannot hold one of them or it captures too many gradients.
+    Steps are planned for it, which takes longer than all else that is done for a request: estimates are kept for
+    others that differ in nothing an estimate depends on. Faults are not kept.
     """
-    request = candidate.request
-    if replicas_of(request) > 1:
-        detail = "the variants of a sweep share the cores, not their batches; leave this out"
-        raise invalid([Finding("/resources/replicas", "conflict", detail)])
-    columns, validation = _rows(candidate)
-    with engine_faults():
-        options = engine.sweep.read_sweep(request["sweep"])
-        variants = engine.sweep.expand(recipe_of(request), options)
-        estimate = engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation)
-    largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory))
-    _check_memory(largest, replicas=1)
-    for variant, fit in zip(variants, estimate.fits, strict=True):
-        check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, gradients_max_bytes)
+
+    def __init__(self, gradients_max_bytes: int) -> None:
+        """Refuse fits that capture more bytes of gradients."""
+        self._gradients_max_bytes = gradients_max_bytes
+        self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
+        self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
+
+    def fit(self, candidate: Candidate) -> engine.FitEstimate:
+        """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
+
+        Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
+        """
+        columns, validation = _rows(candidate)
+        document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
+        executor = _executor(candidate.request.get("resources") or {})
+        with engine_faults():
+            recipe = engine.read_recipe(document)
+            estimate = self._fits.read(
+                _digest(candidate.digest, engine.form_of_recipe(document), columns, validation, replicas, executor),
+                lambda _: engine.check_fit(
+                    candidate.definition, recipe, columns, validation, replicas=replicas, executor=executor
+                ),
+            )
+        _check_memory(estimate, replicas)
+        check_captures(candidate.definition, recipe, estimate, self._gradients_max_bytes)
+        return estimate
+
+    def sweep(self, candidate: Candidate) -> AdmittedSweep:
+        """Check a sweep, and each of its variants as a fit of its own.
+
+        Invalid with every fault found, TooLarge if the machine cannot hold one of them or it captures too many
+        gradients.
+        """
+        request = candidate.request
+        if replicas_of(request) > 1:
+            detail = "the variants of a sweep share the cores, not their batches; leave this out"
+            raise invalid([Finding("/resources/replicas", "conflict", detail)])
+        columns, validation = _rows(candidate)
+        document = recipe_of(request)
+        with engine_faults():
+            options = engine.sweep.read_sweep(request["sweep"])
+            variants = engine.sweep.expand(document, options)
+            estimate = self._sweeps.read(
+                _digest(candidate.digest, document, request["sweep"], columns, validation),
+                lambda _: engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation),
+            )
+        largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory))
+        _check_memory(largest, replicas=1)
+        for variant, fit in zip(variants, estimate.fits, strict=True):
+            check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
+        return _admitted(request, options, variants, estimate, largest)
+
+
+def _digest(*facts: Any) -> str:
+    """Return what is equal for equal facts, and for no others."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=asdict).encode()).hexdigest()
+
+
+def _admitted(
+    request: Mapping[str, Any],
+    options: engine.sweep.SweepOptions,
+    variants: Sequence[engine.sweep.Variant],
+    estimate: engine.sweep.SweepEstimate,
+    largest: engine.FitEstimate,
+) -> AdmittedSweep:
     varied = {path.partition(".")[0] for path in options.parameters}
     shared = {name: value for name, value in request.items() if name != "sweep"}
     return AdmittedSweep(

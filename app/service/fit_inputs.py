@@ -16,6 +16,7 @@ from app.service.admission import Candidate
 from app.service.definitions import new_graph, read_definition
 from app.service.engine_faults import invalid
 from app.service.ingestion import Ingestion, UploadTerms
+from app.service.recent import Recent
 from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ class FitInputs:
 
     def candidate(self, request: Mapping[str, Any]) -> Candidate:
         """Return the fit that a request makes of them."""
-        return Candidate(request, self.definition, self.datasets, self.validation)
+        return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation)
 
     def store(self, work: UnitOfWork) -> None:
         """Store what is new; NotFound if what is not was deleted meanwhile."""
@@ -49,14 +50,26 @@ class FitInputs:
             work.datasets.get(dataset.id)
 
 
+DEFINITIONS_KEPT = 64
+NODES_KEPT = 1000
+NUMBERS_KEPT = 10_000
+
+
+def _small(definition: engine.Definition) -> bool:
+    """Whether many of its like can be kept in memory."""
+    numbers = sum(constant.size for constant in definition.constants.values())
+    return len(definition.nodes) <= NODES_KEPT and numbers <= NUMBERS_KEPT
+
+
 class InputReader:
-    """Finds, or reads, what a request names."""
+    """Finds, or reads, what a request names. Small graphs that were named lately are not read again."""
 
     def __init__(self, store: Store, ingestion: Ingestion, clock: Clock) -> None:
         """Look things up in `store`; rows that come inline go through `ingestion`."""
         self._store = store
         self._ingestion = ingestion
         self._clock = clock
+        self._definitions: Recent[engine.Definition] = Recent(DEFINITIONS_KEPT, _small)
 
     def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
         """Return what the request names; the digests of blobs that are written on the way are added to `stored`.
@@ -70,10 +83,14 @@ class InputReader:
             kept_rows = () if inline else _all_referred("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
             validation = _all_referred("/validation/dataset", held_out, work)
-        definition = read_definition(graph if known is None else known.definition, "/graph")
+        definition = read_definition(graph, "/graph") if known is None else self._definition(known)
         record = known or new_graph(definition, self._clock)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
         return FitInputs(record, definition, rows, validation, known is None, inline)
+
+    def _definition(self, graph: GraphRecord) -> engine.Definition:
+        """Return the definition of a stored graph, which never changes."""
+        return self._definitions.read(graph.id, lambda _: read_definition(graph.definition, "/graph"))
 
     def _ingest(self, document: Mapping[str, Any], stored: set[str]) -> DatasetRecord:
         with self._ingestion.open() as upload:

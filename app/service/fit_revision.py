@@ -10,7 +10,7 @@ from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.messages import Log
 from app.domain.sweep import check_whole
-from app.service.admission import admit, recipe_of
+from app.service.admission import Admission, recipe_of
 from app.service.attempt_journal import record_log
 from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import FitInputs, InputReader
@@ -59,13 +59,22 @@ class FitRevision:
     all is looked at anew.
     """
 
-    def __init__(self, store: Store, inputs: InputReader, wakes: Wakes, workforce: Workforce, terms: FitTerms) -> None:
+    def __init__(
+        self,
+        store: Store,
+        inputs: InputReader,
+        wakes: Wakes,
+        workforce: Workforce,
+        terms: FitTerms,
+        admission: Admission,
+    ) -> None:
         """Change fits in `store`; tell watchers by `wakes`, and the `workforce` whose turn may have come."""
         self._store = store
         self._inputs = inputs
         self._wakes = wakes
         self._workforce = workforce
         self._terms = terms
+        self._admission = admission
         self._taking_up = TakingUp(wakes, workforce, terms)
 
     def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
@@ -125,7 +134,7 @@ class FitRevision:
         return request, total_steps
 
     def _estimate(self, inputs: FitInputs, request: Mapping[str, Any]) -> engine.FitEstimate:
-        return admit(inputs.candidate(request), self._terms.gradients_max_bytes)
+        return self._admission.fit(inputs.candidate(request))
 
     def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""

@@ -17,13 +17,12 @@ LABELS_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class FitTerms:
-    """Limits on fits: how many may wait, how many processes each may lose, and the bytes of gradients it captures;
-    and the label by which they share the workers.
+    """Limits on fits: how many may wait, and how many processes each may lose; and the label by which they share the
+    workers.
     """
 
     max_queue: int
     attempts_max: int
-    gradients_max_bytes: int
     fair_share_label: str
 
     def check_queue(self, work: UnitOfWork) -> None:

@@ -11,7 +11,7 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
 from app.domain.replay import Replay
 from app.domain.sweep import VariantTerms
-from app.service.admission import admit, admit_sweep
+from app.service.admission import Admission
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
 from app.service.fit_inputs import FitInputs, InputReader
@@ -44,8 +44,9 @@ class Fits:
         workforce: Workforce,
         terms: FitTerms,
         clock: Clock,
+        admission: Admission,
     ) -> None:
-        """Queue fits in `store` for the `workforce`; tell watchers by `wakes`."""
+        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`."""
         self._store = store
         self._inputs = InputReader(store, ingestion, clock)
         self._sweeper = sweeper
@@ -54,6 +55,7 @@ class Fits:
         self._workforce = workforce
         self._terms = terms
         self._clock = clock
+        self._admission = admission
         self._recent: Recent[FitView] = Recent(RECENT_MAX, lambda view: view.small)
         store.on_change(self._recent.forget)
 
@@ -152,9 +154,9 @@ class Fits:
     def _drawn_up(self, request: Mapping[str, Any], inputs: FitInputs) -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
-            estimate = admit(inputs.candidate(request), self._terms.gradients_max_bytes)
+            estimate = self._admission.fit(inputs.candidate(request))
             return (self._new(request, inputs, estimate.total_steps),)
-        sweep = admit_sweep(inputs.candidate(request), self._terms.gradients_max_bytes)
+        sweep = self._admission.sweep(inputs.candidate(request))
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(
             self._new(request, inputs, sweep.total_steps),
@@ -175,6 +177,8 @@ class Fits:
         return (parent, *variants)
 
     def _fork(self, request: Mapping[str, Any]) -> Fork | None:
+        if request.get("from_checkpoint") is None:
+            return None
         with self._store.begin() as work:
             return find_fork(work, request)
 

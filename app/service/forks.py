@@ -130,11 +130,9 @@ class Fork:
                 yield Finding("/graph", "shape_mismatch", detail)
 
 
-def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork | None:
-    """Return the fork that a request is for, if it is; Invalid if it names no checkpoint to begin from."""
-    named = request.get("from_checkpoint")
-    if named is None:
-        return None
+def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork:
+    """Return the fork that a request with `from_checkpoint` is for; Invalid if that is none to begin from."""
+    named = request["from_checkpoint"]
     if request.get("sweep") is not None:
         raise invalid([Finding("/sweep", "conflict", "a sweep begins anew; leave this or from_checkpoint out")])
     choice: Mapping[str, Any] = {"checkpoint": named} if isinstance(named, str) else named

@@ -13,6 +13,7 @@ from app.domain.graph import GraphRecord
 from app.service.admission import check_resources
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
+from app.service.session_static import check_static
 
 Restore = Literal["all", "parameters"]
 
@@ -64,6 +65,8 @@ def admit_session(applicant: Applicant) -> AdmittedSession:
     faults = [*_feed_faults(applicant)]
     if faults:
         raise invalid(faults)
+    if request["static"] is not None:
+        return _admit_static(applicant)
     with engine_faults():
         made = engine.Session(
             applicant.definition,
@@ -75,10 +78,21 @@ def admit_session(applicant: Applicant) -> AdmittedSession:
             threads=1,
         )
     restore = None if applicant.beginning is None else _restored(made, applicant.beginning)
-    specs = made.definition.parameters.items()
-    return AdmittedSession(
-        [{"name": name, "shape": list(spec.shape), "dtype": spec.dtype.name} for name, spec in specs], restore
-    )
+    return AdmittedSession(_parameters(made.definition), restore)
+
+
+def _admit_static(applicant: Applicant) -> AdmittedSession:
+    made = check_static(applicant.definition, applicant.request)
+    if applicant.beginning is None:
+        return AdmittedSession(_parameters(made.definition), None)
+    with engine_faults("/checkpoint"):
+        made.load(engine.Checkpoint.load(applicant.beginning.file))
+    return AdmittedSession(_parameters(made.definition), "parameters")
+
+
+def _parameters(definition: engine.Definition) -> list[dict[str, Any]]:
+    specs = definition.parameters.items()
+    return [{"name": name, "shape": list(spec.shape), "dtype": spec.dtype.name} for name, spec in specs]
 
 
 def _restored(made: engine.Session, beginning: Beginning) -> Restore:

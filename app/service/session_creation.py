@@ -107,8 +107,8 @@ class SessionCreation:
                 self._check_room(work)
                 if named.graph is None:
                     work.graphs.add(graph)
-                self._store_beginning(work, session, named)
                 work.sessions.add(session)
+                self._store_beginning(work, session, named)
                 keep(work, view)
         return view
 
@@ -176,17 +176,23 @@ def _complete(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str
     resources = dict(request.get("resources") or {})
     if request.get("threads") is not None:
         resources["threads"] = request["threads"]
+    static = request.get("static")
     optimizer = taken["optimizer"] or "adam"
-    return {
+    whole = {
         "optimizer": {"kind": optimizer} if isinstance(optimizer, str) else optimizer,
         "clip": taken["clip"],
         "precision": taken["precision"] or "float32",
+        "static": static,
         "seed": request.get("seed") or 0,
         "dataset": request.get("dataset"),
         "feeds": dict(request.get("feeds") or {}),
         "checkpoint": request.get("checkpoint"),
         "resources": resources,
     }
+    if static is None:
+        return whole
+    # No optimizer steps here, and numbers are kept at one precision.
+    return {**whole, "optimizer": None, "clip": None, "precision": request.get("precision") or "float32"}
 
 
 def _kept(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:

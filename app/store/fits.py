@@ -22,6 +22,9 @@ _UPDATE = (
 _UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
 _IN_TURN = fits.c.parent_id.is_(None)
 _COUNT = select(fits.c.state, func.count()).where(_IN_TURN).group_by(fits.c.state)
+_COUNT_IN = (
+    select(func.count()).select_from(fits).where(_IN_TURN, fits.c.state.in_(bindparam("states", expanding=True)))
+)
 _VARIANTS = select(fits).where(fits.c.parent_id == bindparam("parent")).order_by(fits.c.id)
 _STANDINGS = _VARIANTS.with_only_columns(
     fits.c.id, fits.c.state, fits.c.step, fits.c.total_steps, fits.c.latest, fits.c.best, fits.c.variant
@@ -102,8 +105,7 @@ class Fits:
 
     def count(self, states: Collection[FitState]) -> int:
         """Return how many fits are in one of `states`, a sweep being one; its cost grows with that number only."""
-        statement = select(func.count()).select_from(fits).where(_IN_TURN, fits.c.state.in_(states))
-        return self._connection.execute(statement).scalar_one()
+        return self._connection.execute(_COUNT_IN, {"states": list(states)}).scalar_one()
 
     def update(self, fit: FitRecord) -> FitRecord:
         """Store the changed fit and return it with its new version.

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, type_name
+from engine.documents import Reader, escape, type_name
 from engine.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
 from engine.errors import EngineError
 from engine.graph.limits import LIMITS, reach
 from engine.value import Array, Shape
+
+NONFINITE: Mapping[str, float] = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def is_extent(extent: Any) -> bool:
@@ -46,8 +48,13 @@ def read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:
         return DEFAULT_FLOAT
 
 
-def read_tensor(value: Any, pointer: str, reader: Reader, dtype: DType | None = None) -> Array:
+def read_tensor(
+    value: Any, pointer: str, reader: Reader, dtype: DType | None = None, *, nonfinite: bool = False
+) -> Array:
     """Read a number, nested lists or {"dtype", "shape", "data"} as an array; faults go to the reader.
+
+    With `nonfinite` an object may also have the field of this name, {position in data: "nan", "inf" or "-inf"} for
+    every null in a flat list of data, as answers have it.
 
     Args:
         value: what stands in the document.
@@ -56,11 +63,15 @@ def read_tensor(value: Any, pointer: str, reader: Reader, dtype: DType | None = 
         dtype: the element type wanted; left out, it is the one stated, or float32 for fractions.
     """
     stated, shape = dtype, None
+    named: dict[int, float] = {}
     if isinstance(value, Mapping):
-        reader.fields(value, pointer, ("dtype", "shape", "data"), required=("data",))
+        known = ("dtype", "shape", "data", *(("nonfinite",) if nonfinite else ()))
+        reader.fields(value, pointer, known, required=("data",))
         stated = read_dtype(value, pointer, reader) if "dtype" in value else dtype
         shape = read_shape(value["shape"], f"{pointer}/shape", reader) if "shape" in value else None
+        named = _named(value, f"{pointer}/nonfinite", reader) if nonfinite else {}
         value = value.get("data", [])
+        value = [0.0 if place in named else item for place, item in enumerate(value)] if named else value
     array = _numbers(value)
     if array is None:
         detail = f"a tensor is a number or nested lists of one length each, not {_what(value)}"
@@ -68,6 +79,11 @@ def read_tensor(value: Any, pointer: str, reader: Reader, dtype: DType | None = 
         return np.zeros((), dtype or DEFAULT_FLOAT)
     for wanted in dict.fromkeys((stated or _natural(array), dtype or stated or _natural(array))):
         array = _as_dtype(array, wanted, pointer, reader)
+        if named and not is_float(wanted):
+            reader.fault(f"{pointer}/nonfinite", "dtype_mismatch", f"{wanted.name} holds finite numbers only")
+            named = {}
+    if named:
+        array[list(named)] = list(named.values())
     return array if shape is None else _as_shape(array, shape, pointer, reader)
 
 
@@ -95,6 +111,22 @@ def misfit(array: Array, dtype: DType) -> str | None:
     if not (low <= array.min().item() and array.max().item() <= high):
         return f"a number lies outside {dtype.name}"
     return None
+
+
+def _named(tensor: Mapping[str, Any], pointer: str, reader: Reader) -> dict[int, float]:
+    """Read which elements of a tensor's data are nulls that stand for numbers which are not finite."""
+    data, found = tensor.get("data"), {}
+    flat = data if isinstance(data, list) else []
+    for place, name in reader.mapping(tensor.get("nonfinite", {}), pointer).items():
+        digits = str(place)
+        position = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 12 else len(flat)
+        if not isinstance(name, str) or name not in NONFINITE:
+            reader.fault(f"{pointer}/{escape(place)}", "attribute_invalid", f"must be one of {', '.join(NONFINITE)}")
+        elif position >= len(flat) or flat[position] is not None:
+            reader.fault(f"{pointer}/{escape(place)}", "tensor_invalid", "names a null in data by its position in it")
+        else:
+            found[position] = NONFINITE[name]
+    return found
 
 
 def _numbers(value: Any) -> Array | None:

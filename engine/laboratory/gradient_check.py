@@ -185,7 +185,8 @@ def _sample(name: str, size: int, count: int, seed: int) -> Array:
     """Return which elements of a tensor are checked: all, or as many as `count`, drawn by seed and name, in order."""
     if size <= count:
         return np.arange(size)
-    generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, crc32(name.encode())]))
+    key = np.array([seed % 2**64, crc32(name.encode())], np.uint64)
+    generator = np.random.Generator(np.random.Philox(key=key))
     return np.sort(generator.choice(size, count, replace=False, shuffle=False))
 
 

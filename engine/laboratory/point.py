@@ -118,7 +118,7 @@ def _tensors(definition: Definition, request: Mapping[str, Any], table: str, rea
             known = f"the graph's {table} are {', '.join(specs) or 'none'}"
             reader.fault(pointer, "unknown_name", known + nearest(str(name), specs))
             continue
-        arrays[name] = read_tensor(value, pointer, reader, specs[name].dtype)
+        arrays[name] = read_tensor(value, pointer, reader, specs[name].dtype, nonfinite=True)
     return arrays
 
 

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.documents import Reader
-from engine.errors import DocumentError, Finding
+from engine.errors import DocumentError, EngineError, Finding
 from engine.graph.definition import Definition
 from engine.laboratory.bounds import check_memory, check_walk, check_work
-from engine.laboratory.point import WITHOUT_MODE, read_point
+from engine.laboratory.point import WITHOUT_MODE, Point, read_point
 from engine.laboratory.walking import Walk
 from engine.model import Form
 from engine.plan import NumpyExecutor, Plan
@@ -80,10 +80,7 @@ def profile_step(definition: Definition, request: Mapping[str, Any]) -> list[Tim
     timings = profile(walk, repeats)
     if recipe is None:
         return timings
-    form = Form(definition, trained_parameters(definition, point.dims), recipe.groups)
-    if not form.flats:
-        raise _refusal("nothing_to_train", "no loss depends on a trainable parameter, so there is nothing to update")
-    plan = update_plan(form, recipe)
+    form, plan = _update(definition, point, recipe)
     check_memory(plan)
     check_work(plan, "/repeats", "ask for fewer repeats", repeats)
     return [*timings, *profile_update(plan, _arrays(form, walk), repeats)]
@@ -158,6 +155,17 @@ def _updated(executor: NumpyExecutor) -> list[Timing]:
 
 def _medians(runs: Sequence[Sequence[Timing]]) -> list[Timing]:
     return [replace(same[0], seconds=median(timing.seconds for timing in same)) for same in zip(*runs, strict=True)]
+
+
+def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[Form, Plan]:
+    try:
+        form = Form(definition, trained_parameters(definition, point.dims), recipe.groups)
+        plan = update_plan(form, recipe)
+    except EngineError as error:  # such as an optimizer that steps matrices only
+        raise _refusal(error.code, str(error)) from error
+    if not form.flats:
+        raise _refusal("nothing_to_train", "no loss depends on a trainable parameter, so there is nothing to update")
+    return form, plan
 
 
 def _arrays(form: Form, walk: Walk) -> dict[str, Array]:

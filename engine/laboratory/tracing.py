@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.array_statistics import array_statistics
 from engine.documents import Reader
 from engine.dtypes import is_float
 from engine.graph.definition import Definition
@@ -137,8 +138,5 @@ def _found(name: str, kind: Kind, op: str | None, array: Array, inputs: Sequence
 
 def _operands(visit: Visit) -> Iterator[Operand]:
     for name, array in zip(visit.operands, visit.inputs, strict=True):
-        numbers = _numbers(array).astype(np.float64)
-        known = numbers[~np.isnan(numbers)]
-        least, most = (float(known.min()), float(known.max())) if known.size else (None, None)
-        nan, inf = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
-        yield Operand(name, array.shape, array.dtype.name, least, most, nan, inf)
+        seen = array_statistics(array)
+        yield Operand(name, array.shape, array.dtype.name, seen.min, seen.max, seen.nan, seen.inf)

@@ -196,7 +196,7 @@ def _vectors(
         if name not in tensors:
             continue
         place, before = f"{pointer}/{escape(name)}", len(names.reader.findings)
-        array = read_tensor(tensors[name], place, names.reader, value.dtype)
+        array = read_tensor(tensors[name], place, names.reader, value.dtype, nonfinite=True)
         if array.shape != value.shape and len(names.reader.findings) == before:
             detail = f"{name!r} has shape {list(value.shape)}, this tensor {list(array.shape)}: they must be equal"
             names.reader.fault(place, "shape_mismatch", detail)

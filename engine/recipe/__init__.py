@@ -2,6 +2,7 @@
 
 from engine.recipe.capturing import GradientRecord
 from engine.recipe.continuation import ADJUSTABLE, check_continuation
+from engine.recipe.form import form_of_recipe
 from engine.recipe.keeping import CheckpointPolicy, Record
 from engine.recipe.recipe import Recipe, Validation, read_recipe
 
@@ -13,5 +14,6 @@ __all__ = [
     "Record",
     "Validation",
     "check_continuation",
+    "form_of_recipe",
     "read_recipe",
 ]

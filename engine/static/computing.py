@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import ComputeError, GraphError, ShapeError
+from engine.errors import ComputeError, GraphError, ShapeError, UnknownName
 from engine.static.context import Context
 from engine.static.from_definition import NamedValues
 from engine.static.graph import Graph
@@ -165,4 +165,4 @@ def by_position(graph: Graph, node: int | str) -> int:
     for position, value in enumerate(graph.nodes):
         if graph.name_of(value) == node:
             return position
-    raise GraphError(f"no node of the graph is called {node[:64]!r}")
+    raise UnknownName(f"no node of the graph is called {node[:64]!r}")

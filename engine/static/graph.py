@@ -77,6 +77,12 @@ class Graph(Inspection):
         self._execution = Execution(table, storage, key)
 
     @property
+    def outputs(self) -> tuple[Value, ...]:
+        """What was expanded to be computed, in that order; gradients are none."""
+        wanted = self._table.wanted
+        return tuple(wanted if self._ends is None else (*wanted[: self._ends[0][2]], *wanted[self._ends[1][2] :]))
+
+    @property
     def is_view(self) -> bool:
         """Whether it only shows some nodes of another graph."""
         return self._window is not None
@@ -137,14 +143,15 @@ class Graph(Inspection):
         """
         self._check_whole()
         self._check_grads()
+        gone = [] if self._ends is None else self._table.nodes[self._ends[0][0] :]
         with self.unchanged_on_error():
             self._build_backward(accumulators, accumulate=accumulate)
+        self._storage.forget(gone)
 
     def _build_backward(self, accumulators: Accumulators, *, accumulate: bool) -> None:
         if self._ends is not None:
             if self._table.mark() != self._ends[1]:
                 raise GraphError("nodes were expanded behind the gradients: clear() the graph and build it again")
-            self._storage.forget(self._table.nodes[self._ends[0][0] :])
             self._table.restore(self._ends[0])
         self._gradients, self._ends, self._execution.sums = None, None, []
         before = self._table.mark()
@@ -219,9 +226,10 @@ class Graph(Inspection):
         Parameters are yellow, nodes with a gradient green, or lightblue when not in `forward`, others white, leafs
         pink. A gradient is part of what it is the gradient of.
         """
-        return graph_drawing(self, self._forward() if forward is None else forward)
+        return graph_drawing(self, self.forward() if forward is None else forward)
 
-    def _forward(self) -> Graph:
+    def forward(self) -> Graph:
+        """Return the nodes that were there before the gradients, as a view."""
         count = self.n_nodes if self._ends is None else self._ends[0][0]
         return self if self._window is not None else self.view(0, count)
 

@@ -41,11 +41,6 @@ class Inspection(DataAccess):
         return () if self._window is not None else tuple(self._table.leafs)
 
     @property
-    def outputs(self) -> tuple[Value, ...]:
-        """What was expanded to be computed, in that order."""
-        return tuple(self._table.wanted)
-
-    @property
     def losses(self) -> tuple[Value, ...]:
         """What was differentiated; empty before `build_backward`."""
         return () if self._gradients is None else self._gradients.losses

@@ -98,7 +98,7 @@ def _other_leaves(definition: Definition, structure: Structure) -> Iterator[Valu
     """Yield every leaf but parameters and buffers, each once, in an order that follows from the structure."""
     named = structure.values.leaves
     seen = {named[name].key for name in (*definition.parameters, *definition.buffers)}
-    graphs = (leaf for _, graph in sorted(structure.graphs.items()) for leaf in graph.leaves)
+    graphs = (leaf for graph in structure.graphs.values() for leaf in graph.leaves)
     for leaf in (*named.values(), *graphs):
         if leaf.key not in seen:
             seen.add(leaf.key)

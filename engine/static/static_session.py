@@ -155,9 +155,9 @@ class StaticSession:
 
     def set_param(self, names: Sequence[str]) -> None:
         """Mark leaves as parameters, before they are expanded."""
-        marked = [name for name in names if not self._structure.values.value(name).requires_grad]
-        if marked:
-            self._structure.change("set_param", names=marked)
+        values = [self._structure.values.value(name) for name in names]
+        if any(value.node is not None or not value.requires_grad for value in values):
+            self._structure.change("set_param", names=list(names))
 
     def set_loss(self, names: Sequence[str], graph: str = MAIN) -> None:
         """Mark values as losses of a graph."""
@@ -206,10 +206,11 @@ class StaticSession:
         if accumulators is None:
             return {}
         if not isinstance(accumulators, Mapping):
-            values = graph.nodes if len(accumulators) == graph.n_nodes else graph.outputs
+            nodes = graph.forward().nodes
+            values = nodes if len(accumulators) == len(nodes) else graph.outputs
             if len(values) != len(accumulators):
                 raise ShapeError(
-                    f"{len(accumulators)} accumulators fit neither the {graph.n_nodes} nodes nor the {len(values)} "
+                    f"{len(accumulators)} accumulators fit neither the {len(nodes)} nodes nor the {len(values)} "
                     "outputs; give one for each, null where there is none"
                 )
             accumulators = {graph.name_of(value): entry for value, entry in zip(values, accumulators, strict=True)}
@@ -250,13 +251,17 @@ class StaticSession:
         data = self._leaves(graph, tensors)
         for name, array in (accumulators or {}).items():
             data.append((self._grad_leaf(graph, name), np.asarray(array)))
-        places = [(self._structure.value(graph, e.tensor), e) for e in elements]
-        for leaf, element in places:
-            check_settable(leaf, np.zeros(()))
-            check_index(leaf, element.index)
+        places = [(self.check_element(element, graph), element) for element in elements]
         set_all(self.context, data)
         for leaf, element in places:
             self.context.set_at(leaf, element.index, element.value)
+
+    def check_element(self, element: ElementWrite, graph: str = MAIN) -> Value:
+        """Return the leaf that an element is of, or refuse what `tensor_set` would refuse."""
+        leaf = self._structure.value(graph, element.tensor)
+        check_settable(leaf, np.zeros(()))
+        check_index(leaf, element.index)
+        return leaf
 
     def check_set(self, name: str, array: Any, graph: str = MAIN) -> None:
         """Refuse what `tensor_set` would refuse for one leaf."""
@@ -274,6 +279,10 @@ class StaticSession:
     def value(self, name: str, graph: str = MAIN) -> Value:
         """Return what the definition or the graph calls so; UnknownName if neither does."""
         return self._structure.value(graph, name)
+
+    def position(self, node: int | str, graph: str = MAIN) -> int:
+        """Return the position of a node given by position, from the end if negative, or by name."""
+        return by_position(self.graph(graph), node)
 
     def tensor(self, name: str, graph: str = MAIN) -> Array:
         """Copy the data of a tensor: of a leaf that was set, or of what was computed."""
@@ -347,6 +356,11 @@ class StaticSession:
                     raise UnknownName(f"the checkpoint has no {name!r}; it is of another graph")
         wanted = {name: arrays[name] for specs, arrays in tables for name in specs}
         set_all(self.context, self._leaves(MAIN, wanted))
+
+    def learned(self) -> Checkpoint:
+        """Copy parameters and buffers: what any session over the same definition can begin with."""
+        whole = self.snapshot()
+        return Checkpoint(whole.parameters, whole.buffers, cursor={"step": 0}, meta=whole.meta)
 
     def snapshot(self) -> Checkpoint:
         """Copy all that the next calls depend on."""

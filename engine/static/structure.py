@@ -78,8 +78,8 @@ class Structure:
 
     @property
     def graphs(self) -> dict[str, Graph]:
-        """The graphs by name."""
-        return {name: self._graphs[number] for name, number in self.numbers.items()}
+        """The graphs by name, in the order of their names."""
+        return {name: self._graphs[number] for name, number in sorted(self.numbers.items())}
 
     def graph(self, name: str) -> Graph:
         """Return a graph by name; UnknownName if there is none."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +10,11 @@ from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.documents import FAULTS
 from engine.errors import DocumentError, Finding, nearest
 from engine.graph.definition import Definition
-from engine.recipe import Recipe, read_recipe
+from engine.recipe import Recipe, form_of_recipe, read_recipe
 from engine.sweep.expansion import Variant
 from engine.sweep.ladder import Ladder, rungs
 from engine.sweep.options import SweepOptions
 from engine.sweep.ranking import Mode, chosen_monitor
-
-SCALES = frozenset({"optimizer", "clip", "noise", "loss_scaling"})
-"""Fields whose fractional numbers scale what a step computes, and change neither its form nor the memory it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ def check_sweep(
     alike: dict[str, FitEstimate] = {}
 
     def estimated(variant: Variant) -> FitEstimate:
-        form = _form(variant.recipe)
+        form = form_of_recipe(variant.recipe)
         if form not in alike:
             alike[form] = check_fit(definition, recipes[variant.index], columns, validation)
         return alike[form]
@@ -97,23 +92,6 @@ def _faults(recipe: Mapping[str, Any]) -> tuple[Finding, ...]:
 def _refuse(found: Mapping[Finding, None]) -> None:
     if found:
         raise DocumentError([*found])
-
-
-def _form(recipe: Mapping[str, Any]) -> str:
-    """Return what is equal for recipes whose steps take the same memory: the recipe without seed and mere factors."""
-    plain = {name: _shape_of(value) if name in SCALES else value for name, value in recipe.items() if name != "seed"}
-    return json.dumps(plain, sort_keys=True, default=str)
-
-
-def _shape_of(value: Any) -> Any:
-    """Return the document with fractional numbers made alike. Zero is not like others: it may leave something out."""
-    if isinstance(value, Mapping):
-        return {name: _shape_of(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shape_of(inner) for inner in value]
-    if isinstance(value, float) and value != 0 and math.isfinite(value):
-        return "a number"
-    return value
 
 
 def _check_monitor(monitor: str, recipe: Recipe, *, validated: bool) -> None:

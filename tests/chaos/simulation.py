@@ -41,7 +41,7 @@ DATASET_ID = "ds_1"
 STEPS = 3
 WORKERS = 2
 ACTIONS = 12
-TERMS = FitTerms(max_queue=100, attempts_max=4, gradients_max_bytes=0, fair_share_label="team")
+TERMS = FitTerms(max_queue=100, attempts_max=4, fair_share_label="team")
 SETTLED_WITHIN = 100
 """So many rounds without faults are enough for every fit to end."""
 

@@ -21,7 +21,7 @@ def run(command, url):
 
 
 def test_every_example_is_run_here():
-    assert [script.name for script in SCRIPTS] == ["compute.sh", "iris.sh", "line.sh"]
+    assert [script.name for script in SCRIPTS] == ["compute.sh", "hessian.sh", "iris.sh", "line.sh"]
 
 
 def run_example(name, url):
@@ -34,6 +34,13 @@ def test_the_computed_function_and_its_derivative_are_right(url):
     (line,) = run_example("compute.sh", url)
     assert json.loads(line)["losses"] == {"f": 16.0}
     assert json.loads(line)["gradients"]["x"]["data"] == [12.0]
+
+
+def test_the_hessian_times_a_vector_and_the_third_derivative_are_right(url):
+    (line,) = run_example("hessian.sh", url)
+    product, third = (found["tensors"] for found in json.loads(line)["derivatives"])
+    assert {name: tensor["data"] for name, tensor in product.items()} == {"x": [2.0], "y": [0.0]}
+    assert third["x,x,y"]["data"] == [-400.0]
 
 
 def test_the_line_goes_through_its_points(url):

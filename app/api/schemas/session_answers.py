@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.api.schemas.laboratory import Histogram
+from app.api.schemas.laboratory import Histogram, NonfiniteTrace, Profile, RowLosses
 from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import ResourceShape
 from app.api.schemas.tensors import Tensor
@@ -62,24 +62,16 @@ class SessionPrediction(StepAnswer):
     outputs: dict[str, Tensor]
 
 
-class RowLosses(StepAnswer):
-    """The loss of each row."""
-
-    losses: list[float | None]
-    nonfinite: Nonfinite
-    top: list[dict[str, Any]] = Field(description="The rows with the largest losses, the largest first.")
+class SessionRowLosses(StepAnswer, RowLosses):
+    """The loss of each row of a batch by itself, in evaluation mode."""
 
 
-class NonfiniteTrace(StepAnswer):
-    """The first that is not finite, in the order of computation; null: all is finite."""
-
-    first: dict[str, Any] | None
+class SessionNonfiniteTrace(StepAnswer, NonfiniteTrace):
+    """Where the first number of a step that is not finite comes from."""
 
 
-class StepProfile(StepAnswer):
-    """How long each node of a step takes, and how many bytes it reads and makes."""
-
-    nodes: list[dict[str, Any]]
+class SessionProfile(StepAnswer, Profile):
+    """A training step node by node, in the order of execution."""
 
 
 class LoadAnswer(StepAnswer):

@@ -12,10 +12,12 @@ from app.api.schemas.fit_resources import THREADS_MAX
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.labels import Labels
 from app.api.schemas.shapes import RequestShape
+from app.api.schemas.static_request import StaticChoice
 
 SEED_MAX = 2**63
 TTL_MIN, TTL_MAX, TTL_DEFAULT = 60.0, 604_800.0, 3_600.0
 BOUNDED_ELSEWHERE = frozenset({"graph"})
+OF_TRAINING = ("optimizer", "clip")
 
 Optimizer = Annotated[str | dict[str, Any], DescribedBy(OptimizerChoice, also=OneOf(str, "a kind"))]
 Threads = Annotated[int, Field(ge=1, le=THREADS_MAX)]
@@ -32,7 +34,7 @@ class SessionResourcesChoice(RequestShape):
     )
 
 
-class SessionRequest(RequestShape):
+class SessionRequest(StaticChoice):
     """A session: a graph or a checkpoint, and the optimizer that its steps use. Null stands for the default."""
 
     kind: Literal["training", "static"] = Field(
@@ -86,9 +88,24 @@ class SessionRequest(RequestShape):
             raise PydanticCustomError("conflict", "give threads, or resources.threads")
         return self
 
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        foreign = OF_TRAINING if self.kind == "static" else StaticChoice.model_fields
+        for name in foreign:
+            if getattr(self, name) is not None:
+                message = "{name} is nothing for a session of kind {kind}; leave it out"
+                raise PydanticCustomError("conflict", message, {"name": name, "kind": self.kind})
+        if self.kind == "static" and (self.restore == "all" or "mixed" in (self.precision or "")):
+            message = "a session of kind static takes parameters of a checkpoint, and float32 or float64"
+            raise PydanticCustomError("conflict", message)
+        return self
+
     def document(self) -> dict[str, Any]:
-        """Return the fields that were given; threads are in resources."""
+        """Return the fields that were given; threads are in resources, and what is of kind "static" in `static`."""
         given = self.model_dump(exclude_unset=True, exclude_none=True)
+        static = {name: given.pop(name) for name in StaticChoice.model_fields if name in given}
+        if self.kind == "static":
+            given["static"] = static
         threads = given.pop("threads", None)
         if threads is not None:
             given["resources"] = {**given.get("resources", {}), "threads": threads}

@@ -145,7 +145,7 @@ class SessionPredictRequest(BatchStep):
     )
 
 
-class RowLossesRequest(BatchStep):
+class SessionRowLossesRequest(BatchStep):
     """The loss of each row by itself."""
 
     top: Annotated[int, Field(ge=0, le=FEEDS_MAX)] | None = Field(
@@ -153,11 +153,11 @@ class RowLossesRequest(BatchStep):
     )
 
 
-class TraceRequest(BatchStep):
+class SessionTraceRequest(BatchStep):
     """A search for the first number that is not finite."""
 
 
-class ProfileRequest(BatchStep):
+class SessionProfileRequest(BatchStep):
     """A measurement of a step, node by node."""
 
 

@@ -50,7 +50,8 @@ class Session(ResourceShape):
     process: str | None = Field(description=PROCESSES)
     graph: str
     dataset: str | None = Field(description="What steps take rows of, unless they name another.")
-    optimizer: dict[str, Any]
+    optimizer: dict[str, Any] | None = Field(description="null: a session of kind static has none.")
+    static: dict[str, Any] | None = Field(description="What a session of kind static was made with.")
     seed: int
     precision: str
     executor: str | None = Field(description="What computes; null before the first process.")
@@ -84,6 +85,7 @@ class Session(ResourceShape):
             graph=session.graph_id,
             dataset=request["dataset"],
             optimizer=request["optimizer"],
+            static=request.get("static"),
             seed=request["seed"],
             precision=request["precision"],
             executor=runtime.get("executor"),

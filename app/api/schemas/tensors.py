@@ -10,7 +10,8 @@ TensorDocument = Annotated[
     Any,
     WithJsonSchema(
         {
-            "description": "A number, nested lists of numbers, or an object with dtype, shape and data (row-major).",
+            "description": "A number, nested lists of numbers, or an object with dtype, shape and data (row-major); "
+            "where a graph is computed, nonfinite may name the nulls in a flat list of data, as in answers.",
         }
     ),
 ]

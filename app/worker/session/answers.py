@@ -1,6 +1,6 @@
 """Answers as bytes: what a verb has given, in the form that was asked for, and what was refused."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from types import MappingProxyType
 from typing import Any
@@ -35,14 +35,16 @@ POISON: Mapping[str, Any] = MappingProxyType(
 """The answer to a step that is not tried a third time."""
 
 
-def spelled(document: dict[str, Any] | Array | None, seq: int | None, accept: str) -> tuple[str, bytes]:
+def spelled(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
     """Spell an answer; return its type, which is JSON where the one asked for cannot hold it."""
+    if isinstance(document, str):
+        return accept, document.encode()
     if document is None:
         return JSON, json_body(None)
     if isinstance(document, np.ndarray):
         return _spelled_array(document, accept)
     told = {"seq": seq, **document}
-    if _is_plain(told):
+    if _is_plain(told.values()):
         told.setdefault("nonfinite", {})
         return (JSON, json_body(told)) if accept != SAFETENSORS else (accept, _safetensors(told, {}))
     found = _Found(apart=accept in (NPY, SAFETENSORS))
@@ -68,13 +70,18 @@ def _safetensors(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> by
     return safetensors_body(arrays, {"answer": json_body(document).decode()})
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether JSON can hold a value as it is: no array in it, and no number that is not finite."""
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return isfinite(value) if isinstance(value, float) else not isinstance(value, np.ndarray)
+def _is_plain(values: Iterable[Any]) -> bool:
+    """Whether JSON can hold values as they are: there is no array, and no number that is not finite."""
+    for value in values:
+        if isinstance(value, float):
+            if not isfinite(value):
+                return False
+        elif isinstance(value, dict):
+            if not _is_plain(value.values()):
+                return False
+        elif isinstance(value, np.ndarray) or (isinstance(value, list) and not _is_plain(value)):
+            return False
+    return True
 
 
 class _Found:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import orjson
@@ -42,9 +42,10 @@ class Kept:
 
     def to_head(self) -> dict[str, Any]:
         """Write all but the body as plain data."""
-        head = asdict(self)
-        del head["body"]
-        return head
+        return {name: getattr(self, name) for name in HEAD}
+
+
+HEAD = tuple(field.name for field in fields(Kept) if field.name != "body")
 
 
 def digest_of(step: Step, body: bytes) -> str:

@@ -44,10 +44,11 @@ from adjoint_client.metrics import MetricRow
 from adjoint_client.passes import Backward, Forward, ForwardBackward, OptimizerStep, Tape
 from adjoint_client.progress import Progress
 from adjoint_client.replay import Verdict
+from adjoint_client.rows import Rows
 from adjoint_client.safetensors import Tensors
 from adjoint_client.session_info import SessionInfo
 from adjoint_client.statistics import ArrayInfo, Statistics
-from adjoint_client.steps import Rows, Step
+from adjoint_client.step import Step
 
 __all__ = [
     "AdjointError",

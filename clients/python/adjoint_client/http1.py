@@ -100,6 +100,11 @@ class Answer:
         return self.head.status
 
     @property
+    def media(self) -> str:
+        """The type of its body."""
+        return self.head.headers.get("content-type", "")
+
+    @property
     def is_success(self) -> bool:
         """Whether the server did as asked."""
         return 200 <= self.head.status < 300

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -89,6 +90,22 @@ class OptimizerStep:
         """Read the answer of the server."""
         found = numbers(document)
         return cls(found["step"], found["grad_norm"], found["grad_norms"], found["clipped"], found["taken"])
+
+
+@dataclass(frozen=True, slots=True)
+class RowLosses:
+    """The loss of each row by itself, float64; `top` numbers the worst: those not finite, then the largest losses."""
+
+    losses: Array
+    top: list[int]
+
+    @classmethod
+    def from_wire(cls, document: Mapping[str, Any]) -> Self:
+        """Read the answer of the server."""
+        losses = np.array(document["losses"], np.float64)
+        for row, text in document["nonfinite"].items():
+            losses[int(row)] = float(text)
+        return cls(losses, [entry["row"] for entry in document["top"]])
 
 
 def numbers(document: Mapping[str, Any]) -> dict[str, Any]:

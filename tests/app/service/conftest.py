@@ -13,6 +13,7 @@ from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
 from app.ingest.limits import IngestLimits
+from app.service.admission import Admission
 from app.service.blob_sweeper import BlobSweeper
 from app.service.datasets import Datasets
 from app.service.definitions import new_graph
@@ -140,7 +141,12 @@ def wakes() -> Wakes:
 
 @pytest.fixture
 def terms() -> FitTerms:
-    return FitTerms(3, 4, GRADIENTS_MAX, fair_share_label="team")
+    return FitTerms(3, 4, fair_share_label="team")
+
+
+@pytest.fixture
+def admission() -> Admission:
+    return Admission(GRADIENTS_MAX)
 
 
 @pytest.fixture
@@ -153,8 +159,9 @@ def fits(
     workforce: IdleWorkforce,
     terms: FitTerms,
     clock: ManualClock,
+    admission: Admission,
 ) -> Fits:
-    return Fits(store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, terms, clock)
+    return Fits(store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, terms, clock, admission)
 
 
 @pytest.fixture
@@ -164,9 +171,15 @@ def control(store: Store, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerm
 
 @pytest.fixture
 def revision(
-    store: Store, ingestion: Ingestion, wakes: Wakes, workforce: IdleWorkforce, terms: FitTerms, clock: ManualClock
+    store: Store,
+    ingestion: Ingestion,
+    wakes: Wakes,
+    workforce: IdleWorkforce,
+    terms: FitTerms,
+    clock: ManualClock,
+    admission: Admission,
 ) -> FitRevision:
-    return FitRevision(store, InputReader(store, ingestion, clock), wakes, workforce, terms)
+    return FitRevision(store, InputReader(store, ingestion, clock), wakes, workforce, terms, admission)
 
 
 @pytest.fixture

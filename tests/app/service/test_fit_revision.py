@@ -7,7 +7,7 @@ import pytest
 from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Conflict, Invalid, PreconditionFailed, TooLarge
 from app.domain.fit import FitRecord, FitState
-from app.service import admission
+from app.service.admission import Admission, Candidate
 from app.service.datasets import Datasets
 from app.service.fit_revision import Extension, FitRevision
 from app.service.fit_view import FitView
@@ -136,7 +136,7 @@ def test_a_fit_is_admitted_anew_when_it_is_extended(
     revision: FitRevision, store: Store, fit_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_step(store, fit_id, "succeeded", 8)
-    monkeypatch.setattr(admission, "memory_budget", lambda: 1000)
+    monkeypatch.setattr("app.service.admission.memory_budget", lambda: 1000)
     with pytest.raises(TooLarge):
         revision.extend(fit_id, Extension("epochs", 1), nothing)
 
@@ -269,18 +269,18 @@ def test_rows_that_were_read_are_not_made_again_otherwise(
 
 
 def test_a_change_waits_for_one_that_came_first(
-    revision: FitRevision, store: Store, fit_id: str, monkeypatch: pytest.MonkeyPatch
+    revision: FitRevision, store: Store, fit_id: str, admission: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a change is checked the fit is begun: it may not change any more."""
-    admit = admission.admit
+    admit = admission.fit
     began: list[FitRecord] = []
 
-    def slow(candidate: admission.Candidate, limit: int) -> Any:
+    def slow(candidate: Candidate) -> Any:
         if not began:
             began.append(bring(store, fit_id, "running"))
-        return admit(candidate, limit)
+        return admit(candidate)
 
-    monkeypatch.setattr("app.service.fit_revision.admit", slow)
+    monkeypatch.setattr(admission, "fit", slow)
     with pytest.raises(Conflict) as caught:
         revision.update(fit_id, {"optimizer": {"lr": 0.1}}, anything, dict)
     assert caught.value.code == "not_paused"

@@ -192,6 +192,106 @@ def test_results_that_are_not_finite_are_results():
     assert found["x"][0, 0] == np.inf
 
 
+SMOOTH = {
+    "inputs": {"y": {"shape": [], "dtype": "float64"}},
+    "parameters": {"x": {"shape": [], "dtype": "float64"}},
+    "program": "quartic = x ** 4\nwave = sin(x) * x ** 4\nmixed = x ** 3 * y ** 2",
+    "losses": ["quartic"],
+}
+# The derivatives of sin(x) x^4 at 0.7 by PyTorch 2.13, one taken of the other.
+WAVE = (1.0675052760571175, 5.732050296160489, 21.479434719454243, 40.08784221636496, -56.81725765050381)
+
+
+def of_order(of, by, at):
+    want = {"derivative": {"by": by, **({"of": of} if of else {})}}
+    (found,) = derived(SMOOTH, {"inputs": {"y": 3.0}, "parameters": {"x": at}}, want)
+    return found[",".join(by)]
+
+
+@pytest.mark.parametrize(("order", "expected"), list(enumerate([32.0, 48.0, 48.0, 24.0, 0.0, 0.0], 1)))
+def test_a_fourth_power_is_differentiated_until_nothing_is_left(order, expected):
+    assert of_order(None, ["x"] * order, at=2.0) == expected
+
+
+@pytest.mark.parametrize(("order", "expected"), list(enumerate(WAVE, 1)))
+def test_gradients_of_gradients_are_those_of_pytorch(order, expected):
+    np.testing.assert_allclose(of_order("wave", ["x"] * order, at=0.7), expected, rtol=1e-12)
+
+
+def test_mixed_derivatives_are_taken_by_one_leaf_after_the_other():
+    assert of_order("mixed", ["x", "x", "y"], at=2.0) == of_order("mixed", ["y", "x", "x"], at=2.0) == 6 * 2 * 2 * 3
+    assert of_order("mixed", ["y", "y", "y"], at=2.0) == 0.0
+
+
+def test_derivatives_of_order_one_and_two_are_the_jacobian_and_the_hessian():
+    wants = [{"derivative": {"of": "pred", "by": ["w"]}}, {"derivative": {"by": ["w", "w"]}}]
+    wants += [{"jacobian": {"of": "pred", "by": "w"}}, {"hessian": {"by": "w"}}]
+    first, second, jacobian, hessian = derived(NETWORK, AT_NETWORK, *wants)
+    np.testing.assert_allclose(first["w"], jacobian["w"], rtol=1e-12)
+    np.testing.assert_allclose(second["w,w"], hessian["w"], rtol=1e-12)
+
+
+def test_the_third_derivative_is_the_slope_of_the_hessian():
+    (found,) = derived(NETWORK, AT_NETWORK, {"derivative": {"of": "loss", "by": ["v", "v", "w"]}})
+    slopes = np.empty((2, 2, 3, 2))
+    for place in np.ndindex(3, 2):
+        ends = []
+        for step in (1e-5, -1e-5):
+            moved = ARRAYS["w"].copy()
+            moved[place] += step
+            at = {**AT_NETWORK, "parameters": {**AT_NETWORK["parameters"], "w": moved.tolist()}}
+            ends.append(derived(NETWORK, at, {"hessian": {"by": "v"}})[0]["v"])
+        slopes[(..., *place)] = (ends[0] - ends[1]) / 2e-5
+    np.testing.assert_allclose(found["v,v,w"], slopes, rtol=1e-6, atol=1e-9)
+
+
+MATRICES = {
+    "inputs": {"x": {"shape": [2, 2], "dtype": "float64"}},
+    "parameters": {"w": {"shape": [2, 2], "dtype": "float64"}},
+    "program": "loss = mean(tanh(x @ w) ** 2) + 0.1 * sum(exp(w))\ng = softmax(x @ w)",
+}
+AT_MATRICES = {"inputs": {"x": [[0.5, -1.0], [1.5, 0.25]]}, "parameters": {"w": [[0.1, -0.2], [0.3, 0.4]]}}
+ALONG = [[1.0, -1.0], [0.5, 2.0]]
+# By torch.autograd.functional of PyTorch 2.13, in float64.
+PYTORCH = {
+    "gradient": (
+        {"gradient_of": ["loss"]},
+        [0.21079311209003085, -0.1512492972497759, 0.2764049396513729, 0.3071871942959196],
+    ),
+    "hvp": (
+        {"hvp": {"of": "loss", "by": {"w": ALONG}}},
+        [1.099332629228341, -0.8950446374337272, 0.23229552994892952, 0.5455301347664854],
+    ),
+    "hessian": (
+        {"hessian": {"of": "loss", "by": "w"}},
+        [
+            *(1.1196266518701734, 0.0, -0.04058804528366525, 0.0, 0.0, 1.0720141451411602, 0.0, 0.08848475385371644),
+            *(-0.04058804528366522, 0.0, 0.5457671504651895, 0.0, 0.0, 0.08848475385371643, 0.0, 0.31700744431010086),
+        ],
+    ),
+    "jacobian": (
+        {"jacobian": {"of": "g", "by": "w"}},
+        [
+            *(0.12306704136879917, -0.12306704136879916, -0.24613408273759835, 0.24613408273759832),
+            *(-0.12306704136879916, 0.12306704136879919, 0.24613408273759832, -0.24613408273759838),
+            *(0.3585634338351559, -0.3585634338351559, 0.05976057230585931, -0.059760572305859315),
+            *(-0.3585634338351559, 0.3585634338351559, -0.059760572305859315, 0.05976057230585931),
+        ],
+    ),
+    "jvp": (
+        {"jvp": {"of": ["g"], "tangents": {"w": ALONG}}},
+        [0.6153352068439959, -0.6153352068439958, 0.6274860092115228, -0.6274860092115229],
+    ),
+}
+
+
+@pytest.mark.parametrize(("want", "expected"), PYTORCH.values(), ids=PYTORCH)
+def test_derivatives_are_those_of_pytorch(want, expected):
+    document = {**MATRICES, "losses": ["loss"]}
+    ((found,),) = (tensors.values() for tensors in derived(document, AT_MATRICES, want))
+    np.testing.assert_allclose(found.reshape(-1), expected, rtol=1e-11, atol=1e-14)
+
+
 WIDE = {"inputs": {"x": ["n"]}, "parameters": {"w": [5000]}, "program": "loss = sum(w ** 2)\ny = x * 2.0\ns = sum(y)"}
 TOO_LARGE = {
     "a Hessian": ([1.0], [{"hessian": {"by": "w"}}], "/want/0/hessian", "bytes"),
@@ -207,6 +307,12 @@ TOO_LARGE = {
         "/want/0/jacobian",
         "mode",
     ),
+    "a derivative of high order": (
+        [1.0],
+        [{"derivative": {"of": "s", "by": ["w"] * 3}}],
+        "/want/0/derivative",
+        "bytes",
+    ),
     "many derivatives": ([1.0], [{"gradient_of": ["s"], "by": ["x"]}] * 17, "/want", "16"),
 }
 
@@ -217,6 +323,15 @@ def test_what_is_too_large_is_refused_before_anything_is_computed(x, wants, poin
     with pytest.raises(engine.DocumentError, match=said) as caught:
         derived(WIDE, {"inputs": {"x": x}}, *wants)
     assert [(found.pointer, found.code) for found in caught.value.findings] == [(pointer, "limit_exceeded")]
+
+
+def test_a_high_order_of_many_nodes_is_refused_untraced(monkeypatch):
+    lines = ["a0 = x * 1.0", *(f"a{n + 1} = tanh(a{n})" for n in range(50)), "loss = a50"]
+    document = {"inputs": {"x": []}, "program": "\n".join(lines)}
+    monkeypatch.setattr("engine.laboratory.evaluation.derive", None)
+    with pytest.raises(engine.DocumentError, match="lower order") as caught:
+        derived(document, {"inputs": {"x": 0.5}}, {"derivative": {"by": ["x"] * 6}})
+    assert caught.value.findings[0].pointer == "/want/0/derivative"
 
 
 def test_too_many_operations_are_refused(monkeypatch):

@@ -71,6 +71,44 @@ def test_parameters_left_out_start_from_the_seed():
     assert run(seed=-(2**62)) != run(seed=2**62)
 
 
+def test_a_tensor_of_an_answer_can_be_sent_back_with_what_is_not_finite_in_it():
+    tensor = {
+        "dtype": "float32",
+        "shape": [2, 2],
+        "data": [None, 1.0, None, 2.0],
+        "nonfinite": {"0": "-inf", "2": "nan"},
+    }
+    document = {"inputs": {"x": [2, 2]}, "program": "y = x * 2.0"}
+    result = engine.compute(engine.parse_graph(document), {"inputs": {"x": tensor}, "want": ["outputs"]})
+    np.testing.assert_array_equal(result["outputs"]["y"], [[-np.inf, 2.0], [np.nan, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("tensor", "pointer"),
+    [
+        ({"data": [None, 1.0]}, "/inputs/x"),
+        ({"data": [None, 1.0], "nonfinite": {"0": "NaN"}}, "/inputs/x/nonfinite/0"),
+        ({"data": [None, 1.0], "nonfinite": {"1": "nan"}}, "/inputs/x/nonfinite/1"),
+        ({"data": [None, 1.0], "nonfinite": {"2": "nan"}}, "/inputs/x/nonfinite/2"),
+        ({"data": [None, 1.0], "nonfinite": {"-2": "nan"}}, "/inputs/x/nonfinite/-2"),
+        ({"data": [None, 1.0], "nonfinite": ["nan"]}, "/inputs/x/nonfinite"),
+        ({"dtype": "int64", "data": [None, 1], "nonfinite": {"0": "nan"}}, "/inputs/x/nonfinite"),
+    ],
+)
+def test_what_is_not_finite_must_be_named_for_every_null(tensor, pointer):
+    definition = engine.parse_graph({"inputs": {"x": [2]}, "program": "y = x * 2.0"})
+    with pytest.raises(engine.DocumentError) as caught:
+        engine.compute(definition, {"inputs": {"x": tensor}, "want": ["outputs"]})
+    assert pointer in [found.pointer for found in caught.value.findings]
+
+
+def test_a_negative_seed_is_a_seed_like_any_other():
+    definition = engine.parse_graph({"inputs": {}, "parameters": {"w": [3, 2]}, "program": "y = w * 1.0"})
+    drawn = [engine.compute(definition, {"seed": s, "want": ["outputs"]})["outputs"]["y"] for s in (-1, -2, -1)]
+    np.testing.assert_array_equal(drawn[0], drawn[2])
+    assert (drawn[0] != drawn[1]).all()
+
+
 def test_training_mode_is_chosen_by_the_request():
     definition = engine.parse_graph({"inputs": {"x": [64]}, "nodes": [{"name": "y", "op": "dropout", "inputs": ["x"]}]})
     request = {"inputs": {"x": [1.0] * 64}, "want": ["outputs"]}

@@ -91,6 +91,17 @@ FAULTS = {
         "unknown_name",
         "'loss'",
     ),
+    "an order without a name": ({"derivative": {"by": []}}, "/derivative/by", "out_of_range", "1 to 6"),
+    "an order too high": ({"derivative": {"by": ["weight"] * 7}}, "/derivative/by", "out_of_range", "not 7"),
+    "an order by one name": ({"derivative": {"by": "weight"}}, "/derivative/by", "type_mismatch", "list"),
+    "an order by nothing": ({"derivative": {"of": "loss"}}, "/derivative", "missing_field", "'by'"),
+    "an order by an unknown leaf": (
+        {"derivative": {"by": ["weight", "wait"]}},
+        "/derivative/by/1",
+        "unknown_name",
+        "'weight'",
+    ),
+    "an order of integers": ({"derivative": {"by": ["i"]}}, "/derivative/by/0", "dtype_mismatch", "int64"),
     "an unknown leaf in a list": ({"gradient_of": ["loss"], "by": ["x", "y"]}, "/by/1", "unknown_name", "y"),
 }
 
@@ -118,6 +129,7 @@ def test_every_faulty_want_is_named_at_once():
 WITHOUT_A_LOSS = {
     "a Hessian": ({"hessian": {"by": "x"}}, "/want/0/hessian", "no_loss"),
     "a product": ({"hvp": {"by": {"x": [1, 1]}}}, "/want/0/hvp", "no_loss"),
+    "an order": ({"derivative": {"by": ["x"]}}, "/want/0/derivative", "no_loss"),
     "gradients by the parameters": ({"gradient_of": ["s"]}, "/want/0", "missing_field"),
     "a JVP of the outputs": ({"jvp": {"tangents": {"x": [1, 1]}}}, "/want/0/jvp", "missing_field"),
 }

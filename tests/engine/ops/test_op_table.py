@@ -45,14 +45,14 @@ TABLE = {
     "casts": "cast astype type_as detach stop_gradient bitcast",
     "optimizer steps": "opt_step_adamw opt_step_sgd",
 }
-NAMES = [(family, name) for family, names in TABLE.items() for name in names.split()]
 
 
-@pytest.mark.parametrize(("family", "name"), NAMES)
-def test_an_op_is_known_by_the_name_people_look_for(family: str, name: str) -> None:
-    op = lookup(name)
-    assert op.doc.endswith((".", ")"))
-    assert op.samples or op.name == name
+@pytest.mark.parametrize("family", TABLE)
+def test_an_op_is_known_by_the_name_people_look_for(family: str) -> None:
+    for name in TABLE[family].split():
+        op = lookup(name)
+        assert op.doc.endswith((".", ")")), name
+        assert op.samples or op.name == name, name
 
 
 @pytest.mark.parametrize("name", ["flash_attn_ext", "ssm_scan", "rwkv_wkv6", "win_part", "timestep_embedding", "fft"])

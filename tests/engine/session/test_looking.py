@@ -68,6 +68,28 @@ def test_a_profile_has_every_node_of_the_graph_and_the_update(classifier, batch,
     assert all(timing.seconds >= 0 and timing.bytes_made > 0 for timing in timings)
 
 
+def test_a_profile_of_several_repeats_changes_nothing_either(classifier, batch, state):
+    session = classifier()
+    before = state(session)
+    once, often = session.profile(batch), session.profile(batch, repeats=3)
+    assert [timing.name for timing in once] == [timing.name for timing in often]
+    assert [timing.live_bytes for timing in once] == [timing.live_bytes for timing in often]
+    assert state(session) == before
+
+
+def test_without_a_loss_rows_have_none(program):
+    session = program("y = exp(x * w)", {"w": 1.0}, {"x": ["n"]})
+    with pytest.raises(engine.DocumentError, match="no loss"):
+        session.losses_by_row({"x": [1.0]})
+
+
+def test_a_node_that_is_not_finite_is_told_with_what_it_was_given(program):
+    session = program("a = x * w\nb = log(a)\nloss = sum(b)", {"w": [1.0, 1.0]}, {"x": [2]})
+    found = session.first_nonfinite({"x": [1.0, -2.0]})
+    assert (found.phase, found.index, found.shape) == ("forward", (1,), (2,))
+    assert [(operand.name, operand.min) for operand in found.inputs] == [("a", -2.0)]
+
+
 def test_statistics_are_those_of_the_array(matrices, pairs):
     session = matrices()
     assert session.statistics("v") is None

@@ -3,14 +3,18 @@
 import json
 from typing import TYPE_CHECKING, Literal
 
+import httpx
 from numpy.typing import ArrayLike
 
 from adjoint_client import steps
 from adjoint_client.by_name import Array, AsyncAssignable
+from adjoint_client.errors import ServerError
 from adjoint_client.http1 import Request
 from adjoint_client.npy import NPY, read_npy
 from adjoint_client.safetensors import decode
 from adjoint_client.statistics import ArrayInfo, Statistics
+from adjoint_client.step import named
+from adjoint_client.tensors import from_wire
 from adjoint_client.uploads import SAFETENSORS
 
 if TYPE_CHECKING:
@@ -27,8 +31,16 @@ class AsyncNamedArrays(AsyncAssignable):
         self._kind: Kind = kind
 
     async def __getitem__(self, name: str) -> Array | None:
-        answer = await self._session.read(Request("GET", steps.named(self._kind, name), accept=NPY))
-        return read_npy(answer.body)
+        try:
+            answer = await self._session.read(Request("GET", named(self._kind, name), accept=NPY))
+        except ServerError as error:
+            if error.status == httpx.codes.NOT_FOUND:
+                raise KeyError(str(error)) from error  # as a mapping does it
+            raise
+        if answer.media.startswith(NPY):
+            return read_npy(answer.body)
+        document = json.loads(answer.body)
+        return None if document is None else from_wire(document)
 
     async def set(self, name: str, value: ArrayLike | None) -> None:
         """Write an array; None in the place of a gradient removes it."""
@@ -55,6 +67,6 @@ class AsyncNamedArrays(AsyncAssignable):
 
     async def statistics(self, name: str) -> Statistics | None:
         """Return one in a few numbers; None for a gradient that there is not."""
-        answer = await self._session.read(Request("GET", f"{steps.named(self._kind, name)}?stats=true"))
+        answer = await self._session.read(Request("GET", f"{named(self._kind, name)}?stats=true"))
         document = json.loads(answer.body)
-        return None if document is None else Statistics.from_wire(document)
+        return None if document["histogram"] is None else Statistics.from_wire(document)

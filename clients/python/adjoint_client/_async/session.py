@@ -17,8 +17,9 @@ from adjoint_client.declaring import declared
 from adjoint_client.errors import AdjointError
 from adjoint_client.generated.models import Dataset
 from adjoint_client.http1 import Answer, Request
+from adjoint_client.rows import Rows, rows_of
 from adjoint_client.session_info import SessionInfo
-from adjoint_client.steps import Rows, Step, rows_of
+from adjoint_client.step import Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,13 +108,19 @@ class AsyncSession:
         return rows_of(dataset, which, feeds)
 
     def pipeline(self) -> AsyncPipeline:
-        """Return a block in which steps are submitted without waiting: see `AsyncPipeline`."""
+        """Return a block in which steps are submitted without waiting: see `AsyncPipeline`.
+
+        Raises:
+            RuntimeError: such a block of this session is open.
+        """
+        if self._pipeline is not None and self._pipeline.open:
+            raise RuntimeError("a pipeline of this session is open; leave its block first, so that steps have an order")
         self._pipeline = AsyncPipeline(self._stepper)
         return self._pipeline
 
-    async def save(self, labels: Mapping[str, str] | None = None) -> AsyncCheckpointHandle:
+    async def save(self) -> AsyncCheckpointHandle:
         """Make a checkpoint of the session as it is now."""
-        return AsyncCheckpointHandle(self._transport, await self.carry_out(steps.save(labels)))
+        return AsyncCheckpointHandle(self._transport, await self.carry_out(steps.save()))
 
     async def load(self, checkpoint: str | AsyncCheckpointHandle, *, optimizer: bool = True) -> int:
         """Go on from a checkpoint, of this session or another; return the steps that the optimizer had taken.

@@ -9,7 +9,7 @@ from adjoint_client._async.patience import insist
 from adjoint_client.background import AsyncLock
 from adjoint_client.errors import ServerError, not_carried_out
 from adjoint_client.http1 import Answer, Request
-from adjoint_client.steps import Step, read_answer, read_document, request_for_all
+from adjoint_client.step import Step, read_answer, read_document, request_for_all
 
 T = TypeVar("T")
 

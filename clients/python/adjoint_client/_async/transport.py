@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import httpx
 
@@ -28,6 +29,7 @@ class AsyncTransport:
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
+        self._connections = WeakSet[AsyncConnection]()
 
     @property
     def address(self) -> str:
@@ -37,7 +39,9 @@ class AsyncTransport:
     def connection(self) -> AsyncConnection:
         """Return a connection of its own with the same server, for requests that should cost little."""
         headers = {name: value for name, value in self._http.headers.items() if name in _SENT_WITH_STEPS}
-        return AsyncConnection(self.address, headers)
+        connection = AsyncConnection(self.address, headers)
+        self._connections.add(connection)
+        return connection
 
     async def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
@@ -122,4 +126,6 @@ class AsyncTransport:
 
     async def aclose(self) -> None:
         """Close every connection."""
+        for connection in self._connections:
+            connection.close()
         await self._http.aclose()

@@ -16,8 +16,9 @@ from adjoint_client.declaring import declared
 from adjoint_client.errors import AdjointError
 from adjoint_client.generated.models import Dataset
 from adjoint_client.http1 import Answer, Request
+from adjoint_client.rows import Rows, rows_of
 from adjoint_client.session_info import SessionInfo
-from adjoint_client.steps import Rows, Step, rows_of
+from adjoint_client.step import Step
 from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
@@ -107,13 +108,19 @@ class Session:
         return rows_of(dataset, which, feeds)
 
     def pipeline(self) -> Pipeline:
-        """Return a block in which steps are submitted without waiting: see `Pipeline`."""
+        """Return a block in which steps are submitted without waiting: see `Pipeline`.
+
+        Raises:
+            RuntimeError: such a block of this session is open.
+        """
+        if self._pipeline is not None and self._pipeline.open:
+            raise RuntimeError("a pipeline of this session is open; leave its block first, so that steps have an order")
         self._pipeline = Pipeline(self._stepper)
         return self._pipeline
 
-    def save(self, labels: Mapping[str, str] | None = None) -> CheckpointHandle:
+    def save(self) -> CheckpointHandle:
         """Make a checkpoint of the session as it is now."""
-        return CheckpointHandle(self._transport, self.carry_out(steps.save(labels)))
+        return CheckpointHandle(self._transport, self.carry_out(steps.save()))
 
     def load(self, checkpoint: str | CheckpointHandle, *, optimizer: bool = True) -> int:
         """Go on from a checkpoint, of this session or another; return the steps that the optimizer had taken.

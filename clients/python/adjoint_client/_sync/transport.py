@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import httpx
 from adjoint_client._sync.connection import Connection
@@ -28,6 +29,7 @@ class Transport:
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
+        self._connections = WeakSet[Connection]()
 
     @property
     def address(self) -> str:
@@ -37,7 +39,9 @@ class Transport:
     def connection(self) -> Connection:
         """Return a connection of its own with the same server, for requests that should cost little."""
         headers = {name: value for name, value in self._http.headers.items() if name in _SENT_WITH_STEPS}
-        return Connection(self.address, headers)
+        connection = Connection(self.address, headers)
+        self._connections.add(connection)
+        return connection
 
     def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the server has at `path`."""
@@ -122,4 +126,6 @@ class Transport:
 
     def close(self) -> None:
         """Close every connection."""
+        for connection in self._connections:
+            connection.close()
         self._http.close()

@@ -1,0 +1,218 @@
+"""What a client says with a step of a session of kind "static", a shape for each verb; named for ggml's functions.
+
+Types and bounds only: names are looked up by the engine, in the process of the session.
+"""
+
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.schemas.session_steps import FEEDS_MAX, RowsChoice, StepRequest, Tensors, VerbRequest
+from app.api.schemas.shapes import RequestShape
+from app.api.schemas.static_request import SIZE_DEFAULT, THREADS_MAX, Name, Order, Size, ThreadpoolChoice
+from app.api.schemas.tensors import TensorDocument
+
+NAMES_MAX = 10_000
+ELEMENTS_MAX = 10_000
+POSITION_MAX = 2**31
+BYTES_MAX = 2**53
+AXES_MAX = 8
+
+Names = Annotated[list[str], Field(max_length=NAMES_MAX)]
+SomeNames = Annotated[list[str], Field(min_length=1, max_length=NAMES_MAX)]
+Position = Annotated[int, Field(ge=-POSITION_MAX, le=POSITION_MAX)]
+Place = Annotated[int, Field(ge=0, le=BYTES_MAX)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class OnGraph(StepRequest):
+    """A step that concerns one of the session's graphs."""
+
+    graph: Name = Field(default="main", description="Which graph.")
+
+
+class NewGraphRequest(StepRequest):
+    """An empty graph (ggml_new_graph, ggml_new_graph_custom)."""
+
+    name: Name = Field(description="What it is called; the graph that was called so goes.")
+    size: Size = Field(default=SIZE_DEFAULT, description="Nodes, and leafs, that it holds at most.")
+    grads: bool = Field(default=False, description="Whether it can be differentiated.")
+    order: Order = Field(default="left_to_right", description="Which input of a node is visited first.")
+
+
+class GraphDupRequest(OnGraph):
+    """A copy of a graph over the same tensors (ggml_graph_dup)."""
+
+    name: Name = Field(description="What the copy is called.")
+    force_grads: bool = Field(default=False, description="Whether it can be differentiated even if the graph cannot.")
+
+
+class GraphViewRequest(OnGraph):
+    """Some nodes of a graph as a graph to look at and compute (ggml_graph_view)."""
+
+    name: Name = Field(description="What the view is called.")
+    start: Place
+    stop: Place
+
+
+class GraphCpyRequest(OnGraph):
+    """What a graph holds, put into another one (ggml_graph_cpy)."""
+
+    name: Name = Field(description="The graph that it is put into.")
+
+
+class GraphClearRequest(OnGraph):
+    """An end to all that is in a graph; tensors keep their data (ggml_graph_clear)."""
+
+
+class GraphFreeRequest(OnGraph):
+    """An end to a graph."""
+
+
+class SetParamRequest(StepRequest):
+    """Leaves marked as parameters, before they are expanded (ggml_set_param)."""
+
+    names: SomeNames
+
+
+class SetLossRequest(OnGraph):
+    """Scalars marked as losses, whose gradients add up (ggml_set_loss)."""
+
+    names: SomeNames
+
+
+class SetNameRequest(OnGraph):
+    """Another name for a tensor (ggml_set_name)."""
+
+    tensor: str
+    name: Name
+
+
+class BuildForwardExpandRequest(OnGraph):
+    """Values appended with all they depend on (ggml_build_forward_expand)."""
+
+    outputs: SomeNames
+    order: Order | None = Field(default=None, description="Where it differs from the graph's.")
+    compute: bool = Field(
+        default=True, description="false: they only get their places, and are computed if they are needed."
+    )
+
+
+class BuildForwardSelectRequest(OnGraph):
+    """Several branches appended, of which one is computed (ggml_build_forward_select)."""
+
+    branches: SomeNames
+    index: Place
+
+
+class BuildBackwardExpandRequest(OnGraph):
+    """Gradients of the losses appended (ggml_build_backward_expand)."""
+
+    accumulators: dict[str, TensorDocument] | Annotated[list[TensorDocument], Field(max_length=NAMES_MAX)] | None = (
+        Field(
+            default=None,
+            description="Tensors that gradients are added to: by name, or a list with one for each node or output; "
+            "null: it is made. That of a loss is its seed.",
+        )
+    )
+    accumulate: bool = Field(default=True, description="Whether parameters without an accumulator get one.")
+
+
+class OptStepAdamwRequest(OnGraph):
+    """A step of AdamW for each parameter, taken with each complete computation (ggml_opt_step_adamw)."""
+
+    parameters: SomeNames | None = Field(default=None, description="By default all that have a gradient.")
+    pars: Annotated[list[Number], Field(min_length=7, max_length=7)] = Field(
+        description='alpha, beta1, beta2, eps, wd, beta1h, beta2h; then in the tensor "opt pars".'
+    )
+
+
+class OptStepSgdRequest(OnGraph):
+    """A step of SGD for each parameter, taken with each complete computation (ggml_opt_step_sgd)."""
+
+    parameters: SomeNames | None = Field(default=None, description="By default all that have a gradient.")
+    pars: Annotated[list[Number], Field(min_length=2, max_length=2)] = Field(
+        description='alpha, wd; then in the tensor "opt pars".'
+    )
+
+
+class ElementChoice(RequestShape):
+    """One element of a tensor."""
+
+    tensor: str
+    index: Place | Annotated[list[Place], Field(max_length=AXES_MAX)] = Field(
+        description="Its place in row-major order, or one index for each axis."
+    )
+    value: Number
+
+
+class TensorSetRequest(OnGraph):
+    """Data for leaves, cast to their types (ggml_set_f32, ggml_set_i32, ggml_backend_tensor_set); all, or none."""
+
+    carried: ClassVar[str | None] = "tensors"
+
+    tensors: Tensors | None = Field(default=None, description="By name, a tensor, or one number for every element.")
+    accumulators: Tensors | None = Field(
+        default=None, description="By the name of what they are for: sums of gradients, or the seed of a loss."
+    )
+    elements: Annotated[list[ElementChoice], Field(max_length=ELEMENTS_MAX)] | None = Field(
+        default=None, description="Single elements, written last (ggml_set_f32_1d, ggml_set_f32_nd)."
+    )
+
+
+class GraphComputeRequest(OnGraph):
+    """A graph computed, forward and backward (ggml_graph_compute, ggml_graph_compute_with_ctx)."""
+
+    carried: ClassVar[str | None] = "inputs"
+
+    inputs: Tensors | None = Field(default=None, description="Tensors to set before.")
+    rows: RowsChoice | None = Field(default=None, description="Rows of a dataset for the inputs, in their place.")
+    feeds: Annotated[dict[str, str], Field(max_length=FEEDS_MAX)] | None = Field(
+        default=None, description="With rows, input: column; by default the session's, or of equal names."
+    )
+    n_threads: Annotated[int, Field(ge=-THREADS_MAX, le=THREADS_MAX)] | None = Field(
+        default=None, description="Threads; default: those of the pool, or one; below 1: what :graph_plan says."
+    )
+    abort_after: Position | str | None = Field(
+        default=None, description="The node, by position or name, after which the computation is aborted."
+    )
+    auto_resume: bool = Field(default=False, description="Whether a paused pool is resumed, as ggml does.")
+    with_ctx: bool = Field(default=False, description="Whether the work buffer is taken of the context.")
+    work_size: Place | None = Field(
+        default=None, description="Bytes of the work buffer; by default as many as the plan asks for."
+    )
+    use_ref: bool = Field(default=False, description="Whether results are computed apart and copied to their place.")
+    fetch: Names | None = Field(default=None, description="Tensors that the answer is to hold.")
+    gradients: Names | None = Field(default=None, description="Values whose gradients the answer is to hold.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.inputs is not None and self.rows is not None:
+            raise PydanticCustomError("conflict", "give inputs or rows")
+        if self.feeds is not None and self.rows is None:
+            raise PydanticCustomError("conflict", "feeds name columns of rows, and there are no rows")
+        return self
+
+
+class GraphResetRequest(OnGraph):
+    """A new window of accumulation (ggml_graph_reset)."""
+
+    grads: bool = Field(default=True, description="Whether sums of gradients become 0, and seeds of losses 1.")
+    momenta: bool = Field(default=False, description="Whether the moments of AdamW steps become 0.")
+
+
+class ThreadpoolNewRequest(StepRequest):
+    """A thread pool, in the place of the one there is (ggml_threadpool_new)."""
+
+    params: ThreadpoolChoice | None = None
+
+
+class ThreadpoolStepRequest(StepRequest):
+    """Something done with the thread pool (ggml_threadpool_free, _pause, _resume)."""
+
+
+class ThreadpoolMatchRequest(VerbRequest):
+    """Whether the pool is such a one (ggml_threadpool_params_match); `paused` does not matter."""
+
+    params: ThreadpoolChoice | None = None

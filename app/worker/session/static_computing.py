@@ -1,0 +1,124 @@
+"""Verbs of a static session that set tensors and compute, and those of its thread pool."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import engine
+from app.domain.errors import Finding
+from app.service.engine_faults import engine_faults, invalid
+from app.service.session_static import threadpool_params
+from app.worker.session.bench import Array, Call, Verb
+from app.worker.session.rows import Rows
+from app.worker.session.static_options import arrays_of, escaped, graph_of, known, read, step, tensor_at
+
+MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
+
+
+class Computing:
+    """Data in, computations, threads."""
+
+    def __init__(self, session: engine.StaticSession, rows: Rows) -> None:
+        """Work on `session`, with inputs from `rows` where a step says so."""
+        self._session = session
+        self._rows = rows
+        self.verbs: Mapping[str, Verb] = {
+            "tensor_set": step(self._set),
+            "graph_compute": step(self._compute),
+            "graph_reset": step(self._reset),
+            "threadpool_new": step(self._pool_new),
+            "threadpool_free": step(self._pool_free),
+            "threadpool_pause": step(self._pool_pause),
+            "threadpool_resume": step(self._pool_resume),
+            "threadpool_params_match": read(self._pool_match),
+        }
+
+    def _set(self, call: Call) -> dict[str, Any]:
+        graph, tensors = graph_of(self._session, call), arrays_of(self._session, call, "tensors")
+        given = call.options.get("accumulators") or {}
+        sums = {name: tensor_at(each, f"/accumulators/{escaped(name)}") for name, each in given.items()}
+        for name in sums:
+            with engine_faults(f"/accumulators/{escaped(name)}"):
+                self._session.value(name, graph)
+        elements = [engine.ElementWrite(**each) for each in call.options.get("elements") or ()]
+        for place, element in enumerate(elements):
+            with engine_faults(f"/elements/{place}"):
+                self._session.check_element(element, graph)
+        self._session.tensor_set(tensors, sums, elements, graph)
+        return {}
+
+    def _compute(self, call: Call) -> dict[str, Any]:
+        graph, session = graph_of(self._session, call), self._session
+        inputs = self._inputs(call)
+        fetch, wanted = known(session, call, "fetch"), known(session, call, "gradients")
+        after = call.options.get("abort_after")
+        if after is not None:
+            self._check_node(graph, after)
+        manner = engine.ComputeManner(**{name: call.options[name] for name in MANNER if name in call.options})
+        done = session.graph_compute(inputs, graph, abort_after=after, manner=manner)
+        return {
+            "status": done.status.name,
+            "status_code": int(done.status),
+            "computed": done.computed,
+            "losses": done.losses,
+            "tensors": {name: self._held(name, graph) for name in fetch},
+            "gradients": {name: self._gradient(name, graph) for name in wanted},
+            "warnings": list(done.warnings),
+        }
+
+    def _inputs(self, call: Call) -> Mapping[str, Array]:
+        rows = call.options.get("rows")
+        if rows is None:
+            return arrays_of(self._session, call, "inputs")
+        found = self._rows.inputs(rows, call.options.get("feeds"), self._session.definition.inputs)
+        for name, array in found.items():
+            with engine_faults("/rows"):
+                self._session.check_set(name, array, graph_of(self._session, call))
+        return found
+
+    def _held(self, name: str, graph: str) -> Array | None:
+        """Return the data of a tensor; None if it has none, for which it is too late to be refused."""
+        try:
+            return self._session.tensor(name, graph)
+        except engine.GraphError:
+            return None
+
+    def _gradient(self, name: str, graph: str) -> Array | None:
+        try:
+            return self._session.gradient(name, graph)
+        except engine.GraphError:
+            return None
+
+    def _check_node(self, graph: str, node: int | str) -> None:
+        try:
+            self._session.position(node, graph)
+        except engine.UnknownName as error:
+            raise invalid([Finding("/abort_after", error.code, str(error))]) from error
+
+    def _reset(self, call: Call) -> dict[str, Any]:
+        chosen = {name: call.options[name] for name in ("grads", "momenta") if name in call.options}
+        self._session.graph_reset(graph_of(self._session, call), **chosen)
+        return {}
+
+    def _pool_new(self, call: Call) -> dict[str, Any]:
+        params = threadpool_params(call.options.get("params") or {}, "/params")
+        with engine_faults("/params"):
+            self._session.pooling.new(params)
+        return {"threadpool": self._session.pooling.describe()}
+
+    def _pool_free(self, _: Call) -> dict[str, Any]:
+        self._session.pooling.required()
+        self._session.pooling.free()
+        return {}
+
+    def _pool_pause(self, _: Call) -> dict[str, Any]:
+        self._session.pooling.required().pause()
+        return {"paused": True}
+
+    def _pool_resume(self, _: Call) -> dict[str, Any]:
+        self._session.pooling.required().resume()
+        return {"paused": False}
+
+    def _pool_match(self, call: Call) -> dict[str, Any]:
+        return {
+            "matches": self._session.pooling.matches(threadpool_params(call.options.get("params") or {}, "/params"))
+        }
