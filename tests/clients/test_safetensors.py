@@ -6,7 +6,7 @@ import pytest
 
 import engine
 from adjoint_client.errors import DownloadDamaged
-from adjoint_client.safetensors import decode, encode
+from adjoint_client.safetensors import block, decode, encode, encode_blocks
 
 ARRAYS = {
     "matrix": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -27,6 +27,21 @@ def test_arrays_come_back_with_their_values_shapes_and_types():
         assert back[name].dtype == array.dtype.newbyteorder("=")
         np.testing.assert_array_equal(back[name], array)
         back[name][...] = 0  # writable
+
+
+def test_texts_travel_in_the_metadata():
+    content = b"".join(encode_blocks({"w": block("w", np.ones(2))}, {"steps": '[{"verb": "forward"}]'}))
+    assert decode(content).metadata == {"steps": '[{"verb": "forward"}]'}
+
+
+def test_large_arrays_are_sent_and_read_without_a_copy():
+    large = np.arange(100_000, dtype=np.float32)
+    sent = block("w", large)
+    content = bytearray(b"".join(encode_blocks({"w": sent})))
+    large[0] = 7
+    assert np.frombuffer(sent.content, np.float32)[0] == 7
+    assert np.frombuffer(sent.copied().content, np.float32)[0] == 7
+    assert np.shares_memory(decode(content).arrays["w"], np.frombuffer(content, np.uint8))
 
 
 def test_a_checkpoint_of_the_engine_is_read_with_its_metadata(tmp_path):

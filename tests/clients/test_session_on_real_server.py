@@ -1,6 +1,11 @@
 """Sessions over real processes: a network that cuts answers, and a server that is killed."""
 
+import signal
+import threading
+from urllib.parse import urlsplit
+
 import numpy as np
+import pytest
 
 from adjoint_client import Client
 
@@ -32,12 +37,13 @@ def test_answers_that_are_cut_anywhere_double_nothing(url, line, cut):
         kept.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_and_comes_back_is_a_pause(start_server, line):
     server = start_server()
     port = urlsplit(server.url).port
     with Client(server.url) as client:
         expected = undisturbed(client, line)
-        session = client.session(line, optimizer=OPTIMIZER)
+        session = client.session(line, optimizer=OPTIMIZER, patience=300)
         found = []
         for number, loss in enumerate(parts_of_a_loop(session)):
             found.append(loss)
