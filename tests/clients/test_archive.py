@@ -13,6 +13,7 @@ import pytest
 from adjoint_client import BackupDamaged
 from adjoint_client.archive import Nowhere, Write, read_archive
 
+SESSION_FILE = "sess_01m7xpv32a4ykd0nsmnkebvv3p/log-7"
 BLOBS = {hashlib.sha256(content).hexdigest(): content for content in (b"rows", b"", b"x" * 100_000)}
 DATABASE = b"a database " * 100
 END = bytes(1024)
@@ -26,13 +27,14 @@ def entry(name: str, content: bytes, kind: bytes = tarfile.REGTYPE, link: str = 
 
 def document(**changes: Any) -> dict[str, Any]:
     manifest = {
-        "format": "adjoint-backup/1",
+        "format": "adjoint-backup/2",
         "version": "1",
         "revision": "0005",
         "made_at": "2026-01-01T00:00:00.000Z",
         "counts": {"fits": 1},
         "database": {"digest": hashlib.sha256(DATABASE).hexdigest(), "size_bytes": len(DATABASE)},
         "blobs": {digest: len(content) for digest, content in BLOBS.items()},
+        "sessions": {SESSION_FILE: {"digest": hashlib.sha256(b"log").hexdigest(), "size_bytes": 3}},
     }
     return {**manifest, **changes}
 
@@ -44,7 +46,8 @@ def manifest(**changes: Any) -> bytes:
 def archive(*extra: bytes, first: bytes = entry("adjoint.db", DATABASE), last: bytes | None = None) -> bytes:
     """Return a backup with more entries before its last one than there should be."""
     blobs = (entry(f"blobs/{digest}", content) for digest, content in BLOBS.items())
-    return b"".join((first, *blobs, *extra, manifest() if last is None else last, END))
+    sessions = entry(f"sessions/{SESSION_FILE}", b"log")
+    return b"".join((first, *blobs, sessions, *extra, manifest() if last is None else last, END))
 
 
 class Kept:
@@ -61,6 +64,11 @@ class Kept:
 
     blob = database
 
+    @contextmanager
+    def session_file(self, path: str, /) -> Iterator[Write]:
+        with self.database() as write:
+            yield write
+
 
 OTHER = hashlib.sha256(b"other").hexdigest()
 FORGED: dict[str, Callable[[], bytes]] = {
@@ -75,6 +83,12 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "a path out behind a digest": lambda: archive(entry(f"blobs/{OTHER}/../../x", b"other")),
     "an unknown name": lambda: archive(entry("adjoint.lock", b"")),
     "a name that is no text": lambda: archive(entry("blobs/\u00fc", b"")),
+    "a session's path out": lambda: archive(entry("sessions/../../x/log-1", b"x")),
+    "a session's lock": lambda: archive(entry("sessions/sess_01m7xpv32a4ykd0nsmnkebvv3p/lock", b"")),
+    "a session's file twice": lambda: archive(entry(f"sessions/{SESSION_FILE}", b"log")),
+    "a session's file that is not listed": lambda: archive(
+        entry("sessions/sess_01m7xpv32a4ykd0nsmnkebvv3p/log-8", b"log")
+    ),
     "a symbolic link": lambda: archive(entry(f"blobs/{OTHER}", b"", tarfile.SYMTYPE, "/etc/passwd")),
     "a hard link": lambda: archive(entry(f"blobs/{OTHER}", b"", tarfile.LNKTYPE, "adjoint.db")),
     "a link that looks like a file": lambda: archive(entry(f"blobs/{OTHER}", b"other", link="/etc/passwd")),
@@ -104,10 +118,19 @@ FORGED: dict[str, Callable[[], bytes]] = {
 def test_a_whole_backup_is_read() -> None:
     kept = Kept()
     read = read_archive(io.BytesIO(archive()), kept)
-    assert kept.contents == [DATABASE, *BLOBS.values()]
+    assert kept.contents == [DATABASE, *BLOBS.values(), b"log"]
     assert (read.version, read.revision, read.counts) == ("1", "0005", {"fits": 1})
     assert read.blobs == document()["blobs"]
+    assert read.sessions == {SESSION_FILE: 3}
     assert read.database_bytes == len(DATABASE)
+
+
+def test_a_backup_from_before_there_were_sessions_is_read() -> None:
+    blobs = [entry(f"blobs/{digest}", content) for digest, content in BLOBS.items()]
+    before = {name: value for name, value in document(format="adjoint-backup/1").items() if name != "sessions"}
+    last = entry("manifest.json", json.dumps(before).encode())
+    read = read_archive(io.BytesIO(b"".join((entry("adjoint.db", DATABASE), *blobs, last, END))), Nowhere())
+    assert (read.blobs, read.sessions) == (document()["blobs"], {})
 
 
 @pytest.mark.parametrize("forgery", FORGED)
@@ -128,7 +151,7 @@ def test_wrong_bytes_are_not_kept() -> None:
     kept = Kept()
     with pytest.raises(BackupDamaged, match=OTHER):
         read_archive(io.BytesIO(archive(entry(f"blobs/{OTHER}", b"another"))), kept)
-    assert kept.contents == [DATABASE, *BLOBS.values()]
+    assert kept.contents == [DATABASE, *BLOBS.values(), b"log"]
 
 
 def test_a_backup_that_the_server_gave_up_says_why() -> None:

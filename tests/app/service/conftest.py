@@ -29,6 +29,7 @@ from app.service.workforce import WorkerStatus
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
+from . import session_bureau
 from .office import Office
 
 GRADIENTS_MAX = 64 * 1024
@@ -184,3 +185,15 @@ def revision(
 @pytest.fixture
 def office(tmp_path: Path, store: Store) -> Office:
     return Office(tmp_path, store)
+
+
+@pytest.fixture
+def bureau(
+    store: Store,
+    blobs: LocalBlobStore,
+    sweeper: BlobSweeper,
+    clock: ManualClock,
+    tmp_path: Path,
+) -> session_bureau.Bureau:
+    """Open the use cases of sessions over a workforce that is played."""
+    return session_bureau.opened(store, blobs, sweeper, clock, tmp_path)

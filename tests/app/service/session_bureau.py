@@ -1,0 +1,167 @@
+"""The use cases of sessions over a workforce that is played."""
+
+import asyncio
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.blobs.local import LocalBlobStore
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import ManualClock
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.frames import Accepted, Answered, Step
+from app.domain.ids import new_id
+from app.domain.session import SessionRecord
+from app.durable import Durable
+from app.service.blob_sweeper import BlobSweeper
+from app.service.definitions import new_graph, read_definition
+from app.service.disk_space import DiskSpace
+from app.service.session_creation import SessionCreation
+from app.service.session_folders import SessionFolders
+from app.service.session_inputs import SessionInputs
+from app.service.session_saves import SessionSaves
+from app.service.session_steps import Carried, SessionSteps
+from app.service.session_use import SessionUse
+from app.service.session_workforce import SessionStatus
+from app.service.sessions import Sessions
+from app.service.wakes import Wakes
+from app.store.unit_of_work import Store, UnitOfWork
+
+GRAPH = {
+    "inputs": {"x": ["batch", 2], "y": ["batch"]},
+    "parameters": {"w": [2]},
+    "program": "loss = mean((x @ w - y) ** 2)",
+}
+MOST = 4
+Answer = tuple[Answered | Accepted, bytes]
+
+
+@dataclass
+class FakeWorkforce:
+    """Answers every step, and writes the files of those that save."""
+
+    folders: SessionFolders
+    steps: list[Step] = field(default_factory=list)
+    attached: list[str] = field(default_factory=list)
+    rested: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    woken: list[str] = field(default_factory=list)
+    answer: Callable[[Step], Answered | Accepted] | None = None
+    seq: int = 0
+
+    async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> Answer:
+        self.steps.append(step)
+        if self.answer is not None:
+            return self.answer(step), body
+        self.seq += 1
+        standing = {"next_seq": self.seq + 1, "step": 3}
+        if step.verb != "save":
+            return Answered(step.id, standing, self.seq), body
+        return Answered(step.id, standing, self.seq, file=self.write(session.id, self.seq)), b""
+
+    def write(self, session_id: str, seq: int, weight: float = 0.0) -> str:
+        made = engine.Session(engine.parse_graph(GRAPH), executor="numpy", threads=1)
+        made.set_parameters({"w": np.full(2, weight, "float32")})
+        name = f"saved-{seq}.safetensors"
+        made.snapshot().save(self.folders.make(session_id) / name)
+        return name
+
+    async def wake(self, session: SessionRecord) -> None:
+        self.woken.append(session.id)
+
+    async def attach(self, _session_id: str, dataset_id: str) -> None:
+        self.attached.append(dataset_id)
+
+    async def rest(self, session_id: str) -> None:
+        self.rested.append(session_id)
+
+    async def end(self, session_id: str) -> None:
+        self.ended.append(session_id)
+
+    def status(self, _session_id: str) -> SessionStatus:
+        return SessionStatus(None, None, self.seq + 1, None)
+
+
+@dataclass
+class Bureau:
+    """The use cases of sessions, over a workforce that is played."""
+
+    store: Store
+    blobs: LocalBlobStore
+    sweeper: BlobSweeper
+    clock: ManualClock
+    wakes: Wakes
+    folders: SessionFolders
+    workforce: FakeWorkforce
+    use: SessionUse
+    saves: SessionSaves
+    sessions: Sessions
+
+    def graph(self, document: Any = None) -> str:
+        record = new_graph(read_definition(document or GRAPH), self.clock)
+        with self.store.begin() as work:
+            work.graphs.add(record)
+        return record.id
+
+    def dataset(self, **shapes: tuple[int, ...]) -> str:
+        """Store a dataset of two rows, in columns of these shapes."""
+        columns = []
+        for name, shape in (shapes or {"x": (2,), "y": ()}).items():
+            file = io.BytesIO()
+            np.save(file, np.ones((2, *shape), "float32"))
+            columns.append(Column(name, "float32", shape, self.blobs.put(file.getvalue()).digest, None, None, None, 0))
+        record = DatasetRecord(new_id("ds"), "rows", "0" * 64, 1, 2, tuple(columns), "npz", self.clock.now())
+        with self.store.begin() as work:
+            work.datasets.add(record)
+        return record.id
+
+    def checkpoint(self, graph_id: str, **changes: Any) -> CheckpointRecord:
+        """Store a checkpoint as an upload."""
+        made = engine.Session(engine.parse_graph(GRAPH), "sgd", executor="numpy", threads=1)
+        path = self.blobs.local_path(self.blobs.put(b"").digest).parents[3] / "made"
+        made.snapshot().save(path)
+        blob = self.blobs.put(path.read_bytes())
+        record = CheckpointRecord(
+            new_id("ckpt"), None, graph_id, 3, 0, blob.digest, blob.size, {}, self.clock.now(), False, False
+        )
+        with self.store.begin() as work:
+            work.checkpoints.add(replace(record, **changes))
+        return record
+
+    def create(self, **request: Any) -> SessionRecord:
+        if "graph" not in request and "checkpoint" not in request:
+            request["graph"] = self.graph()
+        return self.sessions.create(request, keep_nothing).session
+
+    def stored(self, session_id: str) -> SessionRecord:
+        with self.store.begin() as work:
+            return work.sessions.get(session_id)
+
+    def run(self, session_id: str, verb: str = "zero_grad", **options: Any) -> Carried:
+        return asyncio.run(self.sessions.carry_out(session_id, Step(new_id("req"), verb, options)))
+
+
+def keep_nothing(_work: UnitOfWork, _thing: object) -> None:
+    return None
+
+
+def opened(
+    store: Store,
+    blobs: LocalBlobStore,
+    sweeper: BlobSweeper,
+    clock: ManualClock,
+    tmp_path: Path,
+) -> Bureau:
+    space, wakes, durable = DiskSpace(tmp_path, 0), Wakes(), Durable()
+    folders = SessionFolders(tmp_path / "sessions", durable)
+    workforce, use = FakeWorkforce(folders), SessionUse(store, clock)
+    saves = SessionSaves(store, blobs, sweeper, space, clock)
+    steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, workforce, use)
+    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, MOST)
+    sessions = Sessions(store, creation, steps, use, folders, sweeper, workforce)
+    return Bureau(store, blobs, sweeper, clock, wakes, folders, workforce, use, saves, sessions)
