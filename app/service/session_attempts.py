@@ -21,7 +21,7 @@ from app.service.session_folders import SessionFolders
 from app.service.session_states import ended
 from app.store.unit_of_work import Store, UnitOfWork
 
-RECIPE = ("optimizer", "clip", "precision", "seed", "dataset", "feeds")
+RECIPE = ("optimizer", "clip", "precision", "seed", "dataset", "feeds", "static")
 """The fields of a session's request that its process works by."""
 
 
@@ -48,8 +48,12 @@ class SessionAttempts:
         self._terms = terms
 
     def recover(self) -> int:
-        """Delete the folders that an earlier server did not come to delete; return how many. For the start."""
+        """Delete the folders that an earlier server did not come to delete; return how many. For the start.
+
+        The time in which there was no server does not count as time without use.
+        """
         with self._store.begin() as work:
+            work.sessions.excuse()
             kept = work.sessions.with_folders()
         return self._folders.remove_others(kept)
 
@@ -76,7 +80,7 @@ class SessionAttempts:
             token=secrets.token_hex(16),
             kind=session.kind,
             definition=graph.definition,
-            request={name: session.request[name] for name in RECIPE},
+            request={name: session.request.get(name) for name in RECIPE},
             start_from=None if beginning is None else str(self._blobs.local_path(beginning.digest)),
             restore=session.request["restore"],
             folder=str(self._folders.make(session_id)),

@@ -357,6 +357,11 @@ class StaticSession:
         wanted = {name: arrays[name] for specs, arrays in tables for name in specs}
         set_all(self.context, self._leaves(MAIN, wanted))
 
+    def learned(self) -> Checkpoint:
+        """Copy parameters and buffers: what any session over the same definition can begin with."""
+        whole = self.snapshot()
+        return Checkpoint(whole.parameters, whole.buffers, cursor={"step": 0}, meta=whole.meta)
+
     def snapshot(self) -> Checkpoint:
         """Copy all that the next calls depend on."""
         return snapshot(self.definition, self._structure, self._computing, self.context, self.pooling)

@@ -35,8 +35,10 @@ POISON: Mapping[str, Any] = MappingProxyType(
 """The answer to a step that is not tried a third time."""
 
 
-def spelled(document: dict[str, Any] | Array | None, seq: int | None, accept: str) -> tuple[str, bytes]:
+def spelled(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
     """Spell an answer; return its type, which is JSON where the one asked for cannot hold it."""
+    if isinstance(document, str):
+        return accept, document.encode()
     if document is None:
         return JSON, json_body(None)
     if isinstance(document, np.ndarray):

@@ -49,11 +49,11 @@ class Result:
 
     `document` is plain data with arrays and floats of any value in it, one array, or None. In JSON arrays become
     tensors, and numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by
-    themselves.
+    themselves. A text is the answer as it is.
     `file` is the name of a file that was handed over.
     """
 
-    document: dict[str, Any] | Array | None = field(default_factory=dict)
+    document: dict[str, Any] | Array | str | None = field(default_factory=dict)
     file: str | None = None
 
 

@@ -21,9 +21,12 @@ from app.worker.session.folder import Folder
 from app.worker.session.line import Line
 from app.worker.session.records import DamagedLog
 from app.worker.session.recovery import Recovered, recover
+from app.worker.session.static_bench import StaticBench
 from app.worker.session.training import TrainingBench
 
-BENCHES: Mapping[str, Callable[[SessionAssignment, Runtime], Bench]] = MappingProxyType({"training": TrainingBench})
+BENCHES: Mapping[str, Callable[[SessionAssignment, Runtime], Bench]] = MappingProxyType(
+    {"training": TrainingBench, "static": StaticBench}
+)
 """What each kind of session is worked on with."""
 
 DAMAGED = "session_damaged"

@@ -1,93 +1,74 @@
-"""The bench of a session of kind "static": ggml's low-level flow over the values of a definition."""
+"""A session of kind "static": ggml's low-level flow over the values of a definition."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import engine
+from app.domain.messages import SessionAssignment
+from app.domain.runtime import Runtime
+from app.service.session_static import static_session
 from app.worker.session.bench import Call, Result, Verb, Writable
+from app.worker.session.rows import Rows
+from app.worker.session.saving import handed_over
 from app.worker.session.static_building import Building
-from app.worker.session.static_computing import Computing, params_of
+from app.worker.session.static_computing import Computing
 from app.worker.session.static_options import step
 from app.worker.session.static_reading import Reading
 
-MADE_WITH = ("dims", "size", "grads", "order", "mem_size", "no_alloc", "training")
-"""What of a request says how the first graph and its context are made."""
-
 
 class StaticBench:
-    """Graphs, their tensors and a thread pool, and the verbs that work on them."""
+    """Graphs, their tensors and a thread pool, and the verbs that work on them; see `bench.Bench`."""
 
-    def __init__(self, definition: engine.Definition, request: Mapping[str, Any]) -> None:
-        """Make what `request` asks for: a context with the tensors of `definition`, and an empty graph.
-
-        Raises:
-            EngineError: it cannot be made so.
-        """
-        self._session = static_session(definition, request)
-        building, computing, reading = Building(self._session), Computing(self._session), Reading(self._session)
+    def __init__(self, assignment: SessionAssignment, _: Runtime) -> None:
+        """Make a context with the tensors of the definition, and an empty graph."""
+        request = assignment.request
+        self._saved = frozenset(assignment.saved)
+        self._session = static_session(engine.parse_graph(assignment.definition), request)
+        self._rows = Rows(request["dataset"], request["feeds"] or {})
+        building, computing = Building(self._session), Computing(self._session, self._rows)
         own = {"save": Verb(self._save, "log"), "load": step(self._load, "snapshot")}
-        self._verbs = {**building.verbs, **computing.verbs, **reading.verbs, **own}
-
-    @property
-    def verbs(self) -> Mapping[str, Verb]:
-        """The verbs by name."""
-        return self._verbs
+        reading = Reading(self._session)
+        self.verbs: Mapping[str, Verb] = MappingProxyType({**computing.verbs, **building.verbs, **reading.verbs, **own})
 
     @property
     def standing(self) -> dict[str, Any]:
-        """Where it is: how many computations there have been. There is no optimizer, and there are no tapes."""
+        """How many computations there have been. There is no optimizer that steps, and there are no tapes."""
         return {"step": 0, "passes": self._session.computations, "tapes": 0}
 
     @property
     def holds(self) -> bool:
-        """Everything is in a snapshot."""
+        """Nothing: all is in a snapshot."""
         return False
 
     def let_go(self) -> None:
-        """There is nothing to give up."""
+        """Give nothing up."""
 
     def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
-        """Rows of datasets have no place here: inputs are set."""
+        """Let steps take rows of a dataset."""
+        self._rows.attach(dataset, columns)
+
+    def start_from(self, path: Path, *, parameters_only: bool) -> None:  # noqa: ARG002 (there is nothing else)
+        """Begin with parameters and buffers of a checkpoint."""
+        self._session.load(engine.Checkpoint.load(path))
 
     def snapshot(self, file: Writable) -> None:
         """Write graphs, tensors, sums of gradients, results, and what the thread pool is."""
         self._session.snapshot().write(file)
 
     def restore(self, path: Path) -> Mapping[str, Any]:
-        """Take up what `snapshot` wrote, and return the fingerprint that it was computed with."""
+        """Take up what `snapshot` wrote."""
         checkpoint = engine.Checkpoint.load(path)
         self._session.restore(checkpoint)
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
         return fingerprint
 
-    def begin_with(self, path: Path) -> None:
-        """Take parameters and buffers of a checkpoint."""
-        self._session.load(engine.Checkpoint.load(path))
-
     def _save(self, call: Call) -> Result:
-        """Hand over parameters and buffers; the rest is of this session alone."""
-        whole = self._session.snapshot()
-        learned = engine.Checkpoint(whole.parameters, whole.buffers, cursor={"step": 0}, meta=whole.meta)
-        return Result(file=call.hand_over(learned.write))
+        if call.seq in self._saved:
+            return Result({"step": 0})
+        return handed_over(call, self._session.learned, {"step": 0})
 
     def _load(self, call: Call) -> dict[str, Any]:
-        self.begin_with(Path(call.files["checkpoint"]))
+        self._session.load(engine.Checkpoint.load(Path(call.files["checkpoint"])))
         return {"step": 0}
-
-
-def static_session(definition: engine.Definition, request: Mapping[str, Any]) -> engine.StaticSession:
-    """Make a session of the engine as `request` says.
-
-    Raises:
-        EngineError: it cannot be made so.
-    """
-    asked = request.get("static") or {}
-    pool = asked.get("threadpool")
-    return engine.StaticSession(
-        definition,
-        **{name: asked[name] for name in MADE_WITH if asked.get(name) is not None},
-        seed=request.get("seed") or 0,
-        precision=request.get("precision") or "float32",
-        threadpool=None if pool is None else params_of(pool),
-    )

@@ -6,7 +6,9 @@ from typing import Any
 import engine
 from app.domain.errors import Finding
 from app.service.engine_faults import engine_faults, invalid
+from app.service.session_static import threadpool_params
 from app.worker.session.bench import Array, Call, Verb
+from app.worker.session.rows import Rows
 from app.worker.session.static_options import arrays_of, escaped, graph_of, known, read, step, tensor_at
 
 MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
@@ -15,9 +17,10 @@ MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
 class Computing:
     """Data in, computations, threads."""
 
-    def __init__(self, session: engine.StaticSession) -> None:
-        """Work on `session`."""
+    def __init__(self, session: engine.StaticSession, rows: Rows) -> None:
+        """Work on `session`, with inputs from `rows` where a step says so."""
         self._session = session
+        self._rows = rows
         self.verbs: Mapping[str, Verb] = {
             "tensor_set": step(self._set),
             "graph_compute": step(self._compute),
@@ -45,7 +48,7 @@ class Computing:
 
     def _compute(self, call: Call) -> dict[str, Any]:
         graph, session = graph_of(self._session, call), self._session
-        inputs = arrays_of(session, call, "inputs")
+        inputs = self._inputs(call)
         fetch, wanted = known(session, call, "fetch"), known(session, call, "gradients")
         after = call.options.get("abort_after")
         if after is not None:
@@ -61,6 +64,16 @@ class Computing:
             "gradients": {name: self._gradient(name, graph) for name in wanted},
             "warnings": list(done.warnings),
         }
+
+    def _inputs(self, call: Call) -> Mapping[str, Array]:
+        rows = call.options.get("rows")
+        if rows is None:
+            return arrays_of(self._session, call, "inputs")
+        found = self._rows.inputs(rows, call.options.get("feeds"), self._session.definition.inputs)
+        for name, array in found.items():
+            with engine_faults("/rows"):
+                self._session.check_set(name, array, graph_of(self._session, call))
+        return found
 
     def _held(self, name: str, graph: str) -> Array | None:
         """Return the data of a tensor; None if it has none, for which it is too late to be refused."""
@@ -87,7 +100,7 @@ class Computing:
         return {}
 
     def _pool_new(self, call: Call) -> dict[str, Any]:
-        params = params_of(call.options.get("params"))
+        params = threadpool_params(call.options.get("params") or {}, "/params")
         with engine_faults("/params"):
             self._session.pooling.new(params)
         return {"threadpool": self._session.pooling.describe()}
@@ -106,13 +119,6 @@ class Computing:
         return {"paused": False}
 
     def _pool_match(self, call: Call) -> dict[str, Any]:
-        return {"matches": self._session.pooling.matches(params_of(call.options.get("params")))}
-
-
-def params_of(document: Mapping[str, Any] | None) -> engine.ThreadpoolParams:
-    """Read the parameters of a pool; Invalid with pointers below /params."""
-    given = dict(document or {})
-    if isinstance(given.get("prio"), str):
-        given["prio"] = engine.Priority[given["prio"].upper()]
-    with engine_faults("/params"):
-        return engine.ThreadpoolParams.read(given)
+        return {
+            "matches": self._session.pooling.matches(threadpool_params(call.options.get("params") or {}, "/params"))
+        }

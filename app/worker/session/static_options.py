@@ -14,18 +14,21 @@ MAIN = "main"
 STANDING_IN_THE_WAY = (engine.GraphError, engine.LimitError, engine.PoolPaused, engine.PoolBusy, engine.PoolMissing)
 """What a client can clear out of the way by another step: the request may be fine, the session is not ready for it."""
 
-STATUSES = {-1: ("compute_failed", "GGML_STATUS_FAILED (-1)"), -2: ("alloc_failed", "GGML_STATUS_ALLOC_FAILED (-2)")}
+CODES = {engine.Status.FAILED: "compute_failed", engine.Status.ALLOC_FAILED: "alloc_failed"}
 
 
-def step(run: Callable[[Call], dict[str, Any]], lasts: Lasts = "log") -> Verb:
+Run = Callable[[Call], dict[str, Any] | Array | str]
+
+
+def step(run: Run, lasts: Lasts = "log") -> Verb:
     """Make a verb of what changes something."""
     return Verb(_refusing(run), lasts)
 
 
-def read(run: Callable[[Call], dict[str, Any] | Array]) -> Verb:
+def read(run: Run) -> Verb:
     """Make a verb of what only looks; a name that nothing has is NotFound."""
 
-    def look(call: Call) -> dict[str, Any] | Array:
+    def look(call: Call) -> dict[str, Any] | Array | str:
         try:
             return run(call)
         except engine.UnknownName as error:
@@ -34,7 +37,7 @@ def read(run: Callable[[Call], dict[str, Any] | Array]) -> Verb:
     return Verb(_refusing(look))
 
 
-def _refusing(run: Callable[[Call], dict[str, Any] | Array]) -> Callable[[Call], Result]:
+def _refusing(run: Run) -> Callable[[Call], Result]:
     def carried_out(call: Call) -> Result:
         with _refusals():
             return Result(run(call))
@@ -48,8 +51,9 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except engine.ComputeError as error:
-        code, status = STATUSES[error.status]
-        raise Invalid(f"{status}: {error}; nothing was changed", code=code) from error
+        status = engine.Status(error.status)
+        extensions = {"compute_status": status.name, "compute_status_code": int(status)}
+        raise Invalid(f"{error}; nothing was changed", code=CODES[status], extensions=extensions) from error
     except STANDING_IN_THE_WAY as error:
         raise Conflict(str(error), code=error.code) from error
 

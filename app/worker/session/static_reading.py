@@ -72,15 +72,15 @@ class Reading:
         gradient = self._session.gradient(name, graph, accumulator=accumulator)
         return {"name": name, "accumulator": accumulator, "gradient": gradient}
 
-    def _print(self, call: Call) -> dict[str, Any]:
-        return {"text": self._session.graph(graph_of(self._session, call)).to_text()}
+    def _print(self, call: Call) -> str:
+        return self._session.graph(graph_of(self._session, call)).to_text()
 
-    def _dot(self, call: Call) -> dict[str, Any]:
+    def _dot(self, call: Call) -> str:
         graph, options = self._session.graph(graph_of(self._session, call)), call.options
         if "cgraph" in options:
             with engine_faults("/cgraph"):
-                return {"text": graph.to_dot(self._session.graph(options["cgraph"]))}
-        return {"text": (graph.forward() if options.get("of") == "forward" else graph).to_dot()}
+                return graph.to_dot(self._session.graph(options["cgraph"]))
+        return (graph.forward() if options.get("of") == "forward" else graph).to_dot()
 
     def _plan(self, call: Call) -> dict[str, Any]:
         graph = graph_of(self._session, call)

@@ -1,6 +1,5 @@
 """A session of kind "training": PyTorch's loop in a client's hands, over the engine's session."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from app.domain.runtime import Runtime
 from app.worker.session.bench import Call, Result, Verb, Writable
 from app.worker.session.reading import Reading
 from app.worker.session.rows import Rows
+from app.worker.session.saving import handed_over
 from app.worker.session.tapes import Tapes
 
 CHUNK = 256
@@ -168,14 +168,7 @@ class TrainingBench:
         told = {"step": self._session.step}
         if call.seq in self._saved:
             return Result(told)
-        summed = _Hashed()
-
-        def write(file: Writable) -> None:
-            summed.file = file
-            self._session.snapshot().write(summed)
-
-        name = call.hand_over(write)
-        return Result({**told, "digest": summed.digest, "size_bytes": summed.size}, name)
+        return handed_over(call, self._session.snapshot, told)
 
     def _load(self, call: Call) -> Result:
         checkpoint = engine.Checkpoint.load(Path(call.files["checkpoint"]))
@@ -215,22 +208,3 @@ def _read(tensor: Any, pointer: str) -> Any:
 
 def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
-
-
-class _Hashed:
-    """Hands bytes on to a file, and takes their digest on the way."""
-
-    file: Writable
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self.size = 0
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
-
-    def write(self, data: bytes) -> object:
-        self._hash.update(data)
-        self.size += len(data)
-        return self.file.write(data)
