@@ -1,7 +1,6 @@
 """Several steps in one request: in JSON, or in safetensors whose tensors are named after their step."""
 
 from collections.abc import Mapping
-from struct import Struct
 from typing import Any
 
 from fastapi import Request
@@ -10,15 +9,16 @@ from app.api.bodies import content_type, whole
 from app.api.deps import services_of
 from app.api.schemas.session_steps import BatchQuery, BatchRequest
 from app.api.session_bodies import Said, checked, once_each, read_document
-from app.api.session_verbs import SAFETENSORS, Verb
+from app.api.session_verbs import Verb
 from app.api.strict_json import read_json
 from app.api.validation import nearest, validated, validated_text
-from app.domain.errors import Finding, Invalid, Unparsable
+from app.domain.errors import Finding, Invalid
+from app.domain.media import SAFETENSORS
+from app.ingest.arrays import read_arrays
+from app.ingest.limits import IngestLimits
 
-HEADER_BYTES_MAX = 16 * 1024**2
 METADATA = "__metadata__"
 STEPS = "steps"
-_LENGTH = Struct("<Q")
 
 
 async def read_batch(request: Request, verb: Verb, verbs: Mapping[str, Verb]) -> Said:
@@ -33,7 +33,7 @@ async def read_batch(request: Request, verb: Verb, verbs: Mapping[str, Verb]) ->
         batch = validated(BatchRequest, document)
         return Said(_options(batch, _steps(batch.steps, verbs, frozenset())))
     body = await whole(request, services_of(request).settings.max_step_bytes)
-    steps, holders = _header(body)
+    steps, holders = _held(body)
     said = validated_text(BatchQuery, once_each(request.query_params.multi_items()))
     batch = validated(BatchRequest, {STEPS: steps, "stop_on_error": said.stop_on_error})
     return Said(_options(batch, _steps(batch.steps, verbs, holders)), None, kind, body)
@@ -73,22 +73,11 @@ def _unknown_verb(name: Any, verbs: Mapping[str, Verb], pointer: str) -> Invalid
     return Invalid(detail, code="unknown_name", findings=[Finding(f"{pointer}/verb", "unknown_name", detail)])
 
 
-def _header(body: bytes) -> tuple[Any, frozenset[str]]:
+def _held(body: bytes) -> tuple[Any, frozenset[str]]:
     """Return what the metadata says of the steps, and the positions of those that have tensors in the body."""
-    length = _LENGTH.unpack_from(body)[0] if len(body) >= _LENGTH.size else HEADER_BYTES_MAX + 1
-    if length > min(HEADER_BYTES_MAX, len(body) - _LENGTH.size):
-        raise _unreadable("", "bad_header", "the body is no safetensors file, or its header is cut off or too long")
-    header = read_json(body[_LENGTH.size : _LENGTH.size + length])
-    metadata = header.get(METADATA) if isinstance(header, dict) else None
-    steps = metadata.get(STEPS) if isinstance(metadata, dict) else None
-    if not isinstance(steps, str):
-        pointer = f"/{METADATA}/{STEPS}"
-        raise _unreadable(
-            pointer, "missing_field", f"the metadata hold no {STEPS}; put the list of steps there as JSON"
-        )
-    holders = frozenset(name.partition("/")[0] for name in header if name != METADATA)
-    return read_json(steps.encode()), holders
-
-
-def _unreadable(pointer: str, code: str, detail: str) -> Unparsable:
-    return Unparsable(detail, code=code, findings=[Finding(pointer, code, detail)])
+    read = read_arrays(body, SAFETENSORS, IngestLimits())
+    if STEPS not in read.metadata:
+        detail = f"the metadata hold no {STEPS}; put the list of steps there as JSON"
+        finding = Finding(f"/{METADATA}/{STEPS}", "missing_field", detail)
+        raise Invalid(detail, code=finding.code, findings=[finding])
+    return read_json(read.metadata[STEPS].encode()), frozenset(name.partition("/")[0] for name in read.arrays)
