@@ -24,8 +24,10 @@ demo: $(VENV)/run.stamp ## train on real data through a server of its own, then 
 serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the like set it up
 	@$(BIN)/adjoint serve
 
-# A file's tests share their server: they stay in one process.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A file's tests share their server: they stay in one process; tests/conftest.py says in which order they come.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
+export PYTHONDONTWRITEBYTECODE :=
 # What needs no server, without the walks over every sample of every op and every combination of options.
 WALKS := test_batching.py golden ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_programs_of_all_ops.py \
 	fit/test_resuming.py graph/test_autocast.py graph/test_segments.py layers/test_layer_golden.py metrics/test_metric_values.py \

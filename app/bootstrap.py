@@ -41,7 +41,7 @@ from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_creation import SessionCreation
-from app.service.session_folders import SessionFolders
+from app.service.session_folders import SESSIONS, SessionFolders
 from app.service.session_inputs import SessionInputs
 from app.service.session_saves import SessionSaves
 from app.service.session_steps import SessionSteps
@@ -56,7 +56,6 @@ from app.store.unit_of_work import Store
 
 SCRATCH = "scratch"
 STAGING = "staging"
-SESSIONS = "sessions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
-        backups=Backups(store, blobs, sweeper, scratch, space, clock, server_version()),
+        backups=Backups(store, blobs, sweeper, folders, scratch, space, clock, server_version()),
         system=System(store, wakes, supervisor, space, recovery),
     )
     return Container(settings, services, supervisor, crew, wakes, retention)

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 ROOT = Path(__file__).parents[1]
+ENGINE = ROOT / "tests" / "engine"
 PATIENCE = 30.0
 # What a command line does: serve, and say where.
 LAUNCH = """
@@ -23,6 +25,15 @@ from app.settings import Settings
 sys.exit(run(Settings(), lambda url: print(url, flush=True)))
 """
 COMMAND = (sys.executable, "-c", LAUNCH)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run files with servers first, and those of the engine last, by falling number of tests.
+
+    A file stays in one process: where one that takes long comes at the end, the other process has nothing to do.
+    """
+    counts = Counter(item.path for item in items)
+    items.sort(key=lambda item: counts[item.path] if item.path.is_relative_to(ENGINE) else float("inf"), reverse=True)
 
 
 @dataclass

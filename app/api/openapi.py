@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from app.api import session_static, session_training
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.documents import SHAPE_NAME
@@ -22,7 +23,6 @@ from app.api.schemas.problem import CONTENT_TYPE, Problem
 from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
 from app.api.schemas.tensors import TensorInput
-from app.api.session_training import VERBS
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -42,7 +42,7 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     IntervalChoice,
     Operation,
     TensorInput,
-    *(verb.shape for verb in VERBS),
+    *(verb.shape for verb in (*session_training.VERBS, *session_static.STEPS)),
 )
 """Shapes that only describe, while somebody else reads what they describe."""
 

@@ -44,13 +44,14 @@ async def read_step(request: Request, verb: Verb) -> Said:
 
 async def read_document(request: Request, kind: str, others: Iterable[str] = ()) -> Any:
     """Return what a JSON body of the type `kind` says; no body at all says nothing."""
-    if kind != JSON and (kind or _has_body(request)):
+    says = _has_body(request)
+    if kind != JSON and (kind or says):
         raise UnsupportedMedia(f"this route reads {', '.join((JSON, *others))}; set Content-Type to what the body is")
     if request.scope["query_string"]:
         name = next(iter(request.query_params), "")
         detail = "a JSON body says all there is to say; put this into it"
         raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escaped(name)}", "unknown_field", detail)])
-    return await read_json_body(request) if kind else {}
+    return await read_json_body(request) if says else {}
 
 
 async def read_json_body(request: Request) -> Any:

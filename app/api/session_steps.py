@@ -74,11 +74,15 @@ def _endpoint(verb: Verb, read: Read) -> Callable[..., Coroutine[Any, Any, Respo
     return step
 
 
-def _answers(verb: Verb) -> dict[int | str, dict[str, Any]]:
+def accepted() -> dict[int | str, dict[str, Any]]:
+    """Describe the answer to a step that is preferred to be carried out later."""
     operation = {"schema": {"$ref": "#/components/schemas/Operation"}}
-    accepted = {"description": "It will be carried out; see Location.", "content": {JSON: operation}}
+    return {202: {"description": "It will be carried out; see Location.", "content": {JSON: operation}}}
+
+
+def _answers(verb: Verb) -> dict[int | str, dict[str, Any]]:
     arrays = {kind: {"schema": dict(BINARY)} for kind in verb.answers if kind != JSON}
-    return {202: accepted, verb.status: {"content": arrays} if arrays else {}}
+    return {**accepted(), verb.status: {"content": arrays} if arrays else {}}
 
 
 def _request(verb: Verb) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from app.api.schemas.session_steps import Seq
 from app.api.schemas.tensors import Tensor
 from app.api.session_bodies import Said, read_json_body
 from app.api.session_relay import PATH, relay
-from app.api.session_steps import Key, Prefer
+from app.api.session_steps import Key, Prefer, accepted
 from app.api.session_verbs import SAFETENSORS
 from app.domain.errors import UnsupportedMedia
 from app.domain.media import NPY
@@ -96,6 +96,7 @@ def _add_replacement(kind: Literal["parameter", "gradient"], description: str) -
         name=f"replace_session_{kind}",
         description=description,
         response_model=StepAnswer,
+        responses=accepted(),
         openapi_extra=upload_body({JSON: "TensorInput", NPY: None}),
     )
 

@@ -113,7 +113,7 @@ STEPS = (
     ),
     Verb(
         "row_losses",
-        "list_row_losses",
+        "compute_session_row_losses",
         "Compute the loss of each row by itself, in evaluation mode: which rows spike.",
         SessionRowLossesRequest,
         SessionRowLosses,
@@ -121,7 +121,7 @@ STEPS = (
     ),
     Verb(
         "trace_nonfinite",
-        "find_nonfinite",
+        "trace_session_nonfinite",
         "Find the first number of a training step that is not finite; nothing is changed.",
         SessionTraceRequest,
         SessionNonfiniteTrace,

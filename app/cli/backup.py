@@ -24,5 +24,5 @@ def backup(
     except OSError as error:
         raise typer.BadParameter(f"cannot write {file} ({error.strerror or error}); choose another file") from error
     counts = ", ".join(f"{count} {name}" for name, count in manifest.counts.items())
-    size = manifest.database_bytes + sum(manifest.blobs.values())
+    size = manifest.database_bytes + sum(manifest.blobs.values()) + sum(manifest.sessions.values())
     Console().print(f"{file}: {counts}; {size} bytes", highlight=False, soft_wrap=True)

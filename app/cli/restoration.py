@@ -11,6 +11,7 @@ from adjoint_client import BackupDamaged, Manifest
 from adjoint_client.archive import read_archive
 from app.blobs.local import LocalBlobStore
 from app.domain.errors import AdjointError
+from app.service.session_folders import SESSIONS
 from app.store.check import check_database
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
@@ -65,6 +66,17 @@ class _Folder:
         with self._blobs.writer() as writer:
             yield writer.write
             writer.commit()
+
+    @contextmanager
+    def session_file(self, path: str, /) -> Iterator[Callable[[bytes], object]]:
+        target = self._folder / SESSIONS / path
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with target.open("xb") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        for changed in (target.parent, target.parent.parent):
+            _sync(changed)
 
 
 def _check_free(target: Path) -> None:

@@ -1,8 +1,9 @@
-"""Backups of a server at work: one archive of the database at one moment and of every blob that it refers to then.
+"""Backups of a server at work: one archive of the database at one moment, of every blob that it refers to then, and of
+what sessions have put aside.
 
-The archive is an uncompressed tar: `adjoint.db`, the blobs as `blobs/<digest>` in the order of their digests, and
-`manifest.json`, which says what there is and so shows that nothing is missing. Should a blob turn out to be damaged,
-`error.json` ends the archive in place of the manifest.
+The archive is an uncompressed tar: `adjoint.db`, the blobs as `blobs/<digest>` in the order of their digests, the files
+of sessions as `sessions/<id>/<name>`, and `manifest.json`, which says what there is and so shows that nothing is
+missing. Should a blob turn out to be damaged, `error.json` ends the archive in place of the manifest.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import logging
 import tarfile
 import tempfile
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -22,11 +23,13 @@ from app.domain.clock import Clock, rfc3339
 from app.domain.errors import AdjointError, BackupInProgress, NotFound
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
+from app.service.session_folders import SessionFile, SessionFolders
 from app.store.snapshot import Snapshot
 from app.store.unit_of_work import Store
 
-FORMAT = "adjoint-backup/1"
-DATABASE, BLOBS, MANIFEST, ERROR = "adjoint.db", "blobs/", "manifest.json", "error.json"
+FORMAT = "adjoint-backup/2"
+DATABASE, BLOBS, SESSIONS = "adjoint.db", "blobs/", "sessions/"
+MANIFEST, ERROR = "manifest.json", "error.json"
 CHUNK_BYTES = 1024 * 1024
 END = bytes(2 * tarfile.BLOCKSIZE)
 RETRY_SECONDS = 10
@@ -45,9 +48,18 @@ class BlobDamaged(AdjointError):  # noqa: N818 (named as the others of its tree)
 class Backup:
     """A backup under way: its bytes, and what is held until it is closed, whatever becomes of it."""
 
-    def __init__(self, snapshot: Snapshot, blobs: BlobStore, made_at: datetime, version: str, held: ExitStack) -> None:
-        """Read the blobs of `snapshot`, and let `held` go in the end."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        sessions: Sequence[SessionFile],
+        blobs: BlobStore,
+        made_at: datetime,
+        version: str,
+        held: ExitStack,
+    ) -> None:
+        """Read the blobs of `snapshot` and the files of `sessions`, and let `held` go in the end."""
         self._snapshot = snapshot
+        self._sessions = sessions
         self._blobs = blobs
         self._made_at = made_at
         self._version = version
@@ -72,7 +84,8 @@ class Backup:
             _logger.error("a backup ends early", extra={"detail": error.detail})
             yield from _document(ERROR, {"code": error.code, "detail": error.detail})
         else:
-            yield from _document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed))
+            sessions = yield from self._of_sessions()
+            yield from _document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed, sessions))
         yield END
 
     def _blob(self, digest: str) -> Generator[bytes, None, int]:
@@ -86,7 +99,18 @@ class Backup:
                 raise BlobDamaged(f"blob {digest} holds other bytes; delete what refers to it, or restore it")
         return size
 
-    def _manifest(self, database: Mapping[str, Any], blobs: Mapping[str, int]) -> dict[str, Any]:
+    def _of_sessions(self) -> Generator[bytes, None, dict[str, Any]]:
+        listed: dict[str, Any] = {}
+        for kept in self._sessions:
+            name = f"{kept.session_id}/{kept.name}"
+            with kept.path.open("rb") as file:
+                digest = yield from _entry(SESSIONS + name, file, kept.size_bytes)
+            listed[name] = {"digest": digest, "size_bytes": kept.size_bytes}
+        return listed
+
+    def _manifest(
+        self, database: Mapping[str, Any], blobs: Mapping[str, int], sessions: Mapping[str, Any]
+    ) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "version": self._version,
@@ -95,6 +119,7 @@ class Backup:
             "counts": dict(self._snapshot.counts),
             "database": dict(database),
             "blobs": dict(blobs),
+            "sessions": dict(sessions),
         }
 
 
@@ -106,6 +131,7 @@ class Backups:
         store: Store,
         blobs: BlobStore,
         sweeper: BlobSweeper,
+        folders: SessionFolders,
         scratch: Path,
         space: DiskSpace,
         clock: Clock,
@@ -113,11 +139,14 @@ class Backups:
     ) -> None:
         """Copy `store`, below `scratch` for a while, and `blobs`, which `sweeper` keeps in place meanwhile.
 
+        What is in the `folders` of sessions has a second name below `scratch` meanwhile.
+
         `version` is this server's.
         """
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
+        self._folders = folders
         self._scratch = scratch
         self._space = space
         self._clock = clock
@@ -140,8 +169,10 @@ class Backups:
             held.enter_context(self._sweeper.holding())
             folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
             made_at = self._clock.now()
+            # Before the database, which then knows of all datasets and checkpoints that they refer to.
+            sessions = self._folders.link(Path(folder) / "sessions")
             snapshot = self._store.snapshot(Path(folder))
-            return Backup(snapshot, self._blobs, made_at, self._version, held.pop_all())
+            return Backup(snapshot, sessions, self._blobs, made_at, self._version, held.pop_all())
 
     def end(self) -> None:
         """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""

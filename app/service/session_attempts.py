@@ -48,8 +48,12 @@ class SessionAttempts:
         self._terms = terms
 
     def recover(self) -> int:
-        """Delete the folders that an earlier server did not come to delete; return how many. For the start."""
+        """Delete the folders that an earlier server did not come to delete; return how many. For the start.
+
+        The time in which there was no server does not count as time without use.
+        """
         with self._store.begin() as work:
+            work.sessions.excuse()
             kept = work.sessions.with_folders()
         return self._folders.remove_others(kept)
 

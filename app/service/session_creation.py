@@ -107,8 +107,8 @@ class SessionCreation:
                 self._check_room(work)
                 if named.graph is None:
                     work.graphs.add(graph)
-                self._store_beginning(work, session, named)
                 work.sessions.add(session)
+                self._store_beginning(work, session, named)
                 keep(work, view)
         return view
 

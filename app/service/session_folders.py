@@ -1,13 +1,36 @@
 """The folders in which sessions keep their snapshots and logs."""
 
 import logging
+import os
+import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
+from app.domain.errors import StorageFailed
 from app.domain.storage_faults import storage_faults
 from app.durable import Durable
 
+SESSIONS = "sessions"
+"""The folder of the data directory that theirs are in."""
+
+TRIES = 100
+"""How often the files of a session are looked at anew that has put itself aside meanwhile."""
+
+_KEPT = re.compile(r"(snapshot|saved)-\d+\.safetensors|log-\d+")
+"""What lasts in a folder: each but a log is written once, and a log only grows."""
+
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A file of a session as it was at one moment: the first `size_bytes` bytes at `path`."""
+
+    session_id: str
+    name: str
+    path: Path
+    size_bytes: int
 
 
 class SessionFolders:
@@ -41,6 +64,29 @@ class SessionFolders:
             self._clear(folder)
         return len(others)
 
+    def link(self, into: Path) -> list[SessionFile]:
+        """Give all that sessions have put aside a second name in the empty folder `into`, and return it in order.
+
+        It is as if all their processes had been killed at that moment; they go on meanwhile.
+        """
+        found = sorted(self._root.iterdir()) if self._root.is_dir() else []
+        return [file for folder in found for file in self._linked(folder, into / folder.name)]
+
+    def _linked(self, folder: Path, target: Path) -> list[SessionFile]:
+        """Link the files of a session; what a process replaces meanwhile is looked at again."""
+        for number in range(TRIES):
+            place = target / str(number)
+            place.mkdir(parents=True)
+            try:
+                names = _kept_in(folder)
+                for name in names:
+                    os.link(folder / name, place / name)
+                if _kept_in(folder) == names:
+                    return [SessionFile(folder.name, n, place / n, (place / n).stat().st_size) for n in names]
+            except FileNotFoundError:
+                continue
+        raise StorageFailed(f"session {folder.name} has put itself aside again and again; make the backup later")
+
     def discard(self, file: Path) -> None:
         """Delete a file that a process has handed over, if it is there still."""
         try:
@@ -53,3 +99,11 @@ class SessionFolders:
             self._durable.remove_tree(folder)
         except OSError:
             _logger.exception("the folder of a session stays until the next start")
+
+
+def _kept_in(folder: Path) -> list[str]:
+    """Return the names of what lasts in a folder, in order; none if it is gone."""
+    try:
+        return sorted(path.name for path in folder.iterdir() if _KEPT.fullmatch(path.name))
+    except FileNotFoundError:
+        return []

@@ -17,13 +17,16 @@ CURVES = Path(__file__).with_name("curves")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How good a model is on what it has not seen, beside the least that is expected of it."""
+    """How good a model is on what it has not seen, beside the least that is expected of it.
+
+    Loss curves are drawn of a `fit`; a loop of one's own has none on the server.
+    """
 
     name: str
     measure: str
     value: float
     bar: float
-    fit: FitHandle
+    fit: FitHandle | None = None
     higher_is_better: bool = True
 
     @property
@@ -63,6 +66,8 @@ def attempt(runs: Sequence[Callable[[Client], Result]], url: str | None, curves:
 
 def _shown(result: Result, curves: Path) -> Result:
     print(result)
+    if result.fit is None:
+        return result
     picture = draw_curves(result.fit.metrics(), result.name, curves)
     print(f"loss curves: {picture}" if picture else "no picture of the loss curves: that needs the extra 'examples'")
     return result

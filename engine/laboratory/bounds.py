@@ -26,6 +26,9 @@ OPERATIONS = 5 * 10**10
 STEP_OPERATIONS = 5_000
 """What the start of one step of a plan counts for, in arithmetic operations."""
 
+VISIT_STEPS = 40
+"""Steps of a plan that a node counts for which is run by itself."""
+
 
 def refuse(pointer: str, detail: str) -> DocumentError:
     """Return the error that something is too large."""
@@ -47,7 +50,8 @@ def check_memory(plan: Plan) -> None:
 def check_walk(walk: Walk, runs: int = 1) -> None:
     """Refuse so many runs of a step node by node that they would hold too many bytes, or take minutes."""
     LIMITS.check_count("", "bytes of memory", walk.peak_bytes, LIMITS.compute_bytes)
-    _check_operations(walk.operations, walk.nodes, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
+    steps = VISIT_STEPS * walk.nodes
+    _check_operations(walk.operations, steps, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
 
 
 def check_work(plan: Plan, pointer: str, advice: str, runs: int = 1) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from engine.documents import escape
@@ -57,6 +58,9 @@ def check_cotangents(tape: Tape, given: Mapping[str, Any]) -> dict[str, Array]:
             findings.append(Finding(pointer, "unknown_name", detail))
         elif array is None:
             findings.append(Finding(pointer, "dtype_mismatch", f"the cotangent of {name!r} must be numbers"))
+        elif array.size == prod(spec.shape) == 1:
+            # ggml's scalars have the shape [1], PyTorch's none: a loss is taken for either.
+            found[name] = array.reshape(spec.shape)
         elif array.shape != spec.shape:
             shapes = f"shape {list(array.shape)}, the output {list(spec.shape)}: they must be equal"
             findings.append(Finding(pointer, "shape_mismatch", f"the cotangent of {name!r} has {shapes}"))

@@ -47,10 +47,11 @@ MakeDriver = Callable[..., Driver]
 
 def pytest_report_header() -> str:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return f"chaos: {_size()}, {SEED_VARIABLE}={_seed()}, commit {commit.stdout.strip() or 'unknown'}"
+    return f"chaos: {size()}, {SEED_VARIABLE}={_seed()}, commit {commit.stdout.strip() or 'unknown'}"
 
 
-def _size() -> str:
+def size() -> str:
+    """Return which of COUNTS is asked for."""
     return os.environ.get("CHAOS", "small")
 
 
@@ -60,7 +61,7 @@ def _seed() -> int:
 
 @pytest.fixture(scope="session")
 def counts() -> Counts:
-    return COUNTS[_size()]
+    return COUNTS[size()]
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from urllib.parse import urlsplit
@@ -48,42 +48,51 @@ def cut(url):
 class CuttingProxy:
     """Passes bytes on to a server, and cuts each connection after as many bytes of answers as `limits` say.
 
-    The first limit is for the first connection, and so on; later connections are not cut.
+    The first limit is for the first connection, and so on; later connections, and those with None, are not cut.
     """
 
-    def __init__(self, url: str, limits: list[int]) -> None:
+    def __init__(self, url: str, limits: Sequence[int | None]) -> None:
         address = urlsplit(url)
         self._server = (address.hostname, address.port)
         self._limits = iter(limits)
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._near: list[socket.socket] = []
         self.connections = 0
         self.answered_bytes = 0
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._accept)
+        self._threads = [threading.Thread(target=self._accept)]
 
     def __enter__(self) -> "CuttingProxy":
-        self._thread.start()
+        self._threads[0].start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
+        self._threads[0].join()
         self._listener.close()
+        for near in self._near:
+            _shut(near)
+        for thread in self._threads:
+            thread.join()
 
     def _accept(self) -> None:
-        """One connection at a time, which is as many as a client without threads needs."""
         while True:
             try:
                 near, _ = self._listener.accept()
             except OSError:
                 return
             self.connections += 1
-            with closing(near), closing(socket.create_connection(self._server)) as far, ExitStack() as stack:
-                requests = threading.Thread(target=_copy, args=(near, far))
-                requests.start()
-                stack.callback(requests.join)
-                stack.callback(_shut, near)
-                self.answered_bytes += _copy(far, near, next(self._limits, None))
+            self._near.append(near)
+            self._threads.append(threading.Thread(target=self._pass_on, args=(near, next(self._limits, None))))
+            self._threads[-1].start()
+
+    def _pass_on(self, near: socket.socket, limit: int | None) -> None:
+        with closing(near), closing(socket.create_connection(self._server)) as far, ExitStack() as stack:
+            requests = threading.Thread(target=_copy, args=(near, far))
+            requests.start()
+            stack.callback(requests.join)
+            stack.callback(_shut, near)
+            self.answered_bytes += _copy(far, near, limit)
 
 
 def _copy(source: socket.socket, target: socket.socket, limit: int | None = None) -> int:

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from adjoint_client import Client
+
 EXAMPLES = Path(__file__).parents[2] / "clients" / "examples"
 MAIN = 'if __name__ == "__main__":'
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if MAIN in path.read_text("utf-8"))
-DRAWN = [name for name in SCRIPTS if name != "mnist"]  # whose images are not in the repository
+LOOPS = ["accumulation", "federated", "loop", "quantile"]  # of a session, which has no curves
+DRAWN = [name for name in SCRIPTS if name not in ("mnist", *LOOPS)]  # of mnist the images are not in the repository
 LARGEST_PICTURE = 60_000
 
 
@@ -62,6 +65,14 @@ def test_predictions_take_rows_as_they_were_measured(example, client):
     scale, shift = (kept[f"state:scales/progression/{name}"] for name in ("scale", "shift"))
     errors = result.fit.predict(table.features[unseen])[:, 0] * scale + shift - table.numbers()[unseen]
     assert result.value == pytest.approx(1 - np.mean(errors**2) / table.numbers()[unseen].var(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_of_ones_own_reaches_its_bar(name, example, sessions):
+    with Client(sessions.url) as client:
+        result = example(name).run(client)
+    assert result.reached, result
+    assert {session.state for session in sessions.sessions.values()} == {"closed"}
 
 
 def test_an_example_ends_when_it_no_longer_improves(example, client):

@@ -110,6 +110,11 @@ def test_what_was_submitted_before_an_error_of_the_caller_is_carried_out(session
     assert sessions.session.carried_out == ["zero_grad"]
 
 
+def test_only_one_pipeline_of_a_session_is_open(session):
+    with session.pipeline(), pytest.raises(RuntimeError, match="open"):
+        session.pipeline()
+
+
 def test_a_pipeline_that_was_left_takes_nothing(session):
     with session.pipeline() as steps:
         pass

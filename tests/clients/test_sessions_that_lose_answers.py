@@ -167,6 +167,11 @@ def test_a_call_that_was_interrupted_leaves_no_answer_behind(sessions, line):
     assert sessions.session.carried_out == ["zero_grad", "forward_backward"]
 
 
+def test_an_error_in_the_block_is_not_hidden_by_closing(client, sessions, line):
+    with pytest.raises(KeyError), client.session(line):
+        raise KeyError(sessions.stop())
+
+
 def test_a_refusal_is_not_repeated(session, sessions):
     with pytest.raises(ServerError):
         session.forward_backward(x=X)

@@ -103,4 +103,4 @@ def test_the_high_level_interface_fits_with_a_part_held_out(client: Client) -> N
     )
     fit.wait()
     assert fit.info.state == "succeeded"
-    assert fit.curve("loss").values[-1] < 0.69
+    assert fit.losses("validation")[-1] < 0.69

@@ -134,7 +134,7 @@ def test_a_network_from_scratch_learns_with_raw_parameters(client: Client, flowe
         assert (session.predict(x=x_unseen)["logits"].argmax(1) == y_unseen).mean() >= 0.9
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16", "mixed_bfloat16"])
 def test_mixed_precision_keeps_its_masters_in_float32(
     client: Client, flowers: tuple[Data, Data], precision: str
 ) -> None:

@@ -1,6 +1,7 @@
 """Backups as files: read strictly, so that a torn or a forged one is never taken for a whole one.
 
-The server writes an uncompressed tar: the database, blobs named after their SHA-256, and a manifest, which lists both.
+The server writes an uncompressed tar: the database, blobs named after their SHA-256, files of sessions, and a manifest,
+which lists them all.
 """
 
 import hashlib
@@ -14,20 +15,25 @@ from typing import Any, BinaryIO, Protocol
 
 from adjoint_client.errors import BackupDamaged
 
-FORMAT = "adjoint-backup/1"
-DATABASE, BLOBS, MANIFEST, ERROR = "adjoint.db", "blobs/", "manifest.json", "error.json"
+FORMATS = ("adjoint-backup/1", "adjoint-backup/2")
+"""The first one knows no sessions."""
+DATABASE, BLOBS, SESSIONS = "adjoint.db", "blobs/", "sessions/"
+MANIFEST, ERROR = "manifest.json", "error.json"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_SESSION_FILE = re.compile(r"sess_[0-9a-z]{26}/(?:(?:snapshot|saved)-[0-9]{1,20}\.safetensors|log-[0-9]{1,20})")
 _CHUNK_BYTES = 1 << 20
 _DOCUMENT_BYTES = 1 << 16
-_LISTED_BLOB_BYTES = 128
+_LISTED_BYTES = 256
 
 Write = Callable[[bytes], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds: the server's version, its schema's revision, rows by table, and the bytes of all blobs."""
+    """What a backup holds: the server's version, its schema's revision, rows by table, and the bytes of all blobs and
+    of all files of sessions.
+    """
 
     version: str
     revision: str
@@ -35,6 +41,7 @@ class Manifest:
     counts: dict[str, int]
     database_bytes: int
     blobs: dict[str, int]
+    sessions: dict[str, int]
 
 
 class Sink(Protocol):
@@ -46,6 +53,10 @@ class Sink(Protocol):
 
     def blob(self) -> AbstractContextManager[Write]:
         """Open a place for a blob."""
+        ...
+
+    def session_file(self, path: str, /) -> AbstractContextManager[Write]:
+        """Open a place for a file of a session; the path is its id, a slash and a name, and goes nowhere else."""
         ...
 
 
@@ -60,6 +71,11 @@ class Nowhere:
     @contextmanager
     def blob(self) -> Iterator[Write]:
         """Open a place for a blob."""
+        yield len
+
+    @contextmanager
+    def session_file(self, _path: str, /) -> Iterator[Write]:
+        """Open a place for a file of a session."""
         yield len
 
 
@@ -77,18 +93,34 @@ def read_archive(file: BinaryIO, sink: Sink) -> Manifest:
     with sink.database() as write:
         database = {"digest": _content(file, size, write), "size_bytes": size}
     blobs: dict[str, int] = {}
+    sessions: dict[str, dict[str, Any]] = {}
     while (entry := _header(file))[0] not in (MANIFEST, ERROR):
+        if entry[0].startswith(SESSIONS):
+            sessions.update(_session_file(file, *entry, sessions, sink))
+            continue
         digest, size = _blob_name(entry[0], blobs), entry[1]
         with sink.blob() as write:
             if _content(file, size, write) != digest:
                 raise BackupDamaged(f"blob {digest} does not hold the bytes that it is named after")
         blobs[digest] = size
-    document = _document(file, *entry, _DOCUMENT_BYTES + _LISTED_BLOB_BYTES * len(blobs))
+    document = _document(file, *entry, _DOCUMENT_BYTES + _LISTED_BYTES * (len(blobs) + len(sessions)))
     if file.read(2 * tarfile.BLOCKSIZE + 1) != bytes(2 * tarfile.BLOCKSIZE):
         raise BackupDamaged("it does not end where it should")
     if entry[0] == ERROR:
         raise BackupDamaged(f"the server could not complete it: {document.get('detail')}")
-    return _manifest(document, database, blobs)
+    return _manifest(document, database, blobs, sessions)
+
+
+def _session_file(
+    file: BinaryIO, name: str, size: int, before: dict[str, dict[str, Any]], sink: Sink
+) -> dict[str, dict[str, Any]]:
+    own = name.removeprefix(SESSIONS)
+    if not _SESSION_FILE.fullmatch(own):
+        raise BackupDamaged(f"no backup has an entry {name[:80]!a}")
+    if own in before:
+        raise BackupDamaged(f"{name} comes twice")
+    with sink.session_file(own) as write:
+        return {own: {"digest": _content(file, size, write), "size_bytes": size}}
 
 
 def _header(file: BinaryIO) -> tuple[str, int]:
@@ -139,10 +171,13 @@ def _document(file: BinaryIO, name: str, size: int, most: int) -> dict[str, Any]
     return document
 
 
-def _manifest(document: dict[str, Any], database: dict[str, Any], blobs: dict[str, int]) -> Manifest:
-    if document.get("format") != FORMAT:
-        raise BackupDamaged(f"its format is not {FORMAT}: read it with the version that wrote it")
-    if document.get("database") != database or document.get("blobs") != blobs:
+def _manifest(
+    document: dict[str, Any], database: dict[str, Any], blobs: dict[str, int], sessions: dict[str, dict[str, Any]]
+) -> Manifest:
+    if document.get("format") not in FORMATS:
+        raise BackupDamaged(f"its format is none of {', '.join(FORMATS)}: read it with the version that wrote it")
+    listed = [document.get("database"), document.get("blobs"), document.get("sessions", {})]
+    if listed != [database, blobs, sessions]:
         raise BackupDamaged("what it holds is not what its manifest lists")
     return Manifest(
         version=str(document.get("version")),
@@ -151,6 +186,7 @@ def _manifest(document: dict[str, Any], database: dict[str, Any], blobs: dict[st
         counts=_counts(document.get("counts")),
         database_bytes=database["size_bytes"],
         blobs=blobs,
+        sessions={name: file["size_bytes"] for name, file in sessions.items()},
     )
 
 

@@ -11,9 +11,7 @@ def declared(method: Method, build: Callable[..., Any]) -> Method:
     """Give a method the name, the documentation and the arguments of the function that it passes its arguments to."""
     signature = inspect.signature(build)
     receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    told = signature.replace(
-        parameters=[receiver, *signature.parameters.values()], return_annotation=signature.return_annotation
-    )
+    told = signature.replace(parameters=[receiver, *signature.parameters.values()])
     method.__name__, method.__doc__ = build.__name__, build.__doc__
     method.__signature__ = told  # type: ignore[attr-defined]  # where inspect looks first
     return method

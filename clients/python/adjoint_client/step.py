@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,14 +55,15 @@ class Step(Generic[T]):
 
     def request(self, session: str, seq: int | None) -> Request:
         """Return the request that carries it out in the session at this path."""
-        options = self.options if seq is None else {"seq": seq, **self.options}
         accept = SAFETENSORS if self.outputs else JSON
         target = f"{session}:{self.verb}"
         if not self.blocks:
+            options = self.options if seq is None else {"seq": seq, **self.options}
             return Request("POST", target, [_spelled(options)], JSON, accept)
-        if options:
-            texts = {name: value if isinstance(value, str) else _text(value) for name, value in options.items()}
-            target += f"?{urlencode(texts)}"
+        query = [] if seq is None else [f"seq={seq}"]
+        query += [f"{name}={quote(_plain_text(value), safe='')}" for name, value in self.options.items()]
+        if query:
+            target += "?" + "&".join(query)
         return Request("POST", target, encode_blocks(self.blocks), SAFETENSORS, accept)
 
 
@@ -115,6 +116,10 @@ def _spelled(document: Any) -> bytes:
 
 def _text(document: Any) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False, default=_plain)
+
+
+def _plain_text(value: Any) -> str:
+    return value if isinstance(value, str) else _text(value)
 
 
 def _plain(value: Any) -> Any:

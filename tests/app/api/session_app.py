@@ -18,7 +18,7 @@ from app.service.sessions import Sessions
 from app.settings import Settings
 from tests.app.api.fake_sessions import SESSION, FakeSessions
 
-LIMIT = 4096
+LIMIT = 32 * 1024
 PATIENCE = 30.0
 HERE = f"/v1/sessions/{SESSION}"
 

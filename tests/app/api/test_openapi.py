@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[3]
 DOCUMENT = openapi_document()
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
 VERBS = {
-    "cancel", "check", "compute", "create", "delete", "download", "draw", "extend", "find", "get", "kill", "list",
-    "pause", "plan", "predict", "print", "profile", "replay", "resume", "scrape", "stream", "trace", "update",
-    "validate",
+    "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
+    "draw", "duplicate", "expand", "extend", "find", "free", "get", "kill", "list", "load", "mark", "match", "name",
+    "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "run", "save", "scrape",
+    "select", "set", "stream", "trace", "update", "validate", "view", "zero",
 }  # fmt: skip
 
 

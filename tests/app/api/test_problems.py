@@ -14,6 +14,9 @@ IDS = {
     "dataset_id": "ds_01m7xpv32a4ykd0nsmnkebvv3p",
     "fit_id": "fit_01m7xpv32a4ykd0nsmnkebvv3p",
     "checkpoint_id": "ckpt_01m7xpv32a4ykd0nsmnkebvv3p",
+    "session_id": "sess_01m7xpv32a4ykd0nsmnkebvv3p",
+    "seq": "1",
+    "node": "0",
     "name": "no_such_name",
     "parameter": "no_such_parameter",
     "alias": "latest",
@@ -22,12 +25,37 @@ MALFORMED = ["x", "..", "graph_", "graph_01M7XPV32A4YKD0NSMNKEBVV3P", "fit_01m7x
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 OPERATIONS = [(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item]
 OF_A_THING = [(method, path) for method, path in OPERATIONS if "{" in path]
-BODIES = {"POST", "PATCH"}
+BODIES = {"POST", "PATCH", "PUT"}
 # By a part of the path, the first that is in it.
 GOOD_BODIES: dict[str, dict[str, Any]] = {
     ":extend": {"epochs": 1},
+    ":graph_compute": {},
+    ":backward": {"tape_id": "tape_1", "cotangents": {}},
+    ":batch": {"steps": [{"verb": "zero_grad"}]},
+    ":load": {"checkpoint": "ckpt_x"},
+    ":optim_step": {},
+    ":reset": {},
+    ":save": {},
+    ":zero_grad": {},
+    ":build_forward_expand": {"outputs": ["y"]},
+    ":build_forward_select": {"branches": ["y"], "index": 0},
+    ":graph_clear": {},
+    ":graph_free": {},
+    ":graph_reset": {},
+    ":graph_view": {"name": "g", "start": 0, "stop": 1},
+    ":graph_": {"name": "g"},
+    ":new_graph": {"name": "g"},
+    ":opt_step_adamw": {"pars": [0.1, 0.9, 0.999, 1e-8, 0, 1, 1]},
+    ":opt_step_sgd": {"pars": [0.1, 0]},
+    ":set_name": {"tensor": "y", "name": "z"},
+    ":set_": {"names": ["y"]},
+    ":set": {"parameters": {}},
+    ":build": {},
+    ":tensor_set": {},
+    ":threadpool": {},
     ":": {"inputs": {}},
     "checkpoints": {"pinned": True},
+    "sessions": {},
     "": {"labels": {}},
 }
 
@@ -52,7 +80,7 @@ def test_what_does_not_exist_is_not_found(http: httpx.Client, method: str, path:
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-@pytest.mark.parametrize("noun", ["graphs", "datasets", "fits", "checkpoints"])
+@pytest.mark.parametrize("noun", ["graphs", "datasets", "fits", "checkpoints", "sessions"])
 def test_what_is_no_id_is_not_found_and_not_repeated(http: httpx.Client, noun: str, text: str) -> None:
     response = http.get(f"/v1/{noun}/{text}/none" if text == ".." else f"/v1/{noun}/{text}")
     assert problem(response, 404)["detail"].find(text * 2) == -1
@@ -113,7 +141,7 @@ def test_a_request_keeps_the_id_that_its_client_gave_it(http: httpx.Client) -> N
 
 
 @pytest.mark.parametrize("params", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"order": "up"}, {"cursor": "!"}])
-@pytest.mark.parametrize("noun", ["graphs", "datasets", "fits"])
+@pytest.mark.parametrize("noun", ["graphs", "datasets", "fits", "sessions"])
 def test_a_page_that_cannot_be_is_refused(http: httpx.Client, noun: str, params: dict[str, Any]) -> None:
     errors = problem(http.get(f"/v1/{noun}", params=params), 422)["errors"]
     assert [error["pointer"] for error in errors] == [f"/{name}" for name in params]

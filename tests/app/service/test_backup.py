@@ -14,20 +14,34 @@ from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import BackupInProgress, StorageFull
+from app.durable import Durable
 from app.service import backup
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
+from app.service.session_folders import SessionFolders
 from app.store.unit_of_work import Store
 
+SESSION = "sess_01m7xpv32a4ykd0nsmnkebvv3p"
 Stored = Callable[[bytes], str]
 
 
 @pytest.fixture
+def folders(tmp_path: Path) -> SessionFolders:
+    return SessionFolders(tmp_path / "sessions", Durable())
+
+
+@pytest.fixture
 def backups(
-    store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, scratch: Path, tmp_path: Path, clock: ManualClock
+    store: Store,
+    blobs: LocalBlobStore,
+    sweeper: BlobSweeper,
+    folders: SessionFolders,
+    scratch: Path,
+    tmp_path: Path,
+    clock: ManualClock,
 ) -> Backups:
-    return Backups(store, blobs, sweeper, scratch, DiskSpace(tmp_path, 0), clock, "1.2.3")
+    return Backups(store, blobs, sweeper, folders, scratch, DiskSpace(tmp_path, 0), clock, "1.2.3")
 
 
 @pytest.fixture
@@ -90,6 +104,31 @@ def test_what_is_deleted_while_a_backup_is_made_is_in_it_and_goes_afterwards(
     made.close()
     assert digest not in {*blobs.digests()}
     assert digest in read_archive(archive, Nowhere()).blobs
+
+
+def test_what_sessions_have_put_aside_is_in_it_as_it_was_when_the_backup_began(
+    backups: Backups, folders: SessionFolders, scratch: Path
+) -> None:
+    folder = folders.make(SESSION)
+    log, snapshot = folder / "log-7", folder / "snapshot-7.safetensors"
+    log.write_bytes(b"seven, eight")
+    snapshot.write_bytes(bytes(5000))
+    for passing in ("lock", "answer-4711-1", "log-9.partial"):
+        (folder / passing).write_bytes(b"no part of it")
+    made = backups.open()
+    with log.open("ab") as file:
+        file.write(b", nine")
+    snapshot.unlink()
+    archive = io.BytesIO(b"".join(made.chunks))
+    made.close()
+    assert [*scratch.iterdir()] == []
+    manifest = read_archive(archive, Nowhere())
+    assert manifest.sessions == {f"{SESSION}/log-7": 12, f"{SESSION}/snapshot-7.safetensors": 5000}
+    archive.seek(0)
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        kept = tar.extractfile(f"sessions/{SESSION}/log-7")
+        assert kept is not None
+        assert kept.read() == b"seven, eight"
 
 
 def test_there_is_one_backup_at_a_time(backups: Backups) -> None:

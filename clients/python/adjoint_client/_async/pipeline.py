@@ -65,11 +65,11 @@ class AsyncPipeline:
         self._queue: deque[_Submitted] = deque()
         self._queued_bytes = 0
         self._busy = False
-        self._open = False
+        self.open = False
         self._failure: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        self._open = True
+        self.open = True
         self._background = AsyncBackground(self._deliver)
         return self
 
@@ -77,7 +77,7 @@ class AsyncPipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         async with self._changed:
-            self._open = False
+            self.open = False
             self._changed.notify_all()
         await self._background.ended()
         if error is None and self._failure is not None:
@@ -89,7 +89,7 @@ class AsyncPipeline:
         submitted = _Submitted(step.copied(), future)
         async with self._changed:
             await self._changed.wait_for(self._has_room)
-            if not self._open:
+            if not self.open:
                 raise RuntimeError("the pipeline is closed; submit steps inside its block")
             if self._failure is not None:
                 _settle(submitted, not_carried_out())
@@ -122,7 +122,7 @@ class AsyncPipeline:
     async def _next(self) -> list[_Submitted]:
         """Wait for steps, and take as many as travel together: one that answers with arrays goes alone."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._queue or not self._open)
+            await self._changed.wait_for(lambda: self._queue or not self.open)
             batch: list[_Submitted] = []
             size = 0
             while self._queue and len(batch) < _BATCH_STEPS:

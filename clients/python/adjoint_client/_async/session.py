@@ -108,7 +108,13 @@ class AsyncSession:
         return rows_of(dataset, which, feeds)
 
     def pipeline(self) -> AsyncPipeline:
-        """Return a block in which steps are submitted without waiting: see `AsyncPipeline`."""
+        """Return a block in which steps are submitted without waiting: see `AsyncPipeline`.
+
+        Raises:
+            RuntimeError: such a block of this session is open.
+        """
+        if self._pipeline is not None and self._pipeline.open:
+            raise RuntimeError("a pipeline of this session is open; leave its block first, so that steps have an order")
         self._pipeline = AsyncPipeline(self._stepper)
         return self._pipeline
 

@@ -66,11 +66,11 @@ class Pipeline:
         self._queue: deque[_Submitted] = deque()
         self._queued_bytes = 0
         self._busy = False
-        self._open = False
+        self.open = False
         self._failure: BaseException | None = None
 
     def __enter__(self) -> Self:
-        self._open = True
+        self.open = True
         self._background = Background(self._deliver)
         return self
 
@@ -78,7 +78,7 @@ class Pipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._changed:
-            self._open = False
+            self.open = False
             self._changed.notify_all()
         self._background.ended()
         if error is None and self._failure is not None:
@@ -90,7 +90,7 @@ class Pipeline:
         submitted = _Submitted(step.copied(), future)
         with self._changed:
             self._changed.wait_for(self._has_room)
-            if not self._open:
+            if not self.open:
                 raise RuntimeError("the pipeline is closed; submit steps inside its block")
             if self._failure is not None:
                 _settle(submitted, not_carried_out())
@@ -123,7 +123,7 @@ class Pipeline:
     def _next(self) -> list[_Submitted]:
         """Wait for steps, and take as many as travel together: one that answers with arrays goes alone."""
         with self._changed:
-            self._changed.wait_for(lambda: self._queue or not self._open)
+            self._changed.wait_for(lambda: self._queue or not self.open)
             batch: list[_Submitted] = []
             size = 0
             while self._queue and len(batch) < _BATCH_STEPS:

@@ -52,11 +52,23 @@ class Lost(Exception):
     """The process is gone; what was not answered has to be sent again."""
 
 
+class Runner(LocalRunner):
+    """A runner that tells each process of the tests what is its news."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock())
+        self.processes: dict[Handle, Process] = {}
+
+    def listen(self, timeout: float) -> None:
+        for news in self.receive(timeout):
+            self.processes[news.handle].note(news)
+
+
 @dataclass
 class Process:
     """One process of a session."""
 
-    runner: LocalRunner
+    runner: "Runner"
     handle: Handle
     line: socket.socket
     assignment: SessionAssignment
@@ -79,9 +91,8 @@ class Process:
 
     def send(self, verb: str, arrays: Mapping[str, Any] | None = None, **options: Any) -> str:
         """Send a step; fields of a Step are taken as such, anything else is an option."""
-        fields = {
-            name: options.pop(name) for name in ("id", "seq", "key", "accept", "notify", "files") if name in options
-        }
+        known = ("id", "key", "accept", "notify", "files", *(("seq",) if verb != "operation" else ()))
+        fields = {name: options.pop(name) for name in known if name in options}
         fields.setdefault("id", f"r{next(self._numbers)}")
         media, body = options.pop("media", None), options.pop("body", b"")
         if arrays is not None:
@@ -140,24 +151,21 @@ class Process:
         until = time.monotonic() + PATIENCE
         while self.exited is None:
             assert time.monotonic() < until, "the process lives on"
-            for news in self.runner.receive(1.0):
-                self.note(news)
+            self.runner.listen(1.0)
         return self.exited
 
     def note(self, news: Report | Exited) -> None:
-        if news.handle == self.handle:
-            if isinstance(news, Exited):
-                self.exited = news
-            else:
-                self.said.append(news.message)
+        if isinstance(news, Exited):
+            self.exited = news
+        else:
+            self.said.append(news.message)
 
     def _next(self) -> tuple[Head, bytes]:
         until = time.monotonic() + PATIENCE
         while not self._unread:
             assert time.monotonic() < until, "the process says nothing"
             # The runner has to hand over the assignment.
-            for news in self.runner.receive(0):
-                self.note(news)
+            self.runner.listen(0)
             if not select.select([self.line], [], [], 0.01)[0]:
                 continue
             try:
@@ -174,22 +182,24 @@ class Process:
 class Desk:
     """A session: a folder, and what is to be done there by one process after another."""
 
-    runner: LocalRunner
+    runner: "Runner"
     assignment: SessionAssignment
     processes: list[Process] = field(default_factory=list)
+
+    numbers = itertools.count()
 
     def start(self, **changes: Any) -> Process:
         """Start a process, without waiting for it."""
         assignment = replace(
             self.assignment,
             attempt=len(self.processes) + 1,
-            token=f"{self.assignment.token}{len(self.processes)}",
+            token=f"token {next(Desk.numbers)}",
             **changes,
         )
         ours, theirs = socket.socketpair()
         with theirs:
             handle = self.runner.start(assignment, theirs)
-        process = Process(self.runner, handle, ours, assignment)
+        process = self.runner.processes[handle] = Process(self.runner, handle, ours, assignment)
         self.processes.append(process)
         return process
 
@@ -232,8 +242,8 @@ def session_assignment(
 
 
 @contextmanager
-def running() -> Iterator[LocalRunner]:
-    runner = LocalRunner(SystemClock())
+def running() -> Iterator[Runner]:
+    runner = Runner()
     try:
         runner.open()
         yield runner

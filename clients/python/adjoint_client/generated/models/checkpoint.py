@@ -20,14 +20,14 @@ T = TypeVar("T", bound="Checkpoint")
 
 @_attrs_define
 class Checkpoint:
-    """A file with everything a fit needs to go on."""
+    """A file with everything a fit or a session needs to go on."""
 
     created_at: datetime.datetime
     digest: str
     """ SHA-256 of the content. """
     epoch: int
     fit: None | str
-    """ null: it was uploaded. """
+    """ The fit that wrote it, if one did; without a session, it was uploaded. """
     graph: str
     id: str
     is_best: bool
@@ -37,6 +37,10 @@ class Checkpoint:
     nonfinite: CheckpointNonfinite
     pinned: bool
     """ Kept whatever newer ones come. """
+    session: None | str
+    """ The session that it was saved by, if it was. """
+    session_seq: int | None
+    """ The step of the session that saved it. """
     size_bytes: int
     step: int
     object_: Literal["checkpoint"] | Unset = "checkpoint"
@@ -66,6 +70,12 @@ class Checkpoint:
 
         pinned = self.pinned
 
+        session: None | str
+        session = self.session
+
+        session_seq: int | None
+        session_seq = self.session_seq
+
         size_bytes = self.size_bytes
 
         step = self.step
@@ -87,6 +97,8 @@ class Checkpoint:
                 "metrics": metrics,
                 "nonfinite": nonfinite,
                 "pinned": pinned,
+                "session": session,
+                "session_seq": session_seq,
                 "size_bytes": size_bytes,
                 "step": step,
             }
@@ -130,6 +142,20 @@ class Checkpoint:
 
         pinned = d.pop("pinned")
 
+        def _parse_session(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        session = _parse_session(d.pop("session"))
+
+        def _parse_session_seq(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        session_seq = _parse_session_seq(d.pop("session_seq"))
+
         size_bytes = d.pop("size_bytes")
 
         step = d.pop("step")
@@ -150,6 +176,8 @@ class Checkpoint:
             metrics=metrics,
             nonfinite=nonfinite,
             pinned=pinned,
+            session=session,
+            session_seq=session_seq,
             size_bytes=size_bytes,
             step=step,
             object_=object_,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..models.hvp_want import HvpWant
     from ..models.jacobian_want import JacobianWant
     from ..models.jvp_want import JvpWant
+    from ..models.order_want import OrderWant
     from ..models.vhp_want import VhpWant
 
 
@@ -36,7 +37,16 @@ class ComputeRequest:
     seed: int | None | Unset = UNSET
     training: bool | None | Unset = UNSET
     want: (
-        list[ComputeRequestWantType0ItemType0 | GradientWant | HessianWant | HvpWant | JacobianWant | JvpWant | VhpWant]
+        list[
+            ComputeRequestWantType0ItemType0
+            | GradientWant
+            | HessianWant
+            | HvpWant
+            | JacobianWant
+            | JvpWant
+            | OrderWant
+            | VhpWant
+        ]
         | None
         | Unset
     ) = UNSET
@@ -50,6 +60,7 @@ class ComputeRequest:
         from ..models.hessian_want import HessianWant  # noqa: PLC0415
         from ..models.hvp_want import HvpWant  # noqa: PLC0415
         from ..models.jacobian_want import JacobianWant  # noqa: PLC0415
+        from ..models.order_want import OrderWant  # noqa: PLC0415
         from ..models.vhp_want import VhpWant  # noqa: PLC0415
 
         buffers: dict[str, Any] | None | Unset
@@ -103,6 +114,8 @@ class ComputeRequest:
                     want_type_0_item = want_type_0_item_data.to_dict()
                 elif isinstance(want_type_0_item_data, HessianWant):
                     want_type_0_item = want_type_0_item_data.to_dict()
+                elif isinstance(want_type_0_item_data, OrderWant):
+                    want_type_0_item = want_type_0_item_data.to_dict()
                 elif isinstance(want_type_0_item_data, HvpWant):
                     want_type_0_item = want_type_0_item_data.to_dict()
                 elif isinstance(want_type_0_item_data, VhpWant):
@@ -143,6 +156,7 @@ class ComputeRequest:
         from ..models.hvp_want import HvpWant  # noqa: PLC0415
         from ..models.jacobian_want import JacobianWant  # noqa: PLC0415
         from ..models.jvp_want import JvpWant  # noqa: PLC0415
+        from ..models.order_want import OrderWant  # noqa: PLC0415
         from ..models.vhp_want import VhpWant  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -226,6 +240,7 @@ class ComputeRequest:
                 | HvpWant
                 | JacobianWant
                 | JvpWant
+                | OrderWant
                 | VhpWant
             ]
             | None
@@ -251,6 +266,7 @@ class ComputeRequest:
                         | HvpWant
                         | JacobianWant
                         | JvpWant
+                        | OrderWant
                         | VhpWant
                     ):
                         try:
@@ -288,7 +304,7 @@ class ComputeRequest:
                         try:
                             if not isinstance(data, dict):
                                 raise TypeError()
-                            want_type_0_item_type_4 = HvpWant.from_dict(data)
+                            want_type_0_item_type_4 = OrderWant.from_dict(data)
 
                             return want_type_0_item_type_4
                         except (TypeError, ValueError, AttributeError, KeyError):
@@ -296,16 +312,24 @@ class ComputeRequest:
                         try:
                             if not isinstance(data, dict):
                                 raise TypeError()
-                            want_type_0_item_type_5 = VhpWant.from_dict(data)
+                            want_type_0_item_type_5 = HvpWant.from_dict(data)
 
                             return want_type_0_item_type_5
                         except (TypeError, ValueError, AttributeError, KeyError):
                             pass
+                        try:
+                            if not isinstance(data, dict):
+                                raise TypeError()
+                            want_type_0_item_type_6 = VhpWant.from_dict(data)
+
+                            return want_type_0_item_type_6
+                        except (TypeError, ValueError, AttributeError, KeyError):
+                            pass
                         if not isinstance(data, dict):
                             raise TypeError()
-                        want_type_0_item_type_6 = JvpWant.from_dict(data)
+                        want_type_0_item_type_7 = JvpWant.from_dict(data)
 
-                        return want_type_0_item_type_6
+                        return want_type_0_item_type_7
 
                     want_type_0_item = _parse_want_type_0_item(want_type_0_item_data)
 
@@ -322,6 +346,7 @@ class ComputeRequest:
                     | HvpWant
                     | JacobianWant
                     | JvpWant
+                    | OrderWant
                     | VhpWant
                 ]
                 | None

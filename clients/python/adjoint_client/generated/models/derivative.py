@@ -17,7 +17,7 @@ T = TypeVar("T", bound="Derivative")
 
 @_attrs_define
 class Derivative:
-    """One derivative: tensors by parameter or input, those of a jvp by value."""
+    """One derivative: tensors by parameter or input, those of a jvp by value, a derivative under all names of by."""
 
     by: list[str]
     kind: DerivativeKind

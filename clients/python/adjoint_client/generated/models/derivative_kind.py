@@ -1,8 +1,9 @@
 from typing import Literal
 
-DerivativeKind = Literal["gradient_of", "hessian", "hvp", "jacobian", "jvp", "vhp"]
+DerivativeKind = Literal["derivative", "gradient_of", "hessian", "hvp", "jacobian", "jvp", "vhp"]
 
 DERIVATIVE_KIND_VALUES: set[DerivativeKind] = {
+    "derivative",
     "gradient_of",
     "hessian",
     "hvp",

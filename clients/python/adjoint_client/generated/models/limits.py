@@ -19,7 +19,10 @@ class Limits:
     max_json_bytes: int
     max_queue: int
     max_rows: int
+    max_sessions: int
+    max_step_bytes: int
     max_upload_bytes: int
+    session_workers: int
     storage_quota_bytes: int | None
     """ Of datasets and checkpoints together; null: the disk's size. """
     workers: int
@@ -38,7 +41,13 @@ class Limits:
 
         max_rows = self.max_rows
 
+        max_sessions = self.max_sessions
+
+        max_step_bytes = self.max_step_bytes
+
         max_upload_bytes = self.max_upload_bytes
+
+        session_workers = self.session_workers
 
         storage_quota_bytes: int | None
         storage_quota_bytes = self.storage_quota_bytes
@@ -55,7 +64,10 @@ class Limits:
                 "max_json_bytes": max_json_bytes,
                 "max_queue": max_queue,
                 "max_rows": max_rows,
+                "max_sessions": max_sessions,
+                "max_step_bytes": max_step_bytes,
                 "max_upload_bytes": max_upload_bytes,
+                "session_workers": session_workers,
                 "storage_quota_bytes": storage_quota_bytes,
                 "workers": workers,
             }
@@ -78,7 +90,13 @@ class Limits:
 
         max_rows = d.pop("max_rows")
 
+        max_sessions = d.pop("max_sessions")
+
+        max_step_bytes = d.pop("max_step_bytes")
+
         max_upload_bytes = d.pop("max_upload_bytes")
+
+        session_workers = d.pop("session_workers")
 
         def _parse_storage_quota_bytes(data: object) -> int | None:
             if data is None:
@@ -96,7 +114,10 @@ class Limits:
             max_json_bytes=max_json_bytes,
             max_queue=max_queue,
             max_rows=max_rows,
+            max_sessions=max_sessions,
+            max_step_bytes=max_step_bytes,
             max_upload_bytes=max_upload_bytes,
+            session_workers=session_workers,
             storage_quota_bytes=storage_quota_bytes,
             workers=workers,
         )

@@ -28,6 +28,8 @@ class Problem:
     status: int
     title: str
     type_: str
+    expected_seq: int | None | Unset = UNSET
+    """ The seq of the session's next step, for a step. """
     limit: int | None | Unset = UNSET
     """ The limit that was exceeded, for 413. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -52,6 +54,12 @@ class Problem:
 
         type_ = self.type_
 
+        expected_seq: int | None | Unset
+        if isinstance(self.expected_seq, Unset):
+            expected_seq = UNSET
+        else:
+            expected_seq = self.expected_seq
+
         limit: int | None | Unset
         if isinstance(self.limit, Unset):
             limit = UNSET
@@ -72,6 +80,8 @@ class Problem:
                 "type": type_,
             }
         )
+        if expected_seq is not UNSET:
+            field_dict["expected_seq"] = expected_seq
         if limit is not UNSET:
             field_dict["limit"] = limit
 
@@ -103,6 +113,15 @@ class Problem:
 
         type_ = d.pop("type")
 
+        def _parse_expected_seq(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        expected_seq = _parse_expected_seq(d.pop("expected_seq", UNSET))
+
         def _parse_limit(data: object) -> int | None | Unset:
             if data is None:
                 return data
@@ -121,6 +140,7 @@ class Problem:
             status=status,
             title=title,
             type_=type_,
+            expected_seq=expected_seq,
             limit=limit,
         )
 

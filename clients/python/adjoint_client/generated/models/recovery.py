@@ -20,6 +20,8 @@ class Recovery:
     """ Checkpoints whose file is missing or has another size. """
     orphan_blobs: int
     """ Files that nothing referred to; deleted. """
+    session_folders: int
+    """ Folders of sessions that have ended; deleted. """
     staging_folders: int
     """ Folders of processes that are gone; deleted. """
     temporary_files: int
@@ -35,6 +37,8 @@ class Recovery:
 
         orphan_blobs = self.orphan_blobs
 
+        session_folders = self.session_folders
+
         staging_folders = self.staging_folders
 
         temporary_files = self.temporary_files
@@ -47,6 +51,7 @@ class Recovery:
                 "attempts_lost": attempts_lost,
                 "damaged_checkpoints": damaged_checkpoints,
                 "orphan_blobs": orphan_blobs,
+                "session_folders": session_folders,
                 "staging_folders": staging_folders,
                 "temporary_files": temporary_files,
             }
@@ -65,6 +70,8 @@ class Recovery:
 
         orphan_blobs = d.pop("orphan_blobs")
 
+        session_folders = d.pop("session_folders")
+
         staging_folders = d.pop("staging_folders")
 
         temporary_files = d.pop("temporary_files")
@@ -74,6 +81,7 @@ class Recovery:
             attempts_lost=attempts_lost,
             damaged_checkpoints=damaged_checkpoints,
             orphan_blobs=orphan_blobs,
+            session_folders=session_folders,
             staging_folders=staging_folders,
             temporary_files=temporary_files,
         )

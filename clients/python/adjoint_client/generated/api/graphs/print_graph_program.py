@@ -68,8 +68,10 @@ def sync_detailed(
 ) -> Response[Problem | str]:
     """Print Graph Program
 
-     Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy
-    executor.
+     Print a step as a Python script that needs NumPy only, with first values, a command line and the
+    bits of a fit.
+
+    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
 
     Args:
         graph_id (str):
@@ -106,8 +108,10 @@ def sync(
 ) -> Problem | str | None:
     """Print Graph Program
 
-     Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy
-    executor.
+     Print a step as a Python script that needs NumPy only, with first values, a command line and the
+    bits of a fit.
+
+    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
 
     Args:
         graph_id (str):
@@ -139,8 +143,10 @@ async def asyncio_detailed(
 ) -> Response[Problem | str]:
     """Print Graph Program
 
-     Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy
-    executor.
+     Print a step as a Python script that needs NumPy only, with first values, a command line and the
+    bits of a fit.
+
+    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
 
     Args:
         graph_id (str):
@@ -175,8 +181,10 @@ async def asyncio(
 ) -> Problem | str | None:
     """Print Graph Program
 
-     Print the plan of a step as a NumPy program that runs alone and gives the bits of the NumPy
-    executor.
+     Print a step as a Python script that needs NumPy only, with first values, a command line and the
+    bits of a fit.
+
+    The fit is one by the NumPy executor, with the same seed and batches. Run the script with --help.
 
     Args:
         graph_id (str):

@@ -1,0 +1,179 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.problem import Problem
+from ...models.row_losses import RowLosses
+from ...models.row_losses_request import RowLossesRequest
+from ...types import Response
+
+
+def _get_kwargs(
+    graph_id: str,
+    *,
+    body: RowLossesRequest,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/graphs/{graph_id}:row_losses".format(
+            graph_id=quote(str(graph_id), safe=""),
+        ),
+    }
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Problem | RowLosses:
+    if response.status_code == 200:
+        response_200 = RowLosses.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> Response[Problem | RowLosses]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RowLossesRequest,
+) -> Response[Problem | RowLosses]:
+    """Compute Graph Row Losses
+
+     Compute the loss of every row of a batch by itself, and name the rows that spike.
+
+    Args:
+        graph_id (str):
+        body (RowLossesRequest): A batch whose rows are looked at one by one.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | RowLosses]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        body=body,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RowLossesRequest,
+) -> Problem | RowLosses | None:
+    """Compute Graph Row Losses
+
+     Compute the loss of every row of a batch by itself, and name the rows that spike.
+
+    Args:
+        graph_id (str):
+        body (RowLossesRequest): A batch whose rows are looked at one by one.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | RowLosses
+    """
+
+    return sync_detailed(
+        graph_id=graph_id,
+        client=client,
+        body=body,
+    ).parsed
+
+
+async def asyncio_detailed(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RowLossesRequest,
+) -> Response[Problem | RowLosses]:
+    """Compute Graph Row Losses
+
+     Compute the loss of every row of a batch by itself, and name the rows that spike.
+
+    Args:
+        graph_id (str):
+        body (RowLossesRequest): A batch whose rows are looked at one by one.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Problem | RowLosses]
+    """
+
+    kwargs = _get_kwargs(
+        graph_id=graph_id,
+        body=body,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    graph_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: RowLossesRequest,
+) -> Problem | RowLosses | None:
+    """Compute Graph Row Losses
+
+     Compute the loss of every row of a batch by itself, and name the rows that spike.
+
+    Args:
+        graph_id (str):
+        body (RowLossesRequest): A batch whose rows are looked at one by one.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Problem | RowLosses
+    """
+
+    return (
+        await asyncio_detailed(
+            graph_id=graph_id,
+            client=client,
+            body=body,
+        )
+    ).parsed

@@ -1,0 +1,271 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.operation import Operation
+from ...models.problem import Problem
+from ...models.session_row_losses import SessionRowLosses
+from ...models.session_row_losses_request import SessionRowLossesRequest
+from ...types import UNSET, File, Response, Unset
+
+
+def _get_kwargs(
+    session_id: str,
+    *,
+    body: SessionRowLossesRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    top: int | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
+
+    if not isinstance(prefer, Unset):
+        headers["prefer"] = prefer
+
+    params: dict[str, Any] = {}
+
+    params["seq"] = seq
+
+    params["top"] = top
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/sessions/{session_id}:row_losses".format(
+            session_id=quote(str(session_id), safe=""),
+        ),
+        "params": params,
+    }
+
+    if isinstance(body, SessionRowLossesRequest):
+        _kwargs["json"] = body.to_dict()
+
+        headers["Content-Type"] = "application/json"
+    if isinstance(body, File):
+        _kwargs["content"] = body.payload
+        headers["Content-Type"] = "application/vnd.safetensors"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Operation | Problem | SessionRowLosses:
+    if response.status_code == 200:
+        response_200 = SessionRowLosses.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = Operation.from_dict(response.json())
+
+        return response_202
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Operation | Problem | SessionRowLosses]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SessionRowLossesRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    top: int | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[Operation | Problem | SessionRowLosses]:
+    """Compute Session Row Losses
+
+     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        top (int | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (SessionRowLossesRequest): The loss of each row by itself.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Operation | Problem | SessionRowLosses]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        body=body,
+        seq=seq,
+        top=top,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SessionRowLossesRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    top: int | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Operation | Problem | SessionRowLosses | None:
+    """Compute Session Row Losses
+
+     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        top (int | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (SessionRowLossesRequest): The loss of each row by itself.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Operation | Problem | SessionRowLosses
+    """
+
+    return sync_detailed(
+        session_id=session_id,
+        client=client,
+        body=body,
+        seq=seq,
+        top=top,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    ).parsed
+
+
+async def asyncio_detailed(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SessionRowLossesRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    top: int | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[Operation | Problem | SessionRowLosses]:
+    """Compute Session Row Losses
+
+     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        top (int | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (SessionRowLossesRequest): The loss of each row by itself.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Operation | Problem | SessionRowLosses]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        body=body,
+        seq=seq,
+        top=top,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: SessionRowLossesRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    top: int | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Operation | Problem | SessionRowLosses | None:
+    """Compute Session Row Losses
+
+     Compute the loss of each row by itself, in evaluation mode: which rows spike.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        top (int | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (SessionRowLossesRequest): The loss of each row by itself.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Operation | Problem | SessionRowLosses
+    """
+
+    return (
+        await asyncio_detailed(
+            session_id=session_id,
+            client=client,
+            body=body,
+            seq=seq,
+            top=top,
+            idempotency_key=idempotency_key,
+            prefer=prefer,
+        )
+    ).parsed

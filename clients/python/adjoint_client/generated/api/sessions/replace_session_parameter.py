@@ -1,0 +1,265 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.operation import Operation
+from ...models.problem import Problem
+from ...models.step_answer import StepAnswer
+from ...types import UNSET, File, Response, Unset
+
+
+def _get_kwargs(
+    session_id: str,
+    name: str,
+    *,
+    body: File,
+    seq: int | None | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
+
+    if not isinstance(prefer, Unset):
+        headers["prefer"] = prefer
+
+    params: dict[str, Any] = {}
+
+    json_seq: int | None | Unset
+    if isinstance(seq, Unset):
+        json_seq = UNSET
+    else:
+        json_seq = seq
+    params["seq"] = json_seq
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "put",
+        "url": "/v1/sessions/{session_id}/parameters/{name}".format(
+            session_id=quote(str(session_id), safe=""),
+            name=quote(str(name), safe=""),
+        ),
+        "params": params,
+    }
+
+    _kwargs["content"] = body.payload
+    headers["Content-Type"] = "application/x-npy"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Operation | Problem | StepAnswer:
+    if response.status_code == 200:
+        response_200 = StepAnswer.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = Operation.from_dict(response.json())
+
+        return response_202
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[Operation | Problem | StepAnswer]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    session_id: str,
+    name: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    seq: int | None | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[Operation | Problem | StepAnswer]:
+    """Replace Session Parameter
+
+     Put a tensor in the place of a parameter.
+
+    Args:
+        session_id (str):
+        name (str):
+        seq (int | None | Unset): The step's place in the order of steps.
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Operation | Problem | StepAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        name=name,
+        body=body,
+        seq=seq,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    session_id: str,
+    name: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    seq: int | None | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Operation | Problem | StepAnswer | None:
+    """Replace Session Parameter
+
+     Put a tensor in the place of a parameter.
+
+    Args:
+        session_id (str):
+        name (str):
+        seq (int | None | Unset): The step's place in the order of steps.
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Operation | Problem | StepAnswer
+    """
+
+    return sync_detailed(
+        session_id=session_id,
+        name=name,
+        client=client,
+        body=body,
+        seq=seq,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    ).parsed
+
+
+async def asyncio_detailed(
+    session_id: str,
+    name: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    seq: int | None | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[Operation | Problem | StepAnswer]:
+    """Replace Session Parameter
+
+     Put a tensor in the place of a parameter.
+
+    Args:
+        session_id (str):
+        name (str):
+        seq (int | None | Unset): The step's place in the order of steps.
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[Operation | Problem | StepAnswer]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        name=name,
+        body=body,
+        seq=seq,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    session_id: str,
+    name: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: File,
+    seq: int | None | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Operation | Problem | StepAnswer | None:
+    """Replace Session Parameter
+
+     Put a tensor in the place of a parameter.
+
+    Args:
+        session_id (str):
+        name (str):
+        seq (int | None | Unset): The step's place in the order of steps.
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Operation | Problem | StepAnswer
+    """
+
+    return (
+        await asyncio_detailed(
+            session_id=session_id,
+            name=name,
+            client=client,
+            body=body,
+            seq=seq,
+            idempotency_key=idempotency_key,
+            prefer=prefer,
+        )
+    ).parsed

@@ -1,0 +1,286 @@
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.forward_answer import ForwardAnswer
+from ...models.forward_request import ForwardRequest
+from ...models.operation import Operation
+from ...models.problem import Problem
+from ...types import UNSET, File, Response, Unset
+
+
+def _get_kwargs(
+    session_id: str,
+    *,
+    body: ForwardRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    training: bool | Unset = UNSET,
+    keep: bool | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> dict[str, Any]:
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["idempotency-key"] = idempotency_key
+
+    if not isinstance(prefer, Unset):
+        headers["prefer"] = prefer
+
+    params: dict[str, Any] = {}
+
+    params["seq"] = seq
+
+    params["training"] = training
+
+    params["keep"] = keep
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "post",
+        "url": "/v1/sessions/{session_id}:forward".format(
+            session_id=quote(str(session_id), safe=""),
+        ),
+        "params": params,
+    }
+
+    if isinstance(body, ForwardRequest):
+        _kwargs["json"] = body.to_dict()
+
+        headers["Content-Type"] = "application/json"
+    if isinstance(body, File):
+        _kwargs["content"] = body.payload
+        headers["Content-Type"] = "application/vnd.safetensors"
+
+    _kwargs["headers"] = headers
+    return _kwargs
+
+
+def _parse_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> ForwardAnswer | Operation | Problem:
+    if response.status_code == 200:
+        response_200 = ForwardAnswer.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 202:
+        response_202 = Operation.from_dict(response.json())
+
+        return response_202
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ForwardAnswer | Operation | Problem]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForwardRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    training: bool | Unset = UNSET,
+    keep: bool | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[ForwardAnswer | Operation | Problem]:
+    """Run Forward
+
+     Run a forward pass, and keep a tape of it if that is asked for.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        training (bool | Unset):
+        keep (bool | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (ForwardRequest): A forward pass.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ForwardAnswer | Operation | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        body=body,
+        seq=seq,
+        training=training,
+        keep=keep,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForwardRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    training: bool | Unset = UNSET,
+    keep: bool | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> ForwardAnswer | Operation | Problem | None:
+    """Run Forward
+
+     Run a forward pass, and keep a tape of it if that is asked for.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        training (bool | Unset):
+        keep (bool | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (ForwardRequest): A forward pass.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ForwardAnswer | Operation | Problem
+    """
+
+    return sync_detailed(
+        session_id=session_id,
+        client=client,
+        body=body,
+        seq=seq,
+        training=training,
+        keep=keep,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    ).parsed
+
+
+async def asyncio_detailed(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForwardRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    training: bool | Unset = UNSET,
+    keep: bool | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> Response[ForwardAnswer | Operation | Problem]:
+    """Run Forward
+
+     Run a forward pass, and keep a tape of it if that is asked for.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        training (bool | Unset):
+        keep (bool | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (ForwardRequest): A forward pass.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ForwardAnswer | Operation | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        session_id=session_id,
+        body=body,
+        seq=seq,
+        training=training,
+        keep=keep,
+        idempotency_key=idempotency_key,
+        prefer=prefer,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    session_id: str,
+    *,
+    client: AuthenticatedClient | Client,
+    body: ForwardRequest | File | Unset = UNSET,
+    seq: int | Unset = UNSET,
+    training: bool | Unset = UNSET,
+    keep: bool | Unset = UNSET,
+    idempotency_key: None | str | Unset = UNSET,
+    prefer: None | str | Unset = UNSET,
+) -> ForwardAnswer | Operation | Problem | None:
+    """Run Forward
+
+     Run a forward pass, and keep a tape of it if that is asked for.
+
+    Args:
+        session_id (str):
+        seq (int | Unset):
+        training (bool | Unset):
+        keep (bool | Unset):
+        idempotency_key (None | str | Unset): Makes it safe to send a step without seq again: it
+            is carried out once.
+        prefer (None | str | Unset): respond-async: 202 as soon as it is sure that the step will
+            be carried out.
+        body (ForwardRequest): A forward pass.
+        body (File):
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ForwardAnswer | Operation | Problem
+    """
+
+    return (
+        await asyncio_detailed(
+            session_id=session_id,
+            client=client,
+            body=body,
+            seq=seq,
+            training=training,
+            keep=keep,
+            idempotency_key=idempotency_key,
+            prefer=prefer,
+        )
+    ).parsed

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.tensor_statistics import TensorStatistics
+    from ..models.tensor_summary import TensorSummary
+
+
+T = TypeVar("T", bound="TensorList")
+
+
+@_attrs_define
+class TensorList:
+    """The arrays of a session, in the order of the graph."""
+
+    data: list[TensorStatistics | TensorSummary]
+    object_: Literal["list"] | Unset = "list"
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.tensor_statistics import TensorStatistics  # noqa: PLC0415
+
+        data = []
+        for data_item_data in self.data:
+            data_item: dict[str, Any]
+            if isinstance(data_item_data, TensorStatistics):
+                data_item = data_item_data.to_dict()
+            else:
+                data_item = data_item_data.to_dict()
+
+            data.append(data_item)
+
+        object_ = self.object_
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "data": data,
+            }
+        )
+        if object_ is not UNSET:
+            field_dict["object"] = object_
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.tensor_statistics import TensorStatistics  # noqa: PLC0415
+        from ..models.tensor_summary import TensorSummary  # noqa: PLC0415
+
+        d = dict(src_dict)
+        data = []
+        _data = d.pop("data")
+        for data_item_data in _data:
+
+            def _parse_data_item(data: object) -> TensorStatistics | TensorSummary:
+                try:
+                    if not isinstance(data, dict):
+                        raise TypeError()
+                    data_item_type_0 = TensorStatistics.from_dict(data)
+
+                    return data_item_type_0
+                except (TypeError, ValueError, AttributeError, KeyError):
+                    pass
+                if not isinstance(data, dict):
+                    raise TypeError()
+                data_item_type_1 = TensorSummary.from_dict(data)
+
+                return data_item_type_1
+
+            data_item = _parse_data_item(data_item_data)
+
+            data.append(data_item)
+
+        object_ = cast(Literal["list"] | Unset, d.pop("object", UNSET))
+        if object_ != "list" and not isinstance(object_, Unset):
+            raise ValueError(f"object must match const 'list', got '{object_}'")
+
+        tensor_list = cls(
+            data=data,
+            object_=object_,
+        )
+
+        tensor_list.additional_properties = d
+        return tensor_list
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

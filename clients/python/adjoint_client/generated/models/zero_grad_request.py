@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+T = TypeVar("T", bound="ZeroGradRequest")
+
+
+@_attrs_define
+class ZeroGradRequest:
+    """Gradients are set to 0."""
+
+    seq: int | None | Unset = UNSET
+    """ The step's place in the order of steps, from 1 on; by default the next when its turn has come. """
+    set_to_none: bool | Unset = False
+    """ Whether there are none afterwards, in the place of zeros. """
+
+    def to_dict(self) -> dict[str, Any]:
+        seq: int | None | Unset
+        if isinstance(self.seq, Unset):
+            seq = UNSET
+        else:
+            seq = self.seq
+
+        set_to_none = self.set_to_none
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if seq is not UNSET:
+            field_dict["seq"] = seq
+        if set_to_none is not UNSET:
+            field_dict["set_to_none"] = set_to_none
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+
+        def _parse_seq(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        seq = _parse_seq(d.pop("seq", UNSET))
+
+        set_to_none = d.pop("set_to_none", UNSET)
+
+        zero_grad_request = cls(
+            seq=seq,
+            set_to_none=set_to_none,
+        )
+
+        return zero_grad_request

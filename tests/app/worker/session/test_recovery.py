@@ -1,0 +1,259 @@
+"""Sessions whose processes are killed or drained, or find their files damaged: not a bit is another one for it."""
+
+import os
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.domain.messages import Failed, Finished, NumericsChanged
+
+from .driver import DEMANDING, MLP, Desk, Lost, batch
+from .loops import Loop, Step, end_of, loop_steps, undisturbed
+
+Make = Callable[..., Desk]
+
+FULL = os.environ.get("CHAOS") == "full"
+KILLS = 20 if FULL else 3
+
+SMALL: list[Step] = [
+    ("forward_backward", batch(1), {}),
+    ("optim_step", None, {"lr": 0.01}),
+    ("forward", batch(2), {"keep": True}),
+    ("forward_backward", {"x": np.ones((2, 3))}, {}),
+    ("backward", {"linear_1": np.ones((8, 3))}, {"tape_id": "tape_3"}),
+    ("save", None, {}),
+    ("zero_grad", None, {"notify": True}),
+    ("forward_backward", batch(3), {"notify": True}),
+    ("optim_step", None, {}),
+]
+
+
+def test_kills_at_any_step_change_no_bit(session: Make) -> None:
+    steps = loop_steps(200)
+    expected = undisturbed(session(DEMANDING, "adamw", clip={"norm": 1.0}), steps)
+    desk = session(DEMANDING, "adamw", clip={"norm": 1.0})
+    loop, chance = Loop(desk, steps), random.Random(7)
+    for upto in sorted(chance.sample(range(1, 200), KILLS)):
+        process = desk.open()
+        loop.run(process, upto)
+        # Those that are on their way get lost, or are done and not heard of.
+        for seq in range(upto + 1, min(upto + 3, 200)):
+            loop._send(process, seq, {})
+        end_of(process)
+    process = desk.open()
+    loop.run(process)
+    assert loop.result(process) == expected
+
+
+def survives(desk: Desk, kill_at_op: int) -> bool:
+    """Carry out `SMALL` with a process that is killed before an operation on the disk, and by others after it."""
+    loop = Loop(desk, SMALL, ahead=0)
+    process = desk.start(kill_at_op=kill_at_op)
+    killed = False
+    try:
+        process.ready()
+        loop.run(process)
+        process.drain()
+    except Lost:
+        killed = True
+    killed |= process.end().reason == "killed"
+    process = desk.open(saved=loop.saved)
+    loop.run(process)
+    desk.results = loop.result(process)  # type: ignore[attr-defined]
+    return not killed
+
+
+def test_a_kill_before_any_operation_on_the_disk_changes_no_bit(session: Make) -> None:
+    expected = undisturbed(session(DEMANDING), SMALL)
+    step, place = (1 if FULL else 11), 1
+    done = False
+    while not done:
+        desk = session(DEMANDING)
+        done = survives(desk, place)
+        assert desk.results == expected, f"killed before operation {place}"  # type: ignore[attr-defined]
+        place += step
+    assert place > 40, "the walk was shorter than it should be"
+
+
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "sgd": {"optimizer": {"kind": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": True}},
+    "adam in groups": {"optimizer": {"kind": "adam", "groups": [{"match": "*bias", "lr": 0.5}]}},
+    "adamw, clipped": {"optimizer": "adamw", "clip": {"norm": 0.1}},
+    "lion": {"optimizer": "lion"},
+    "adafactor": {"optimizer": "adafactor"},
+    "lamb": {"optimizer": "lamb"},
+    "float16": {"optimizer": "adam", "precision": "mixed_float16"},
+    "bfloat16": {"optimizer": "adam", "precision": "mixed_bfloat16"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_snapshot_holds_all_that_the_next_steps_depend_on(session: Make, name: str) -> None:
+    steps = [*loop_steps(4), ("forward_backward", batch(9), {"reduction": "sum"})]
+    desk = session(DEMANDING, **OPTIMIZERS[name])
+    loop, process = Loop(desk, steps), desk.open()
+    loop.run(process, 5)
+    process.drain()
+    assert process.end().reason == "finished"
+    assert process.said[-1] == Finished("drained")
+    assert [path.name for path in sorted(desk.folder().iterdir())] == ["lock", "log-6", "snapshot-6.safetensors"]
+    more = [*steps, *loop_steps(6)[3:]]
+    process = desk.open()
+    loop.steps = more
+    loop.run(process)
+    other = session(DEMANDING, **OPTIMIZERS[name])
+    assert loop.result(process) == undisturbed(other, more)
+
+
+def test_a_drain_in_the_middle_answers_what_was_begun_and_nothing_is_lost(session: Make) -> None:
+    steps = loop_steps(60)
+    expected = undisturbed(session(), steps)
+    desk = session()
+    loop, process = Loop(desk, steps, ahead=60), desk.open()
+    process.drain()
+    with suppress(Lost):
+        loop.run(process)
+    assert process.end().reason == "finished"
+    process = desk.open()
+    loop.run(process)
+    assert loop.result(process) == expected
+
+
+def test_a_session_that_holds_a_tape_is_left_to_its_log(session: Make) -> None:
+    desk = session()
+    process = desk.open()
+    process.do("forward", batch(1), keep=True)
+    process.drain()
+    process.end()
+    assert (desk.folder() / "log-1").exists()
+    process = desk.open()
+    assert process.do("backward", {"linear_1": np.ones((8, 3))}, tape_id="tape_1")["seq"] == 2
+
+
+def test_the_end_of_a_log_that_was_not_wholly_written_is_cut_off(session: Make) -> None:
+    desk = session()
+    process = desk.open()
+    process.do("forward_backward", batch(1), seq=1)
+    bits = process.parameters()
+    process.do("forward_backward", batch(2), seq=2)
+    end_of(process)
+    log = desk.folder() / "log-1"
+    log.write_bytes(log.read_bytes()[:-10])
+    process = desk.open()
+    assert process.parameters() == bits
+    process.do("forward_backward", batch(2), seq=2)
+    end_of(process)
+    assert desk.open().do("zero_grad", seq=3)["seq"] == 3
+
+
+def damaged(desk: Desk) -> Failed:
+    process = desk.start()
+    process.end()
+    verdict = process.said[-1]
+    assert isinstance(verdict, Failed)
+    return verdict
+
+
+@pytest.mark.parametrize("file", ["log-1", "snapshot-1.safetensors"])
+def test_damage_to_what_was_kept_is_told(session: Make, file: str) -> None:
+    desk = session()
+    process = desk.open()
+    for seq in (1, 2, 3):
+        process.do("forward_backward", batch(seq), seq=seq)
+    end_of(process)
+    content = bytearray((desk.folder() / file).read_bytes())
+    content[len(content) // 2] ^= 1
+    (desk.folder() / file).write_bytes(content)
+    assert damaged(desk).code == "session_damaged"
+
+
+def test_a_snapshot_without_its_log_is_damage(session: Make) -> None:
+    desk = session()
+    process = desk.open()
+    process.do("zero_grad")
+    process.drain()
+    process.end()
+    (desk.folder() / "log-2").unlink()
+    assert damaged(desk).code == "session_damaged"
+
+
+def test_a_second_process_waits_for_the_first_to_end(session: Make) -> None:
+    desk = session()
+    first = desk.open()
+    second = desk.start()
+    first.do("forward_backward", batch(1), seq=1)
+    assert not second.line.recv_into(bytearray(1), 1, 0x40) if _readable(second) else True
+    end_of(first)
+    assert second.ready()["next_seq"] == 2
+
+
+def _readable(process: Any) -> bool:
+    import select
+
+    return bool(select.select([process.line], [], [], 0.05)[0])
+
+
+def test_a_poisoned_step_is_answered_and_never_carried_out(session: Make) -> None:
+    desk = session()
+    process = desk.open(poison="bad")
+    process.do("zero_grad", seq=1)
+    error = process.refused("forward_backward", batch(1), seq=2, id="bad")
+    assert (error["status"], error["code"], error["expected_seq"]) == (422, "step_lost_worker", 3)
+    assert process.do("gradients")["data"][0]["norm"] is None
+    process.do("zero_grad", seq=3)
+    end_of(process)
+    process = desk.open()
+    assert process.refused("forward_backward", batch(1), seq=2) == {**error, "expected_seq": 4}
+
+
+def test_a_step_that_was_accepted_and_kills_its_process_is_not_replayed(session: Make) -> None:
+    desk = session()
+    process = desk.open(kill_at_op=10**9)
+    process.do("zero_grad", seq=1)
+    id = process.send("forward_backward", batch(1), seq=2, id="bad", notify=True)
+    process.answer(id)
+    end_of(process)
+    process = desk.open(poison="bad")
+    assert process.refused("forward_backward", batch(1), seq=2)["code"] == "step_lost_worker"
+    end_of(process)
+    assert desk.open().refused("forward_backward", batch(1), seq=2)["code"] == "step_lost_worker"
+
+
+def test_a_poisoned_batch_ends_at_the_step_that_was_not_done(session: Make) -> None:
+    process = session().open(poison="bad")
+    head, body = process.answer(process.send("batch", steps=[{"verb": "zero_grad"}] * 3, stop_on_error=False, id="bad"))
+    assert head.error is None
+    assert body.count(b'"step_lost_worker"') == 1
+    assert body.count(b'"not_carried_out"') == 2
+
+
+def test_other_numerics_are_told_once(session: Make) -> None:
+    desk = session(MLP)
+    process = desk.open()
+    process.do("forward_backward", batch(1))
+    end_of(process)
+    runtime = {**desk.assignment.runtime, "executor": "native"}
+    process = desk.open(runtime=runtime)
+    assert any(isinstance(message, NumericsChanged) for message in process.said)
+    end_of(process)
+    process = desk.open(runtime=runtime)
+    assert not any(isinstance(message, NumericsChanged) for message in process.said)
+
+
+def test_a_session_goes_on_from_a_checkpoint(session: Make) -> None:
+    desk = session(DEMANDING)
+    process = desk.open()
+    process.do("forward_backward", batch(1))
+    process.do("optim_step")
+    head, _ = process.answer(process.send("save"))
+    path = str(desk.folder() / str(head.file))
+    expected = process.parameters()["parameters"]
+    whole, bare = session(DEMANDING), session(DEMANDING)
+    for other, restore, step in ((whole, "all", 1), (bare, "parameters", 0)):
+        process = other.start(start_from=path, restore=restore)
+        assert process.ready()["step"] == step
+        assert process.parameters()["parameters"] == expected

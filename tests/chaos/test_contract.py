@@ -1,0 +1,24 @@
+"""The contract under requests at every edge of its schemas, of which there are thousands (tests/app/api has a few)."""
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+
+from tests.app.api import test_schemathesis as few
+from tests.chaos.conftest import size
+from tests.conftest import ServerProcess
+
+# They are made up while tests are collected, which takes a while: beside other tests those of one operation do.
+contract = few.schema if size() == "full" else few.schema.include(path="/v1/graphs/{graph_id}")
+
+
+@contract.parametrize()
+@settings(
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_answer_is_one_the_contract_declares(case: schemathesis.Case, server: ServerProcess) -> None:
+    few.check(case, server)
