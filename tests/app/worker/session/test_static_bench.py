@@ -3,8 +3,7 @@
 import io
 import json
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ import pytest
 
 import engine
 from app.domain.errors import AdjointError
-from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
 from app.worker.session.answers import refusal, spelled
 from app.worker.session.bench import Call, Writable
 from app.worker.session.static_bench import StaticBench
-from tests.app.worker.session.driver import Desk, Lost, Process, running, session_assignment
+
+from .driver import Desk, Lost, Process, session_assignment
 
 NETWORK = {
     "inputs": {"x": ["batch", 4], "y": ["batch"]},
@@ -56,15 +55,12 @@ LOOKS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def assignment(folder: Path, **static: Any) -> SessionAssignment:
-    """Return what the process of a static session is told."""
-    asked = {"dims": {"batch": 6}, "mem_size": 2**20, **static}
-    return replace(session_assignment(folder, NETWORK, static=asked), kind="static")
+ASKED = {"dims": {"batch": 6}, "mem_size": 2**20}
 
 
-def bench(folder: Path, **static: Any) -> StaticBench:
+def bench(folder: Path) -> StaticBench:
     """Make a bench."""
-    told = assignment(folder, **static)
+    told = session_assignment(folder, NETWORK, static=ASKED)
     return StaticBench(told, Runtime.from_json(told.runtime))
 
 
@@ -157,16 +153,6 @@ def test_what_is_saved_holds_parameters_that_another_session_begins_with(tmp_pat
     assert json.loads(call(other, "graph_tensor", name="v"))["data"] == [7.0, 7.0, 7.0]
 
 
-@contextmanager
-def desk(folder: Path) -> Iterator[Desk]:
-    with running() as runner:
-        made = Desk(runner, assignment(folder))
-        try:
-            yield made
-        finally:
-            made.close()
-
-
 def taken(process: Process, first: int) -> int:
     """Take the steps from `first` on; return how many have been answered in all, fewer if the process is lost."""
     for number, (verb, options) in enumerate(STEPS[first:], first):
@@ -181,20 +167,21 @@ def looked(process: Process) -> list[Any]:
     return [process.answer(process.send(verb, **options))[1] for verb, options in LOOKS]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kill_at_op", [4, 11, 18])
-def test_a_process_that_is_killed_is_followed_by_one_with_the_same_bits(kill_at_op: int, tmp_path: Path) -> None:
-    for name in ("undisturbed", "killed"):
-        (tmp_path / name).mkdir()
-    with desk(tmp_path / "undisturbed") as calm:
-        process = calm.open()
-        assert taken(process, 0) == len(STEPS)
-        expected = looked(process)
-    with desk(tmp_path / "killed") as troubled:
-        process, done = troubled.start(kill_at_op=kill_at_op), 0
+def test_a_process_that_is_killed_is_followed_by_one_with_the_same_bits(
+    kill_at_op: int, session: Callable[..., Desk]
+) -> None:
+    expected = None
+    for killed in (None, kill_at_op):
+        desk = session(NETWORK, static=ASKED)
+        desk.assignment = replace(desk.assignment, kind="static")
+        process, done = desk.start(kill_at_op=killed), 0
         while done < len(STEPS):
             done = taken(process, done)
             if done < len(STEPS):
-                process = troubled.open()
-        process.kill()
-        assert looked(troubled.open()) == expected
+                process = desk.open()
+        if killed is not None:
+            process.kill()
+            process = desk.open()
+        expected, found = expected or looked(process), looked(process)
+        assert found == expected
