@@ -139,13 +139,17 @@ class Storage:
         self._published = None
 
     def saved(self, leaf: Value) -> Array | None:
-        """Return a copy of what a leaf holds, None if it was never set; for `put_back`."""
-        return self.leaf(leaf).copy() if self.is_filled(leaf) else None
+        """Return a copy of what was written to a leaf, None if nothing was; for `put_back`."""
+        known = self._leaves.get(leaf.key)
+        return None if known is None or not known.filled or known.array is leaf.data else known.array.copy()
 
     def put_back(self, leaf: Value, saved: Array | None) -> None:
         """Let a leaf hold what it held when it was `saved`."""
         if saved is not None:
             self.set(leaf, saved)
+        elif leaf.data is not None:
+            self._drop(leaf.key)
+            self.version += 1
         elif leaf.key in self._leaves:
             self._leaves[leaf.key].filled = False
 

@@ -395,3 +395,26 @@ def test_a_step_of_the_optimizer_moves_parameters_with_each_complete_computation
     assert session.tensor("x") == pytest.approx(2 - 0.1 * 12)
     session.graph_compute(abort_after=-1)
     assert session.tensor("x") == pytest.approx(2 - 0.1 * 12)
+
+
+def test_constants_inside_the_graph_are_as_they_were_after_a_failure_and_when_put_away(tmp_path: Path) -> None:
+    document = {"parameters": {"x": []}, "program": "y = x * 2.0 + 3.0\nloss = y * y"}
+
+    def made() -> StaticSession:
+        return StaticSession(engine.parse_graph(document), mem_size=2**20)
+
+    session = made()
+    session.build_forward_expand(["loss"])
+    constant = next(leaf for leaf in session.graph().leafs if leaf.data is not None)
+    name = session.graph().name_of(constant)
+    with pytest.raises(GraphError, match="work buffer"):
+        session.graph_compute({name: 9.0}, manner=ComputeManner(work_size=0))
+    session.context.mem_size = session.context.used_mem
+    with pytest.raises(OutOfContextMemory):
+        session.graph_compute({"x": 1.0}, manner=ComputeManner(with_ctx=True))
+    session.context.mem_size = 2**20
+    session.graph_compute({"x": 1.0})
+    other = again(session, made, tmp_path / "snapshot")
+    for one in (session, other):
+        one.graph_compute({name: 4.0, "x": 5.0})
+    assert everything(other) == everything(session)
