@@ -118,7 +118,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     app.state.routes = routes
-    app.openapi = partial(openapi, app)  # type: ignore[method-assign]
+    app.openapi = partial(openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation says to do it
     return app
 
 
