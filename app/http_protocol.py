@@ -66,7 +66,8 @@ class Connection(H11Protocol):
         super().__init__(*args, **options)
         self._deadline: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    # asyncio declares the wider BaseTransport; uvicorn narrows it likewise.
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # see above
         """Begin to wait."""
         joining: Any = JoiningTransport(transport, self.loop)
         super().connection_made(joining)

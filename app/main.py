@@ -131,7 +131,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     check_operation_ids(routes)
     app.router.routes.append(Directory(routes))
     app.state.routes = routes
-    app.openapi = partial(openapi, app)  # type: ignore[method-assign]
+    app.openapi = partial(openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation says to do it
     return app
 
 

@@ -1,6 +1,6 @@
 """How much memory a worker holds."""
 
-import psutil  # type: ignore[import-untyped]
+import psutil  # type: ignore[import-untyped]  # it has no types
 
 
 def rss_bytes(worker: int) -> int:

@@ -40,7 +40,7 @@ def recover(
     clock: Clock,
     temporary_files: int,
 ) -> Recovery:
-    """Put everything in order, and tell the log. To be called once, before anything runs.
+    """Put everything in order, and tell the log if there was anything. To be called once, before anything runs.
 
     `temporary_files` is how many unfinished ones are deleted already.
     """
@@ -58,8 +58,8 @@ def recover(
         damaged_checkpoints=len(damaged),
     )
     found = {name: count for name, count in asdict(recovery).items() if name != "at"}
-    level = logging.WARNING if any(found.values()) else logging.INFO
-    _logger.log(level, "recovered what the last server left", extra={**found, "damaged": damaged})
+    if any(found.values()):
+        _logger.warning("recovered what the last server left", extra={**found, "damaged": damaged})
     return recovery
 
 

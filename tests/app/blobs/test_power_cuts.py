@@ -178,7 +178,7 @@ def test_the_search_finds_a_writer_that_forgets_to_sync(disk: Disk, forgotten: s
         if path.is_dir() != (forgotten == "fsync of the folder"):
             real(path)
 
-    disk._fsync = forgetful  # type: ignore[method-assign]
+    disk._fsync = forgetful  # type: ignore[method-assign]  # the fault that is to be found
     digest = put(blobs, disk, FIRST)
     disk.look()
     wrong = []

@@ -49,7 +49,7 @@ GRAPH = {
     ],
     "loss": {"kind": "cross_entropy", "target": "label"},
 }
-RECIPE = {
+RECIPE: dict[str, Any] = {
     "optimizer": {"kind": "sgd", "lr": 0.05, "momentum": 0.9},
     "batch_size": 16,
     "steps": 1200,  # long enough to be caught in the middle on a quick machine

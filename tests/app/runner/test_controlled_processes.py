@@ -71,7 +71,7 @@ def test_a_process_that_stands_still_is_replaced_at_no_cost_but_time(workshop: W
 
 
 def test_checkpoints_by_the_clock_cost_no_bits(workshop: Workshop, undisturbed: Result) -> None:
-    recipe = {**RECIPE, "checkpoint": {**RECIPE["checkpoint"], "every_steps": None}}  # type: ignore[dict-item]
+    recipe = {**RECIPE, "checkpoint": {**RECIPE["checkpoint"], "every_steps": None}}
     workshop.submit(**recipe)
     workshop.supervisor(checkpoint_seconds=0.1)
     workshop.until_state("succeeded")

@@ -21,8 +21,8 @@ def vigil(clock: ManualClock) -> Vigil:
 
 
 def process(pid: int | None = 1) -> Running:
-    # What it works on does not matter here.
-    return Running(None, Handle("fit_1", 1, "token"), Inbox(0.1), None, 0.0, pid=pid)  # type: ignore[arg-type]
+    handle, inbox = Handle("fit_1", 1, "token"), Inbox(0.1)
+    return Running(None, handle, inbox, None, 0.0, pid=pid)  # type: ignore[arg-type]  # claim and fit do not matter
 
 
 def listen(vigil: Vigil, clock: ManualClock, running: Running, seconds: float, *, heard: bool = False) -> bool:

@@ -39,16 +39,19 @@ def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes
     return blobs.local_path(blob.digest)
 
 
-def test_a_start_after_an_orderly_end_finds_nothing(
+def test_a_start_after_an_orderly_end_finds_nothing_and_says_nothing(
     store: Store,
     blobs: LocalBlobStore,
     sweeper: BlobSweeper,
     clock: ManualClock,
     attempts: Attempts,
     sessions: SessionAttempts,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     keep(store, blobs, "ckpt_1", b"sound")
+    caplog.set_level(logging.DEBUG, "app.service.recovery")
     assert recover(store, blobs, sweeper, attempts, sessions, clock, 0) == Recovery(clock.now(), 0, 0, 0, 0, 0, 0)
+    assert not caplog.records
 
 
 def test_a_start_tells_what_it_found_and_what_it_cannot_mend(

@@ -7,6 +7,7 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
 from app.domain.fit import Origin
 from app.service.attempt_progress import Died, Progress
+from app.service.forks import Restore
 
 from .office import Office, rows
 
@@ -28,11 +29,11 @@ def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Off
     assert [entry["code"] for entry in office.events("log")][-2:] == ["checkpoint_corrupt"] * 2
 
 
-def fork(office: Office, restore: str, checkpoint_id: str = "ckpt_copy") -> str:
+def fork(office: Office, restore: Restore, checkpoint_id: str = "ckpt_copy") -> str:
     """Make a fork of what is queued, with a checkpoint of its own; return the file of that."""
     blob = office.blobs.put(b"the copy")
     with office.store.begin() as work:
-        origin = Origin("ckpt_1", "fit_0", 7, blob.digest, restore, checkpoint_id)  # type: ignore[arg-type]
+        origin = Origin("ckpt_1", "fit_0", 7, blob.digest, restore, checkpoint_id)
         work.fits.update(replace(work.fits.get("fit_1"), origin=asdict(origin)))
         work.checkpoints.add(
             CheckpointRecord(
@@ -53,7 +54,7 @@ def fork(office: Office, restore: str, checkpoint_id: str = "ckpt_copy") -> str:
 
 
 @pytest.mark.parametrize("restore", ["all", "parameters"])
-def test_a_fork_begins_at_its_copy_and_goes_on_from_what_it_writes_itself(office: Office, restore: str) -> None:
+def test_a_fork_begins_at_its_copy_and_goes_on_from_what_it_writes_itself(office: Office, restore: Restore) -> None:
     office.submit()
     copy = fork(office, restore)
     claim = office.attempts.claim()
