@@ -112,7 +112,7 @@ class SessionCrew:
         if post is None:
             return
         post.ended = True
-        post.refuse(StepRefused(f"session {session_id} was closed meanwhile", code="session_closed"))
+        post.refuse(_closed(session_id))
         if post.handle is not None:
             self._host.kill(post.handle)
         while post.state is not None:
@@ -146,7 +146,10 @@ class SessionCrew:
         if self._draining:
             raise Draining(_STOPPING)
         self._loop = asyncio.get_running_loop()
-        return self._posts.setdefault(session_id, Post(session_id))
+        post = self._posts.setdefault(session_id, Post(session_id))
+        if post.ended:
+            raise _closed(session_id)
+        return post
 
     def _see_to(self, post: Post) -> None:
         """Get on with what waits; SessionsFull if there is no process and none to be had."""
@@ -374,3 +377,7 @@ class SessionCrew:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _closed(session_id: str) -> StepRefused:
+    return StepRefused(f"session {session_id} was closed meanwhile", code="session_closed")

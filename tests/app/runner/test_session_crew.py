@@ -338,6 +338,24 @@ def test_the_end_of_a_session_is_the_end_of_its_process_and_of_what_waits(set_st
     play(stage, act)
 
 
+def test_a_step_that_comes_while_a_session_ends_is_refused(set_stage: SetStage) -> None:
+    stage = set_stage()
+    session = stage.session()
+
+    async def act() -> None:
+        await stage.crew.carry_out(session, stage.step(), b"")
+        stage.runner.stubborn = True
+        ending = asyncio.create_task(stage.crew.end("sess_1"))
+        await stage.until(lambda: bool(stage.runner.killed))
+        with pytest.raises(StepRefused) as refused:
+            await stage.crew.carry_out(session, stage.step(), b"")
+        assert refused.value.code == "session_closed"
+        stage.runner.end(stage.runner.players[0].handle, "killed")
+        await ending
+
+    play(stage, act)
+
+
 def test_at_the_end_what_is_in_progress_is_finished_and_everything_else_put_off(set_stage: SetStage) -> None:
     stage = set_stage(session_workers=1)
     session, other = stage.session(), stage.session("sess_2")
