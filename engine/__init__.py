@@ -129,10 +129,7 @@ from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.shared_collective import Rendezvous
 from engine.static import ggml, ggml_opt
 from engine.static.compute_plan import ComputePlan
-from engine.static.computing import Computed, ComputeManner
 from engine.static.context import Context
-from engine.static.description import describe_graph, describe_tensor
-from engine.static.from_definition import checked_extents
 from engine.static.graph import Graph
 from engine.static.leaves import declare, set_param
 from engine.static.opt_context import OptContext
@@ -140,10 +137,13 @@ from engine.static.opt_dataset import OptDataset
 from engine.static.opt_fit import opt_epoch, opt_fit
 from engine.static.opt_result import OptResult
 from engine.static.overhead import graph_overhead
-from engine.static.static_session import ElementWrite, StaticSession, check_index
 from engine.static.status import Status
 from engine.static.threadpool import Threadpool
 from engine.static.threadpool_params import Priority, ThreadpoolParams
+from engine.static_session.computing import Computed, ComputeManner
+from engine.static_session.description import describe_graph, describe_tensor
+from engine.static_session.from_definition import checked_extents
+from engine.static_session.session import ElementWrite, StaticSession, check_index
 from engine.sweep import Sweep
 from engine.tensors import parameter, tensor
 from engine.value import Value

@@ -12,11 +12,11 @@ from engine.checkpoint import Checkpoint
 from engine.errors import CheckpointError, EngineError
 from engine.graph.definition import Definition
 from engine.numerics import fingerprint
-from engine.static.computing import Computing
 from engine.static.context import Context
 from engine.static.graph import Graph
-from engine.static.pooling import Pooling
-from engine.static.structure import Structure
+from engine.static_session.computing import Computing
+from engine.static_session.pooling import Pooling
+from engine.static_session.structure import Structure
 from engine.value import Value
 
 LEAF, RESULT = "leaf/", "result/"

@@ -14,17 +14,17 @@ from engine.graph.definition import Definition
 from engine.model import at_precision
 from engine.recipe.precision import Precision
 from engine.static.compute_plan import ComputePlan
-from engine.static.computing import Computed, ComputeManner, Computing, by_position, check_settable, set_all
 from engine.static.context import Context
-from engine.static.from_definition import NamedValues
 from engine.static.graph import Graph
-from engine.static.optimizer_nodes import NUMBERS, PARS, StepKind
 from engine.static.order import EvaluationOrder
 from engine.static.overhead import DEFAULT_GRAPH_SIZE
-from engine.static.pooling import Pooling, clamped
-from engine.static.put_away import restore, snapshot
-from engine.static.structure import Structure
 from engine.static.threadpool_params import ThreadpoolParams
+from engine.static_session.computing import Computed, ComputeManner, Computing, by_position, check_settable, set_all
+from engine.static_session.from_definition import NamedValues
+from engine.static_session.optimizer_nodes import NUMBERS, PARS, StepKind
+from engine.static_session.pooling import Pooling, clamped
+from engine.static_session.put_away import restore, snapshot
+from engine.static_session.structure import Structure
 from engine.value import Array, Value
 
 MAIN = "main"

@@ -8,10 +8,10 @@ from typing import Any
 
 from engine.errors import GraphError, LimitError, UnknownName, nearest
 from engine.static.context import Context
-from engine.static.from_definition import NamedValues
 from engine.static.graph import Graph
 from engine.static.leaves import check_name, set_param
-from engine.static.optimizer_nodes import append_step
+from engine.static_session.from_definition import NamedValues
+from engine.static_session.optimizer_nodes import append_step
 from engine.value import Value
 
 MOST_GRAPHS = 16

@@ -9,10 +9,10 @@ from typing import Any
 
 from engine.errors import ComputeError, GraphError, ShapeError, UnknownName
 from engine.static.context import Context
-from engine.static.from_definition import NamedValues
 from engine.static.graph import Graph
-from engine.static.pooling import Pooling
 from engine.static.status import Status
+from engine.static_session.from_definition import NamedValues
+from engine.static_session.pooling import Pooling
 from engine.value import Value
 
 

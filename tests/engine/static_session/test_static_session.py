@@ -271,7 +271,7 @@ def test_there_are_limits_on_graphs_and_changes(monkeypatch: pytest.MonkeyPatch)
         session.new_graph(f"g{number}", size=4)
     with pytest.raises(LimitError, match="16 graphs"):
         session.new_graph("g15", size=4)
-    monkeypatch.setattr("engine.static.structure.MOST_CHANGES", 16)
+    monkeypatch.setattr("engine.static_session.structure.MOST_CHANGES", 16)
     with pytest.raises(LimitError, match="changed 16 times"):
         session.set_loss(["f"])
     session.graph_free("g0")
@@ -374,7 +374,7 @@ def test_the_context_is_charged_for_leaves_and_graphs() -> None:
 
 
 def test_threads_beyond_the_machine_are_cut_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.static.pooling.usable_cores", lambda: 2)
+    monkeypatch.setattr("engine.static_session.pooling.usable_cores", lambda: 2)
     session = parabola(threadpool=ThreadpoolParams(6))
     described = session.pooling.describe() or {}
     assert (described["n_threads"], described["warnings"]) == (
