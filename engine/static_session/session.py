@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.checkpoint import Checkpoint
-from engine.errors import GradientError, LimitError, ShapeError, UnknownName
+from engine.errors import GradientError, GraphError, LimitError, ShapeError, UnknownName
 from engine.graph.definition import Definition
 from engine.model import at_precision
 from engine.recipe.precision import Precision
@@ -300,6 +300,20 @@ class StaticSession:
             return None
         leaf = holder.grad_leaf(value)
         return holder.get(found if leaf is None else leaf)
+
+    def held(self, name: str, graph: str = MAIN) -> Array | None:
+        """Copy the data of a tensor; None if it has none yet."""
+        try:
+            return self.tensor(name, graph)
+        except GraphError:
+            return None
+
+    def held_gradient(self, name: str, graph: str = MAIN) -> Array | None:
+        """Copy the gradient of the losses by a value; None where there is none, or none yet."""
+        try:
+            return self.gradient(name, graph)
+        except GraphError:
+            return None
 
     # Computing
 

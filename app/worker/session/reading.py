@@ -29,15 +29,15 @@ class Reading:
 
     def gradients(self, call: Call) -> Result:
         """List the sums of gradients, or return one of them."""
-        return self._looked_at(call, self._session.gradients)
+        return looked_at(call, self._session.gradients, self._session.parameters)
 
     def parameters(self, call: Call) -> Result:
         """List the parameters, or return one of them."""
-        return self._looked_at(call, self._session.parameters)
+        return looked_at(call, self._session.parameters, self._session.parameters)
 
     def buffers(self, call: Call) -> Result:
         """List the buffers, or return one of them."""
-        return self._looked_at(call, self._session.buffers)
+        return looked_at(call, self._session.buffers, self._session.parameters)
 
     def row_losses(self, inputs: Mapping[str, Any], top: int | None) -> Result:
         """Return the loss of each row by itself."""
@@ -51,26 +51,30 @@ class Reading:
         """Measure a step node by node."""
         return Result(profile_document(self._session.profile(inputs)))
 
-    def _looked_at(self, call: Call, arrays: Arrays) -> Result:
-        name, stats = call.options.get("name"), call.options.get("stats", False)
-        if name is not None and name not in arrays:
-            detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"
-            raise NotFound(detail, code="unknown_name")
-        if name is not None:
-            return Result(self._entry(name, arrays[name], stats=True) if stats else arrays[name])
-        if call.accept == SAFETENSORS:
-            return Result({name: array for name, array in arrays.items() if array is not None})
-        return Result({"object": "list", "data": [self._entry(name, arrays[name], stats=stats) for name in arrays]})
 
-    def _entry(self, name: str, array: Array | None, *, stats: bool) -> dict[str, Any]:
-        if array is None:
-            like = self._session.parameters[name]
-            missing = dict.fromkeys(("norm", *STATISTICS) if stats else ("norm",))
-            return {"name": name, "shape": list(like.shape), "dtype": like.dtype.name, **missing, "nonfinite": {}}
-        numbers, rest = _statistics(array) if stats else ({"norm": _norm(array)}, {})
-        finite, nonfinite = finite_part(numbers)
-        told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
-        return {**told, **finite, "nonfinite": nonfinite, **rest}
+def looked_at(call: Call, arrays: Arrays, parameters: Mapping[str, Array]) -> Result:
+    """List arrays by name, or return the one that the call names; one that is None would be as its parameter."""
+    name, stats = call.options.get("name"), call.options.get("stats", False)
+    if name is not None and name not in arrays:
+        detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"
+        raise NotFound(detail, code="unknown_name")
+    if name is not None:
+        return Result(_entry(name, arrays[name], parameters, stats=True) if stats else arrays[name])
+    if call.accept == SAFETENSORS:
+        return Result({name: array for name, array in arrays.items() if array is not None})
+    listed = [_entry(name, array, parameters, stats=stats) for name, array in arrays.items()]
+    return Result({"object": "list", "data": listed})
+
+
+def _entry(name: str, array: Array | None, parameters: Mapping[str, Array], *, stats: bool) -> dict[str, Any]:
+    if array is None:
+        like = parameters[name]
+        missing = dict.fromkeys(("norm", *STATISTICS) if stats else ("norm",))
+        return {"name": name, "shape": list(like.shape), "dtype": like.dtype.name, **missing, "nonfinite": {}}
+    numbers, rest = _statistics(array) if stats else ({"norm": _norm(array)}, {})
+    finite, nonfinite = finite_part(numbers)
+    told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
+    return {**told, **finite, "nonfinite": nonfinite, **rest}
 
 
 def _statistics(array: Array) -> tuple[dict[str, float | None], dict[str, Any]]:

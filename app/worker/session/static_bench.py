@@ -9,7 +9,8 @@ import engine
 from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
 from app.service.session_static import static_session
-from app.worker.session.bench import Call, Result, Verb, Writable
+from app.worker.session.bench import Array, Call, Result, Verb, Writable
+from app.worker.session.reading import Arrays, looked_at
 from app.worker.session.rows import Rows
 from app.worker.session.saving import handed_over
 from app.worker.session.static_building import Building
@@ -28,7 +29,13 @@ class StaticBench:
         self._session = static_session(engine.parse_graph(assignment.definition), request)
         self._rows = Rows(request["dataset"], request["feeds"] or {})
         building, computing = Building(self._session), Computing(self._session, self._rows)
-        own = {"save": Verb(self._save, "log"), "load": step(self._load, "snapshot")}
+        own = {
+            "save": Verb(self._save, "log"),
+            "load": step(self._load, "snapshot"),
+            "parameters": Verb(lambda call: looked_at(call, self._parameters, self._parameters)),
+            "buffers": Verb(lambda call: looked_at(call, self._buffers, self._parameters)),
+            "gradients": Verb(lambda call: looked_at(call, self._gradients, self._parameters)),
+        }
         reading = Reading(self._session)
         self.verbs: Mapping[str, Verb] = MappingProxyType({**computing.verbs, **building.verbs, **reading.verbs, **own})
 
@@ -63,6 +70,19 @@ class StaticBench:
         self._session.restore(checkpoint)
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
         return fingerprint
+
+    @property
+    def _parameters(self) -> Mapping[str, Array]:
+        return {name: self._session.tensor(name) for name in self._session.definition.parameters}
+
+    @property
+    def _buffers(self) -> Mapping[str, Array]:
+        return {name: self._session.tensor(name) for name in self._session.definition.buffers}
+
+    @property
+    def _gradients(self) -> Arrays:
+        """The gradients of the first graph's losses by the parameters; None where there is none yet."""
+        return {name: self._session.held_gradient(name) for name in self._session.definition.parameters}
 
     def _save(self, call: Call) -> Result:
         if call.seq in self._saved:

@@ -60,8 +60,8 @@ class Computing:
             "status_code": int(done.status),
             "computed": done.computed,
             "losses": done.losses,
-            "tensors": {name: self._held(name, graph) for name in fetch},
-            "gradients": {name: self._gradient(name, graph) for name in wanted},
+            "tensors": {name: session.held(name, graph) for name in fetch},
+            "gradients": {name: session.held_gradient(name, graph) for name in wanted},
             "warnings": list(done.warnings),
         }
 
@@ -74,19 +74,6 @@ class Computing:
             with engine_faults("/rows"):
                 self._session.check_set(name, array, graph_of(self._session, call))
         return found
-
-    def _held(self, name: str, graph: str) -> Array | None:
-        """Return the data of a tensor; None if it has none, for which it is too late to be refused."""
-        try:
-            return self._session.tensor(name, graph)
-        except engine.GraphError:
-            return None
-
-    def _gradient(self, name: str, graph: str) -> Array | None:
-        try:
-            return self._session.gradient(name, graph)
-        except engine.GraphError:
-            return None
 
     def _check_node(self, graph: str, node: int | str) -> None:
         try:

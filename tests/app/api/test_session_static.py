@@ -767,6 +767,12 @@ def test_parameters_are_saved_and_begun_with(http: httpx.Client, begin: Begin) -
     assert session.numbers("x") == [2.0]
 
 
+def test_parameters_and_gradients_are_listed_as_in_any_session(parabola: Static) -> None:
+    lists = [parabola.see(of)["data"] for of in ("parameters", "gradients", "buffers")]
+    assert [[(each["name"], each["norm"]) for each in found] for found in lists] == [[("x", 2.0)], [("x", 12.0)], []]
+    assert parabola.see("parameters/x")["data"] == [2.0]
+
+
 WRONG_REQUESTS = [
     ({"optimizer": "adam"}, ""),
     ({"dims": {"batch": 2}}, "/dims/batch"),
