@@ -89,6 +89,7 @@ def every_sample(ops: list[Op[Any]], dtype: str) -> tuple[Plan, dict[str, Array]
     return make_plan(leaves, {}, outputs, {}), arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ops", [pytest.param(group, id=f"group {n}") for n, group in enumerate(groups())])
 def test_the_program_of_any_op_and_its_gradient_gives_the_bits_of_the_executor(ops: list[Op[Any]]) -> None:
     plan, arrays = every_sample(ops, "float32")

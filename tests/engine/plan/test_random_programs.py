@@ -152,6 +152,7 @@ def arrays(dtype):
     return {name: generator.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_any_program_gives_the_same_bits_on_the_tape_and_as_a_plan(both, dtype):
     leaves = arrays(dtype)

@@ -44,6 +44,7 @@ def prepared(name: str) -> tuple[engine.Plan, Model]:
     return plan_training(model, dims, recipe), model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_process_takes_the_bytes_that_the_plan_says(name: str) -> None:
     plan, model = prepared(name)
