@@ -171,8 +171,12 @@ class Connection(H11Protocol):
             self.cycle.message_event.set()
         self._leaving = True
         self._stop_waiting()
-        self.transport.write_eof()
-        self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        try:
+            self.transport.write_eof()
+        except OSError:  # the client is gone
+            self.transport.close()
+        else:
+            self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def _is_left_over(self) -> bool:
         """Whether a body is coming that has been answered already."""

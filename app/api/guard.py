@@ -19,6 +19,7 @@ OPEN_PATHS = frozenset({"/healthz"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN_SITES = frozenset({"same-origin", "none"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
+VERSIONS = frozenset({"1.0", "1.1"})
 KEY_MAX = 1024
 URI_BYTES_MAX = 8 * 1024
 HEADERS_MAX = 100
@@ -112,6 +113,8 @@ def _sent_key(scope: Scope) -> bytes | None:
 
 
 def _check_framing(scope: Scope) -> None:
+    if scope["http_version"] not in VERSIONS:
+        raise Unparsable("this server speaks HTTP/1.1", headers={"Connection": "close"})
     # A proxy may go by the one and this server by the other: two requests to one of them are one to the other.
     if header(scope, b"transfer-encoding") is not None and header(scope, b"content-length") is not None:
         detail = "Content-Length and Transfer-Encoding contradict each other; send one of them"
