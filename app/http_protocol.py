@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection: uvicorn's, which waits for nobody for ever, and with one shape for every refusal."""
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +9,13 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.api.problems import unrouted
+from app.api.request_id import HEADER
 from app.api.schemas.problem import CONTENT_TYPE
 from app.domain.errors import AdjointError, RetryLater, Unparsable
+from app.domain.ids import new_id
 from app.progress import Progress
+
+LOGGER = logging.getLogger("adjoint.access")
 
 LINGER_SECONDS = 1.0
 """How long a connection stays open after an answer to what was not read to its end.
@@ -107,7 +112,6 @@ class Connection(H11Protocol):
         super().connection_made(joining)
         if len(self.connections) > self._terms.max_connections:
             detail = f"{self._terms.max_connections} connections are open, as many as this server keeps; try again"
-            self.logger.warning("a connection was refused: %d others are open", self._terms.max_connections)
             self._answer_and_leave(TooManyConnections(detail))
         else:
             self._expect_headers()
@@ -156,19 +160,23 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def _answer_and_leave(self, error: AdjointError) -> None:
-        body = unrouted(error)
+        request_id = new_id("req")
+        body = unrouted(error, request_id)
         headers = [
             (b"content-type", CONTENT_TYPE.encode()),
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
+            (HEADER.lower().encode(), request_id.encode()),
             *((name.lower().encode(), value.encode()) for name, value in error.headers.items()),
         ]
         for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         if self.cycle is not None and not self.cycle.response_complete:
-            # Whoever reads the body of this request learns that it will not come, and has nothing more to answer.
+            # Whoever reads the body of this request learns that it will not come, and what it answers goes nowhere.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
+        else:
+            LOGGER.info("refused", extra={"request_id": request_id, "status": error.status, "code": error.code})
         self._leaving = True
         self._stop_waiting()
         try:

@@ -17,7 +17,6 @@ from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
 from app.api.validation import findings_of, summed_up
 from app.domain.errors import AdjointError, NotFound
-from app.domain.ids import new_id
 
 TYPE_PREFIX = "urn:adjoint:problem:"
 CLOSING = frozenset({408, 413, 414, 431})
@@ -42,9 +41,9 @@ def problem(request: Request, error: AdjointError) -> Response:
     return Response(_spelled(document), error.status, headers, media_type=CONTENT_TYPE)
 
 
-def unrouted(error: AdjointError) -> bytes:
+def unrouted(error: AdjointError, request_id: str) -> bytes:
     """Spell the answer to a client whose request, if it is one, no route and no middleware has seen."""
-    return _spelled(_document(error, "", new_id("req")))
+    return _spelled(_document(error, "", request_id))
 
 
 def _document(error: AdjointError, instance: str, request_id: str) -> Problem:

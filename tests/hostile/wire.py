@@ -2,7 +2,8 @@
 
 import socket
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -10,14 +11,16 @@ import orjson
 
 PATIENCE = 10.0
 PROBLEM = "application/problem+json"
+FINAL = 200
+"""The least status of an answer that is not interim."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What is sent, and the answers that are right: their status, 0 for none before the end; and their code.
+    """What is sent, and the answers that are right: their statuses, and the code of a problem, empty for any.
 
-    `@GRAPH@`, `@FIT@`, `@CHECKPOINT@` and `@ORIGIN@` stand for ids of what there is, and the server's own origin. `cut` says that the
-    server has to end the connection, since the two may not agree on where the next request begins.
+    `@GRAPH@`, `@FIT@` and `@CHECKPOINT@` stand for ids of what there is. `cut` says that the server has to end the
+    connection, since the two may not agree on where the next request begins.
     """
 
     name: str
@@ -34,8 +37,8 @@ class Answer:
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    seconds: float = 0.0
     raw: bytes = b""
+    seconds: float = 0.0
 
     @property
     def code(self) -> str:
@@ -46,57 +49,52 @@ class Answer:
         return str(problem["code"])
 
 
-def address_of(url: str) -> tuple[str, int]:
-    """Return where a server listens."""
-    parts = httpx.URL(url)
-    return parts.host, parts.port or 80
-
-
 def connect(url: str) -> socket.socket:
-    """Return a new connection."""
-    return socket.create_connection(address_of(url), timeout=PATIENCE)
+    """Return a new connection to a server."""
+    parts = httpx.URL(url)
+    return socket.create_connection((parts.host, parts.port or 80), timeout=PATIENCE)
 
 
-def exchange(url: str, request: bytes) -> Answer:
-    """Send bytes on a connection of their own, and return the first answer that is not interim."""
+def exchange(url: str, request: bytes, *, cut: bool = False) -> Answer:
+    """Send bytes on a connection of their own, and return the first answer that is not interim.
+
+    Where the connection is to be `cut`, the server ends it before this returns; TimeoutError if it does not.
+    """
     with connect(url) as connection:
         began = time.perf_counter()
-        try:
+        # What is refused before all was sent is answered nevertheless.
+        with suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(request)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # refused before all was sent: there may be an answer nevertheless
-        answer = read_answer(connection, headless=request.startswith(b"HEAD "))
-    return Answer(answer.status, answer.headers, answer.body, time.perf_counter() - began, answer.raw)
+        answer = read_answer(connection, bodiless=request.startswith(b"HEAD "))
+        answer = replace(answer, seconds=time.perf_counter() - began)
+        while cut and received(connection):
+            pass
+    return answer
 
 
-def read_answer(connection: socket.socket, *, headless: bool = False) -> Answer:
-    """Read one answer; of status 0 if the connection ends first."""
-    raw = b""
-    while True:
+def read_answer(connection: socket.socket, *, bodiless: bool = False) -> Answer:
+    """Read one answer that is not interim; of status 0 if the connection ends first."""
+    raw, status = b"", 0
+    while status < FINAL:
         while b"\r\n\r\n" not in raw:
-            if not (more := _received(connection)):
+            if not (more := received(connection)):
                 return Answer(0, raw=raw)
             raw += more
         head, _, rest = raw.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         status = int(first.split(" ")[1])
-        if status >= 200:
-            break
-        raw = rest
+        if status < FINAL:
+            raw = rest
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    length = 0 if headless or status in (204, 304) else int(headers.get("content-length", 0))
-    while len(rest) < length and (more := _received(connection)):
+    length = 0 if bodiless else int(headers.get("content-length", 0))
+    while len(rest) < length and (more := received(connection)):
         rest += more
         raw += more
-    return Answer(status, headers, rest[:length], raw=raw)
+    return Answer(status, headers, rest[:length], raw)
 
 
-def is_cut(connection: socket.socket) -> bool:
-    """Whether the server ends the connection, and says nothing more."""
-    return _received(connection) == b""
-
-
-def _received(connection: socket.socket) -> bytes:
+def received(connection: socket.socket) -> bytes:
+    """Return some bytes; none if the server has ended the connection."""
     try:
         return connection.recv(65536)
     except ConnectionResetError:

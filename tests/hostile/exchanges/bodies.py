@@ -47,7 +47,13 @@ EXCHANGES = (
         for path in ROUTES[:-1]
     ),
     *(
-        posted(f"a body of {kind[:40].decode()}", b"/v1/graphs", b"Content-Type: " + kind, MULTIPART, "unsupported_media_type")
+        posted(
+            f"a body of {kind[:40].decode()}",
+            b"/v1/graphs",
+            b"Content-Type: " + kind,
+            MULTIPART,
+            "unsupported_media_type",
+        )
         for kind in FORMS
     ),
     posted("a body of no type", b"/v1/graphs", b"X: x", b"{}", "unsupported_media_type"),

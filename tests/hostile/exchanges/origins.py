@@ -18,13 +18,15 @@ MARKS = (
     b"Sec-Fetch-Site: same-site",
     b"Sec-Fetch-Site: unheard-of",
 )
-PREFLIGHT = b"Origin: https://evil.example\r\nAccess-Control-Request-Headers: content-type\r\nAccess-Control-Request-Method: "
+PREFLIGHT = (
+    b"Origin: https://evil.example\r\nAccess-Control-Request-Headers: content-type\r\nAccess-Control-Request-Method: "
+)
 
 
 def sent(method: bytes, path: bytes, headers: bytes, statuses: tuple[int, ...], code: str) -> Exchange:
     """Send a request without a body."""
     head = b"%b %b HTTP/1.1\r\nHost: localhost\r\n%b\r\nContent-Length: 0\r\n\r\n" % (method, path, headers)
-    return Exchange(f"{method.decode()} with {headers.splitlines()[0].decode()}", head, statuses, code)
+    return Exchange(f"{method.decode()} {path.decode()} with {headers.splitlines()[-1].decode()}", head, statuses, code)
 
 
 EXCHANGES = (

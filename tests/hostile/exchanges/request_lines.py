@@ -36,7 +36,9 @@ EXCHANGES = (
     line("version 1.0 with a Host", b"GET /healthz HTTP/1.0", 200, cut=True),
     Exchange("version 1.0 without a Host", b"GET /healthz HTTP/1.0\r\n\r\n", (403,), "host_not_allowed", cut=True),
     Exchange("the preface of HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", (400,), "unparsable", cut=True),
-    Exchange("the hello of TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(40), (400,), "unparsable", True),
+    Exchange(
+        "the hello of TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(40), (400,), "unparsable", True
+    ),
     Exchange("an answer in place of a request", b"HTTP/1.1 200 OK\r\n" + HOST, (400,), "unparsable", cut=True),
     Exchange("a Redis command", b"*1\r\n$4\r\nPING\r\n\r\n", (400,), "unparsable", cut=True),
     Exchange("a line without end", b"GET /" + b"a" * 200_000, (400,), "unparsable", cut=True),
