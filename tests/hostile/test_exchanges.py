@@ -80,7 +80,9 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
         fit = http.post("/v1/fits", json={"graph": graph, **FIT}).json()["id"]
         assert http.get(f"/v1/fits/{fit}", params={"wait": PATIENCE}).json()["state"] == "succeeded"
         checkpoint = http.get(f"/v1/fits/{fit}/checkpoints/latest").json()["id"]
-        ids = {b"@GRAPH@": graph.encode(), b"@FIT@": fit.encode(), b"@CHECKPOINT@": checkpoint.encode()}
+        dataset = http.get("/v1/datasets").json()["data"][0]["id"]
+        named = {"GRAPH": graph, "DATASET": dataset, "FIT": fit, "CHECKPOINT": checkpoint}
+        ids = {f"@{name}@".encode(): value.encode() for name, value in named.items()}
         settled(server.log)
         yield Target(server, ids, psutil.Process(server.process.pid).memory_info().rss, len(server.log))
 

@@ -11,6 +11,7 @@ import orjson
 
 PATIENCE = 10.0
 PROBLEM = "application/problem+json"
+LITTLE = 4096
 FINAL = 200
 """The least status of an answer that is not interim."""
 
@@ -19,8 +20,8 @@ FINAL = 200
 class Exchange:
     """What is sent, and the answers that are right: their statuses, and the code of a problem, empty for any.
 
-    `@GRAPH@`, `@FIT@` and `@CHECKPOINT@` stand for ids of what there is. `cut` says that the server has to end the
-    connection, since the two may not agree on where the next request begins.
+    `@GRAPH@`, `@DATASET@`, `@FIT@` and `@CHECKPOINT@` stand for ids of what there is. `cut` says that the server has
+    to end the connection, since the two may not agree on where the next request begins.
     """
 
     name: str
@@ -99,3 +100,32 @@ def received(connection: socket.socket) -> bytes:
         return connection.recv(65536)
     except ConnectionResetError:
         return b""
+
+
+def dripped(connection: socket.socket, drop: bytes, every: float = 0.02) -> bytes:
+    """Send a drop again and again until the server says something or ends the connection; return what it said."""
+    connection.settimeout(every)
+    while True:
+        try:
+            connection.sendall(drop)
+            return connection.recv(65536)
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            return b""
+
+
+def stalled(url: str, path: str) -> socket.socket:
+    """Ask for something and take nothing of it, with as little room for it as the system allows."""
+    connection = connect(url)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LITTLE)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+def until_open(http: httpx.Client, count: int) -> None:
+    """Wait until so many requests are being answered, this one included."""
+    end = time.monotonic() + PATIENCE
+    while f"adjoint_http_requests_open {count}.0" not in http.get("/metrics").text:
+        assert time.monotonic() < end
+        time.sleep(0.02)
