@@ -128,6 +128,23 @@ def test_one_range_is_answered_with_its_bytes_alone(target: Target) -> None:
     assert target.exchange(ranges.asked("several", b"bytes=0-1,3-4", 200)).body == whole
 
 
+def test_a_file_that_is_a_link_is_not_sent(target: Target) -> None:
+    path = f"/v1/datasets/{target.ids[b'@DATASET@'].decode()}"
+    content, digest = target.ask(f"{path}/content").content, target.ask(path).json()["digest"]
+    blob = target.server.data_dir / "blobs" / "sha256" / digest[:2] / digest
+    secret = target.server.data_dir.parent / "secret"
+    blob.rename(secret)
+    try:
+        for plant in (blob.symlink_to, blob.hardlink_to):
+            plant(secret)
+            refused = target.ask(f"{path}/content")
+            assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+            blob.unlink()
+    finally:
+        secret.rename(blob)
+    assert target.ask(f"{path}/content").content == content
+
+
 def test_an_address_that_is_refused_is_told_as_it_was_sent(target: Target) -> None:
     hostile = b"GET /v1/nothing%0d%0a%1b HTTP/1.1\r\nHost: localhost:80@evil.example\r\n\r\n"
     answer = target.exchange(Exchange("", hostile, (403,)))

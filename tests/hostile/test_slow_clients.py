@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,6 @@ POST = (
 NOWHERE = POST.replace(b"/v1/graphs", b"/nowhere")
 CHUNKED = POST.replace(b"Content-Length: 100000", b"Transfer-Encoding: chunked")
 LARGE = b"x\n" + b"1.2500000000000000000000\n" * 400_000
-"""A dataset that fits into no buffer on its way."""
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +101,27 @@ def test_more_connections_than_there_may_be_are_told_so_at_once(hasty: ServerPro
     assert exchange(hasty.url, GET + b"\r\n").status == 200
 
 
-def test_a_download_that_nobody_reads_is_cut(hasty: ServerProcess) -> None:
-    big = hasty.http.post("/v1/datasets", content=LARGE, headers={"Content-Type": "text/csv"}).json()["id"]
+@pytest.fixture(scope="module")
+def large(hasty: ServerProcess) -> str:
+    """Return a dataset that fits into no buffer on its way."""
+    dataset: dict[str, Any] = hasty.http.post(
+        "/v1/datasets", content=LARGE, headers={"Content-Type": "text/csv"}
+    ).json()
+    return str(dataset["id"])
+
+
+def test_downloads_that_nobody_reads_are_cut(hasty: ServerProcess, large: str) -> None:
     with ExitStack() as opened:
         for _ in range(3):
-            opened.enter_context(stalled(hasty.url, f"/v1/datasets/{big}/content"))
+            opened.enter_context(stalled(hasty.url, f"/v1/datasets/{large}/content"))
         until_open(hasty.http, 4)
         until_open(hasty.http, 1)
+
+
+def test_a_backup_that_nobody_reads_is_given_up(hasty: ServerProcess, large: str) -> None:
+    with stalled(hasty.url, "/v1/backup"):
+        until_open(hasty.http, 2)
+        assert hasty.http.get("/v1/backup").status_code == 409
+        until_open(hasty.http, 1)
+    assert [*(hasty.data_dir / "scratch").iterdir()] == []
+    assert hasty.http.get("/v1/backup").status_code == 200
