@@ -45,6 +45,7 @@ from app.api.polling import SpelledFits
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
 from app.housekeeping import housekeeping
+from app.http_protocol import Terms
 from app.log import log_as_json
 from app.server import bound_socket, serve, url_of
 from app.service.version import server_version
@@ -111,7 +112,8 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     log_as_json(settings.log_level)
     with open_container(settings) as container, bound_socket(settings.host, settings.port) as listener:
         app = create_app(container)
-        began = serve(app, listener, lambda: on_ready(url_of(listener)), container.drain)
+        terms = Terms(settings.header_seconds, settings.unread_seconds, settings.max_connections)
+        began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
 
 

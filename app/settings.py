@@ -46,6 +46,21 @@ class Settings(BaseSettings):
         default=("localhost", "127.0.0.1", "[::1]"),
         description="Host names that requests may carry, separated by commas; ports do not matter.",
     )
+    max_connections: int = Field(
+        default=2000, ge=1, le=100_000, description="Most open connections; any more are answered 503 at once."
+    )
+    header_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="Longest time that the headers of a request may take to come."
+    )
+    body_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="Head start of a body before it has to come at the least rate."
+    )
+    body_bytes_per_second: float = Field(
+        default=10_000.0, gt=0, description="Least rate at which a body has to come, in bytes a second."
+    )
+    unread_seconds: float = Field(
+        default=30.0, gt=0, le=3600, description="Time after which a client that takes nothing of its answer is cut."
+    )
     max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Largest JSON body, in bytes.")
     max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Largest upload, in bytes.")
     max_expanded_bytes: int = Field(default=4 * GIB, ge=1024, description="Largest upload once unpacked, in bytes.")

@@ -4,6 +4,7 @@ A server on loopback is reached by every web page that a person of this machine 
 that are rebound to 127.0.0.1, the Origin check stops pages of other sites from sending anything that changes.
 """
 
+import re
 from hmac import compare_digest
 
 from fastapi import Request
@@ -11,17 +12,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.headers import header
 from app.api.problems import problem
-from app.domain.errors import AdjointError, Forbidden, Unauthorized
+from app.domain.errors import AdjointError, Forbidden, Unauthorized, Unparsable
 from app.settings import Settings
 
 OPEN_PATHS = frozenset({"/healthz"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN_SITES = frozenset({"same-origin", "none"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
+VERSIONS = frozenset({"1.0", "1.1"})
 KEY_MAX = 1024
 URI_BYTES_MAX = 8 * 1024
 HEADERS_MAX = 100
 HEADER_BYTES_MAX = 64 * 1024
+_HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._\-]{1,253}))(?::[0-9]{0,5})?")
 
 
 class UriTooLong(AdjointError):  # noqa: N818 (named as its answer is)
@@ -46,7 +49,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         """Guard `app`."""
         self._app = app
-        self._hosts = {_host_name(host) for host in settings.allowed_hosts}
+        self._hosts = {_allowed_name(host) for host in settings.allowed_hosts}
         if settings.host not in ANY_ADDRESS:
             self._hosts.add(settings.host.strip("[]"))
         self._key = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
@@ -58,6 +61,7 @@ class Guard:
             return
         try:
             _check_size(scope)
+            _check_framing(scope)
             self._check_host(scope)
             self._check_origin(scope)
             self._check_key(scope)
@@ -108,9 +112,21 @@ def _sent_key(scope: Scope) -> bytes | None:
     return None if key is None else key.encode("latin-1")
 
 
+def _check_framing(scope: Scope) -> None:
+    if scope["http_version"] not in VERSIONS:
+        raise Unparsable("this server speaks HTTP/1.1", headers={"Connection": "close"})
+    # A proxy may go by the one and this server by the other: two requests to one of them are one to the other.
+    if header(scope, b"transfer-encoding") is not None and header(scope, b"content-length") is not None:
+        detail = "Content-Length and Transfer-Encoding contradict each other; send one of them"
+        raise Unparsable(detail, headers={"Connection": "close"})
+
+
 def _host_name(host: str) -> str:
-    """Return a Host without its port; the brackets of an IPv6 address are left out as well."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host if host.count(":") > 1 else host.partition(":")[0]
+    """Return a Host without port and brackets; an empty string if it is not of that form."""
+    match = _HOST.fullmatch(host.lower())
+    return "" if match is None else match[1] or match[2]
+
+
+def _allowed_name(host: str) -> str:
+    """Return the name in a setting, where an IPv6 address may stand without brackets."""
+    return host.lower() if host.count(":") > 1 and not host.startswith("[") else _host_name(host)
