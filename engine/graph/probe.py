@@ -53,6 +53,8 @@ def probe(definition: Definition, limits: GraphLimits) -> Probe:
             traced.append(build(definition, dims, training=True, limits=limits))
         except DocumentError as error:
             fault = fault or error
+            if all(finding.code == "unknown_name" for finding in error.findings):
+                break  # at other extents it would be as unknown
         if len(traced) == 2:
             break
     if not traced:
