@@ -160,6 +160,9 @@ def _read_nodes(nodes: Any, draft: Definition, reader: Reader, limits: GraphLimi
     if len(entries) > limits.nodes:
         reader.fault("/nodes", "limit_exceeded", f"{len(entries)} nodes are more than the limit of {limits.nodes}")
         return ()
+    given = (entry.get("inputs") for entry in entries if isinstance(entry, Mapping))
+    count = sum(len(inputs) for inputs in given if isinstance(inputs, list | tuple))
+    limits.check_count("/nodes", "inputs of all nodes", count, limits.node_inputs)
     taken = {name: f"/{table}" for table in LEAVES for name in getattr(draft, table)}
     return tuple(_read_node(entry, index, taken, reader, limits) for index, entry in enumerate(entries))
 
@@ -192,9 +195,8 @@ def _is_operand(operand: Any) -> bool:
 def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimits) -> Definition:
     """Trace the draft, resolve outputs and losses, and return the finished definition."""
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
-    edges = sum(len(node.inputs) for node in draft.nodes)
-    limits.check_count("/nodes", "inputs of all nodes", edges, limits.node_inputs)
     for node in draft.nodes:
+        limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
         limits.check_attributes(node.pointer, node.attrs)
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
     graph = probe(draft, limits).graph

@@ -26,12 +26,16 @@ class GraphLimits:
     node_inputs: int = 100_000
     attribute_items: int = 1_000
     attribute_characters: int = 1_000
+    operations: int = 100_000
+    node_operations: int = 4_000
+    table_bytes: int = 32 * 2**20
     rank: int = 8
     elements: int = 2**31
     parameter_elements: int = 10**9
     compute_bytes: int = 2**30
     name_bytes: int = 63
     program_characters: int = 200_000
+    program_tokens: int = 100_000
 
     def check_shape(self, pointer: str, what: str, shape: Shape) -> None:
         """Refuse a shape of too many axes or elements."""

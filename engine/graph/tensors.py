@@ -35,7 +35,7 @@ def read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
 
 
 def bounded_extents(extents: Any, pointer: str, reader: Reader) -> Sequence[Any]:
-    """Return a list that may be a shape, unread; the fault that it has too many axes is noted, and none are returned."""
+    """Return a list that may be a shape, unread; with too many axes, which is noted as a fault, return none."""
     listed = reader.sequence(extents, pointer)
     if len(listed) > LIMITS.rank:
         reader.fault(pointer, "limit_exceeded", f"{len(listed)} axes are more than {LIMITS.rank}")

@@ -1,0 +1,22 @@
+"""Graph bombs are refused by their code, within little memory and without a word of what they repeat."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import engine
+from tests.hostile.corpus.graphs import BOMBS
+from tests.hostile.memory import memory_bound
+
+MORE_BYTES = 64 << 20
+LONGEST_DETAIL = 1000
+
+
+@pytest.mark.parametrize(("build", "code"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_refused_within_little_memory(build: Callable[[], Any], code: str) -> None:
+    document = build()
+    with memory_bound(MORE_BYTES), pytest.raises(engine.DocumentError) as caught:
+        engine.parse_graph(document)
+    assert caught.value.findings[0].code == code, caught.value.findings[0]
+    assert all(len(finding.pointer + finding.detail) <= LONGEST_DETAIL for finding in caught.value.findings)
