@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
@@ -73,6 +74,7 @@ def _repeated(x: Value, repeats: Ints, axis: int | None) -> Value:
         raise AttributeValueError(
             f"repeat_interleave: repeats must hold 1 or {extent} numbers, each at least 0, got {list(repeats)[:10]}"
         )
-    require_room("repeat_interleave", 2, max(extent, repeats[0] * extent if len(repeats) == 1 else sum(repeats)))
+    require_room("repeat_interleave", extent)
     times = repeats * extent if len(repeats) == 1 else repeats
+    require_room("repeat_interleave", builtins.sum(times))
     return index_select(flat, as_value(np.repeat(np.arange(extent), times)), axis=place)
