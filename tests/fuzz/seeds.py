@@ -147,7 +147,7 @@ CHECKPOINTS = [
 
 _JSON_WORDS = [b"{}", b"[]", b'{"a":1}', b",", b":", b'"', b"\\u0000", b"-0", b"1.5e-3", b"18446744073709551616"]
 WORDS: Mapping[str, Sequence[bytes]] = {
-    "npy": [b"\x93NUMPY", b"'descr': ", b"'fortran_order': True, ", b"'shape': (", b"<f8", b"|O", b"|b1", b"4294967296, "],
+    "npy": [b"\x93NUMPY", b"'descr': ", b"'fortran_order': True, ", b"'shape': (", b"<f8", b"|O", b"|b1", b"4294967296"],
     "npz": [b"PK\1\2", b"PK\3\4", b"PK\5\6", b".npy", b"../", b"\x08\x00", b"\xff\xff\xff\xff"],
     "safetensors": [b'"dtype":"BF16"', b'"shape":[0]', b'"data_offsets":[0,8]', b'"__metadata__":{}', *_JSON_WORDS],
     "csv": [b",", b"\n", b"\r\n", b'"', b'""', b"nan", b"1e400", b"1_000", b"\xef\xbb\xbf", "\u0661".encode()],
@@ -156,12 +156,13 @@ WORDS: Mapping[str, Sequence[bytes]] = {
     "columns": [b":int64", b":class", b"[2]", b",", b"[0]", b"[999999,999999]"],
     "program": [
         b" = ", b"x", b"w", b"loss", b".T", b"sum(", b"einsum(x, equation='ij->')", b"[0:1]", b"**", b"@", b"not ",
-        b"split(", b"axis=", b"shape=[", b"99999999999", b"true", b"null", b"\n", b";", b"#", b"'", b"reshape(x, shape=[-1])",
+        b"split(", b"axis=", b"shape=[", b"99999999999", b"true", b"null", b"\n", b";", b"#", b"'",
+        b"reshape(x, shape=[-1])",
     ],
     "graph": [
         b'"name":"a"', b'"op":"einsum"', b'"op":"split"', b'"inputs":["x"]', b'"attrs":{"axis":1}', b'"shape":[2]',
         b'"batch"', b'"x:1"', b'"nodes":[', b'"layers":["relu"]', b'"program":"a = x"', b'"losses":["a"]', *_JSON_WORDS,
     ],
-    "recipe": [b'"kind":"sgd"', b'"kind":"lbfgs"', b'"lr":', b'"per":"step"', b'"steps":1', b'"groups":[', *_JSON_WORDS],
+    "recipe": [b'"kind":"sgd"', b'"kind":"lbfgs"', b'"lr":', b'"per":"step"', b'"steps":1', *_JSON_WORDS],
     "frames": [b'{"kind":"step"}', b'"id":', b"\xabLOG", b"\0\0\0\0", *_JSON_WORDS],
 }  # fmt: skip

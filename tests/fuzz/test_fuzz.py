@@ -19,23 +19,21 @@ def test_whatever_is_sent_is_read_or_refused(target: Target) -> None:
 
 
 def test_inputs_that_go_where_none_had_gone_are_kept() -> None:
-    def run(data: bytes) -> None:
-        _reader_with_a_fault(data)
-
-    target = Target("fault", run, [b"...."], (), [b"ab"], ("tests/fuzz",))
+    target = Target("fault", _reader_with_a_fault, [b"...."], (), [b"ab"], ("tests/fuzz",))
     campaign = Campaign(target, SEED)
     campaign.run(executions=4000)
     assert len(campaign.corpus) > 2
     assert [name.partition(" at ")[0] for name in campaign.broken] == ["ZeroDivisionError"]
 
 
-def _reader_with_a_fault(data: bytes) -> None:
+def _reader_with_a_fault(data: bytes) -> int:
     """Fail behind three conditions, each of which must be met before the next is seen."""
-    if b"a" in data:
-        place = data.index(b"a")
-        if data[place + 1 : place + 2] == b"b":
-            if data[place + 2 : place + 3] == b"[":
-                _ = 1 / 0
+    if b"a" not in data:
+        return 0
+    rest = data[data.index(b"a") + 1 :]
+    if not rest.startswith(b"b"):
+        return 1
+    return 2 if rest[1:2] != b"[" else 1 // 0
 
 
 def test_a_campaign_repeats_itself() -> None:

@@ -1,7 +1,7 @@
 """Hostile uploads and documents against one real server: refused as their parsers refuse them, and nothing is left.
 
-The parsers see the whole corpus in tests of their own; over HTTP go every ninth file, since each has a process of its own,
-and every third document; with FUZZ=full (`make fuzz`) all of them.
+The parsers see the whole corpus in tests of their own. Over HTTP go every ninth file, since each has a process of its
+own, and every third document; with FUZZ=full (`make fuzz`) all of them.
 """
 
 import json
