@@ -147,7 +147,7 @@ CHECKPOINTS = [
 
 _JSON_WORDS = [b"{}", b"[]", b'{"a":1}', b",", b":", b'"', b"\\u0000", b"-0", b"1.5e-3", b"18446744073709551616"]
 WORDS: Mapping[str, Sequence[bytes]] = {
-    "npy": [b"\x93NUMPY", b"'descr': ", b"'fortran_order': True, ", b"'shape': (", b"<f8", b"|O", b"|b1", b"4294967296"],
+    "npy": [b"\x93NUMPY", b"'descr': ", b"'fortran_order': True, ", b"'shape': (", b"<f8", b"|O", b"4294967296"],
     "npz": [b"PK\1\2", b"PK\3\4", b"PK\5\6", b".npy", b"../", b"\x08\x00", b"\xff\xff\xff\xff"],
     "safetensors": [b'"dtype":"BF16"', b'"shape":[0]', b'"data_offsets":[0,8]', b'"__metadata__":{}', *_JSON_WORDS],
     "csv": [b",", b"\n", b"\r\n", b'"', b'""', b"nan", b"1e400", b"1_000", b"\xef\xbb\xbf", "\u0661".encode()],

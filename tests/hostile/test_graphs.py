@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import engine
-from tests.hostile.corpus.graphs import BOMBS
+from tests.hostile.corpus.graphs import BOMBS, GIANTS
 from tests.hostile.memory import memory_bound
 
 MORE_BYTES = 64 << 20
@@ -20,3 +20,11 @@ def test_a_bomb_is_refused_within_little_memory(build: Callable[[], Any], code: 
         engine.parse_graph(document)
     assert caught.value.findings[0].code == code, caught.value.findings[0]
     assert all(len(finding.pointer + finding.detail) <= LONGEST_DETAIL for finding in caught.value.findings)
+
+
+@pytest.mark.parametrize("build", GIANTS.values(), ids=GIANTS)
+def test_what_is_large_and_good_is_taken_within_little_memory(build: Callable[[], Any]) -> None:
+    document = build()
+    with memory_bound(MORE_BYTES):
+        definition = engine.parse_graph(document)
+        engine.graph_report(definition)

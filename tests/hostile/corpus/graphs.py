@@ -111,6 +111,10 @@ BOMBS: dict[str, tuple[Callable[[], Document], str]] = {
     "a sum of 2^40 terms in one op": (lambda: one("mvlgamma", [2], order=2**40), LIMIT),
     "differences of the order 2^30": (lambda: one("diff", [2**30], order=2**40), LIMIT),
     "a mask over 2^30 rows": (lambda: one("select_replace", [2**30], 1, index=3), "shape_mismatch"),
+    "windows in endless padding": (
+        lambda: one("max_pool1d", [1, 2**31 - 1], kernel=2**31, padding=2**30, dilation=2**31, stride=2**31 - 1),
+        "shape_mismatch",
+    ),
     "2^20 out of 2^30": (lambda: one("combinations", [2**30], size=2**20), LIMIT),
     "masks that add up": (
         lambda: graph(
@@ -224,3 +228,11 @@ BOMBS: dict[str, tuple[Callable[[], Document], str]] = {
     "199 000 lines": (lambda: program("\n" * 199_000 + "a = ?"), LIMIT),
     "a program of a million characters": (lambda: program("#" * 1_000_000), LIMIT),
 }  # fmt: skip
+
+GIANTS: dict[str, Callable[[], Document]] = {
+    "a chain of 5000": lambda: graph(*chain(5000)),
+    "a value used twice, 5000 times over": lambda: graph(*chain(5000, "add", 2)),
+    "wide windows on a long axis": lambda: one("max_pool1d", [1, 2**31], kernel=2**20),
+    "26 operands in one einsum": lambda: one("einsum", [2], 26, equation=letters(26) + "->"),
+}
+"""Documents that are large and good: to be taken, within little memory."""
