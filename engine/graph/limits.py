@@ -28,7 +28,7 @@ class GraphLimits:
     attribute_characters: int = 1_000
     operations: int = 100_000
     node_operations: int = 4_000
-    table_bytes: int = 32 * 2**20
+    table_bytes: int = 64 * 2**20
     rank: int = 8
     elements: int = 2**31
     parameter_elements: int = 10**9
