@@ -13,7 +13,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos bench lint client clean
+.PHONY: help demo serve test check chaos fuzz bench lint client clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -44,6 +44,11 @@ check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
 	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos tests/app/worker/session/test_recovery.py
+
+# FUZZ_SEED=n repeats a run; FUZZ_SECONDS is for all readers together. What breaks one is kept in fuzz-found.
+fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz every reader for minutes
+	FUZZ=full $(PYTEST) tests/hostile
+	$(BIN)/python -m tests.fuzz
 
 # BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.
 bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the README's tables; not part of the tests
