@@ -19,7 +19,7 @@ OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in 
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
     "draw", "duplicate", "expand", "extend", "find", "free", "get", "kill", "list", "load", "mark", "match", "name",
-    "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "run", "save", "scrape",
+    "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "revoke", "run", "save", "scrape",
     "select", "set", "stream", "trace", "update", "validate", "view", "zero",
 }  # fmt: skip
 
