@@ -94,12 +94,13 @@ class Allowances:
         use = self._uses.get(key_id)
         if use is None:
             use = self._uses[key_id] = _Use(TokenBucket.full(self._per_second, self._burst, self._monotonic()))
-            self._forget_one()
+            self._forget_another(key_id)
         self._uses.move_to_end(key_id)
         return use
 
-    def _forget_one(self) -> None:
+    def _forget_another(self, than: str) -> None:
+        """Forget the key that was used longest ago, of those that are not being used, if there are too many."""
         if len(self._uses) > KEYS_MAX:
-            idle = next((key_id for key_id, use in self._uses.items() if not use.at_once), None)
+            idle = next((key_id for key_id, use in self._uses.items() if not use.at_once and key_id != than), None)
             if idle is not None:
                 del self._uses[idle]
