@@ -18,6 +18,7 @@ from app.runner.supervisor import Supervisor
 from app.service.admission import Admission
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
+from app.service.audit import AuditTrail
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.bundles import Bundles
@@ -34,6 +35,8 @@ from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
+from app.service.key_ring import KeyRing
+from app.service.keys import Keys
 from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.recovery import recover
@@ -68,6 +71,7 @@ class Container:
     crew: SessionCrew
     wakes: Wakes
     retention: Retention
+    ring: KeyRing
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
@@ -128,6 +132,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
     creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions)
+    setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
+    ring = KeyRing(clock, setting)
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
@@ -145,9 +151,11 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         idempotency=Idempotency(store),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
         backups=Backups(store, blobs, sweeper, folders, scratch, space, clock, server_version()),
+        keys=Keys(store, ring),
+        audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention)
+    return Container(settings, services, supervisor, crew, wakes, retention, ring)
 
 
 def _emptied(folder: Path) -> Path:
