@@ -72,7 +72,7 @@ def measured(fit: RandomFit, number: int, executor: str, folder: Path) -> Measur
         runtime=Runtime(executor, 1, None, None, 10, {}).to_json(),
     )
     verdict, peak = _worked_on(assignment)
-    return Measured(number, fit.sort, executor, memory_needed(terms), peak, verdict, terms)
+    return Measured(number, fit.sort, executor, memory_needed(terms, executor), peak, verdict, terms)
 
 
 def _worked_on(assignment: Assignment) -> tuple[str, int]:

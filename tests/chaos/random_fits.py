@@ -31,7 +31,7 @@ OPTIONS: tuple[Document, ...] = (
     {},
     {"validation": {"split": 0.25}},
     {"average": {"kind": "ema", "decay": 0.9}},
-    {"micro_batch_size": 8},
+    {"micro_batch_size": 2},
     {"clip": {"norm": 1.0}},
 )
 
