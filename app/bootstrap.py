@@ -38,6 +38,7 @@ from app.service.ingestion import Ingestion
 from app.service.key_ring import KeyRing
 from app.service.keys import Keys
 from app.service.laboratory import Laboratory
+from app.service.memory import MemoryTerms
 from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
@@ -106,7 +107,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     sweeper = BlobSweeper(store, blobs)
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
-    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op)
+    memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
+    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory)
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
@@ -122,7 +124,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
     terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label)
-    admission = Admission(settings.gradients_max_bytes)
+    admission = Admission(settings.gradients_max_bytes, memory)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )

@@ -100,6 +100,12 @@ class Settings(BaseSettings):
     gradients_max_bytes: int = Field(
         default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
     )
+    memory_budget_bytes: int | None = Field(
+        default=None, ge=1, description="Most bytes that the fits at work take together; by default 70 % of all."
+    )
+    fit_memory_bytes: int | None = Field(
+        default=None, ge=1, description="Most bytes that one fit may take; by default as much as all."
+    )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
     )
