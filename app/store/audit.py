@@ -16,7 +16,7 @@ _LAST = select(audit.c.seq, audit.c.hash).order_by(audit.c.seq.desc()).limit(1)
 
 
 class Audit:
-    """The trail, within one unit of work. `now` is the time it began."""
+    """The trail, within one unit of work. `now` is the time it began. Nothing here changes what was entered."""
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self._connection = connection

@@ -263,7 +263,7 @@ api_keys = Table(
     Column("used_at", Timestamp),
 )
 
-# Triggers of the database refuse to change or delete a row.
+# Only ever appended to: a row that is changed or gone no longer fits the hash of the one after it.
 audit = Table(
     "audit",
     metadata,

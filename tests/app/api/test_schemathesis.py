@@ -40,7 +40,11 @@ for media_type in ("text/csv", "application/x-ndjson"):
     schemathesis.openapi.media_type(media_type, st.text(max_size=64).map(str.encode) | st.just(b"x,y\n1,2\n"))
 
 CONTRACT = Path(__file__).parents[3] / "clients" / "openapi.json"
-schema = schemathesis.openapi.from_path(CONTRACT).exclude(path_regex="/events$")  # streams have tests of their own
+schema = (
+    schemathesis.openapi.from_path(CONTRACT)
+    .exclude(path_regex="/events$")  # streams have tests of their own
+    .exclude(path="/v1/keys", method="POST")  # the first key would shut all others out of the server that they share
+)
 OPERATIONS = {operation.label: operation for operation in (found.ok() for found in schema.get_all_operations())}
 GOOD, BAD = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 CASES = [

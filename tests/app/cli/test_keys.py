@@ -59,7 +59,6 @@ def test_keys_are_made_offline_and_beside_the_running_server(
     assert run(["audit", "verify", *data]) == 0
     assert capsys.readouterr().out == verdict
     with closing(sqlite3.connect(tmp_path / "data" / FILE_NAME)) as tampered:
-        tampered.execute("DROP TRIGGER audit_refuses_update")
         tampered.execute("UPDATE audit SET key_id = 'key_of_another' WHERE seq = 2")
         tampered.commit()
     assert run(["audit", "verify", *data]) == BROKEN

