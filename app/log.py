@@ -3,13 +3,14 @@
 import json
 import logging
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from app.domain.clock import rfc3339
 
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
-CHATTY = ("alembic", "uvicorn.error")
-"""Libraries that tell on the level info what is of no interest here."""
+CHATTY = MappingProxyType({"alembic": logging.WARNING, "uvicorn.error": logging.ERROR})
+"""Libraries that tell what is of no interest here, or is told by a line of ours; and from which level on they may."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -34,5 +35,5 @@ def log_as_json(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for chatty in CHATTY:
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    for chatty, least in CHATTY.items():
+        logging.getLogger(chatty).setLevel(least)

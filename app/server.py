@@ -1,19 +1,24 @@
 """The HTTP server: uvicorn, which goes on answering while the work behind it comes to a halt."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from app.http_protocol import Connection
+from app.http_protocol import Connection, Terms
 
 HEADER_BYTES_MAX = 64 * 1024
 KEEP_ALIVE_SECONDS = 30
 GRACE_SECONDS = 3
 BACKLOG = 2048
+OTHER_FILES = 1024
+"""Open files besides connections: those that are sent, the database, pipes to processes."""
 
 
 class Server(uvicorn.Server):
@@ -68,11 +73,15 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], drain: Callable[[], None]) -> bool:
+def serve(
+    app: ASGIApp, listener: socket.socket, terms: Terms, on_ready: Callable[[], None], drain: Callable[[], None]
+) -> bool:
     """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began."""
+    _allow_files(terms.max_connections + OTHER_FILES)
+    connection: Any = partial(Connection, terms=terms)  # uvicorn only calls it
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=connection,
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -88,3 +97,12 @@ def serve(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], d
     server = Server(config, on_ready, drain)
     server.run(sockets=[listener])
     return server.started
+
+
+def _allow_files(wanted: int) -> None:
+    """Let this process have so many files open, or as many as it may."""
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    if files != resource.RLIM_INFINITY and files < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

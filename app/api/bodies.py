@@ -2,18 +2,20 @@
 
 from asyncio import timeout, to_thread
 from collections.abc import AsyncIterator
+from time import monotonic
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
+from app.api.deps import services_of
 from app.api.headers import header
 from app.blobs.store import BlobWriter
 from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
 
 WRITE_BYTES = 1024 * 1024
 STALL_SECONDS = 30.0
-"""How long a client may send nothing in the middle of a body."""
+"""How long a client may send nothing in the middle of a body, however fast it was before."""
 
 
 class RequestTimeout(AdjointError):  # noqa: N818 (named as its answer is)
@@ -31,31 +33,46 @@ def content_type(request: Request) -> str:
     return (header(request.scope, b"content-type") or "").partition(";")[0].strip().lower()
 
 
+class Patience:
+    """How long a body is waited for: a head start in seconds, and the time that its bytes take at the least rate."""
+
+    def __init__(self, head_start: float, bytes_per_second: float) -> None:
+        """Begin with the head start."""
+        self._left = head_start
+        self._most = max(head_start, STALL_SECONDS)
+        self._bytes_per_second = bytes_per_second
+
+    async def next(self, receive: Receive) -> Message:
+        """Return the next part; RequestTimeout if it does not come in time, ClientDisconnect if it never will."""
+        allowed, began = max(self._left, 0.0), monotonic()
+        try:
+            async with timeout(allowed):
+                message = await receive()
+        except TimeoutError as error:
+            detail = f"a body has to come with {self._bytes_per_second:g} bytes a second; send the request again"
+            raise RequestTimeout(detail) from error
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        earned = len(message.get("body", b"")) / self._bytes_per_second
+        self._left = min(self._left + earned - (monotonic() - began), self._most)
+        return message
+
+
 async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield the body as it comes; TooLarge as soon as it is known to exceed `limit` bytes."""
     declared = header(request.scope, b"content-length") or ""
     if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)
+    settings = services_of(request).settings
+    patience = Patience(settings.body_seconds, settings.body_bytes_per_second)
     received, more = 0, True
     while more:
-        message = await _next(request.receive)
+        message = await patience.next(request.receive)
         chunk, more = message.get("body", b""), message.get("more_body", False)
         received += len(chunk)
         if received > limit:
             raise _too_large(limit)
         yield chunk
-
-
-async def _next(receive: Receive) -> Message:
-    """Return the next part of a body; RequestTimeout if it does not come, ClientDisconnect if it never will."""
-    try:
-        async with timeout(STALL_SECONDS):
-            message = await receive()
-    except TimeoutError as error:
-        raise RequestTimeout(f"nothing came for {STALL_SECONDS:g} seconds; send the request again") from error
-    if message["type"] == "http.disconnect":
-        raise ClientDisconnect
-    return message
 
 
 async def whole(request: Request, limit: int) -> bytes:

@@ -25,6 +25,9 @@ from app.service.ingestion import UploadTerms
 
 routes = router("datasets")
 
+BEYOND_ROWS = 2**53
+"""No dataset has as many rows; larger numbers fit into no answer."""
+
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         JSON: "json",
@@ -102,6 +105,7 @@ def list_dataset_rows(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """List rows; a value that is missing or not finite is null."""
+    offset = min(offset, BEYOND_ROWS)
     total, columns = datasets.rows(dataset_id, offset, limit)
     return JsonAnswer(_rows(total, offset, columns))
 

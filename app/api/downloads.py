@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from app.api.answers import matches, not_modified
 from app.api.content_digest import spelled_digest
+from app.blobs.plain_files import open_plain_file
 from app.domain.errors import RangeNotSatisfiable
 
 CHUNK_BYTES = 1024 * 1024
@@ -35,9 +36,9 @@ class Download:
 
 
 def open_file(path: Path, media_type: str, name: str, tag: str, digest: str | None) -> Download:
-    """Open the file at `path` for a download."""
-    file = path.open("rb")
-    return Download(file, path.stat().st_size, media_type, name, tag, digest)
+    """Open the file at `path` for a download; NotFound if it is a link or no file."""
+    file = os.fdopen(open_plain_file(path), "rb")
+    return Download(file, os.fstat(file.fileno()).st_size, media_type, name, tag, digest)
 
 
 def send_file(request: Request, download: Download) -> Response:
@@ -63,7 +64,7 @@ def send_file(request: Request, download: Download) -> Response:
 
 def send_and_delete(path: Path, media_type: str, status: int, headers: Mapping[str, str]) -> Response:
     """Answer with a file that is there for this answer alone."""
-    file = path.open("rb")
+    file = os.fdopen(open_plain_file(path), "rb")
     path.unlink()
     size = os.fstat(file.fileno()).st_size
     return StreamingResponse(

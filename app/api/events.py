@@ -17,6 +17,8 @@ routes = router("events")
 EVENT_STREAM = "text/event-stream"
 RETRY = "retry: 2000\n\n"
 HEARTBEAT = ": heartbeat\n\n"
+LAST = 2**63 - 1
+"""No event has a larger number, and the database knows none."""
 SECONDS_MAX = 24 * 3600.0
 HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
@@ -27,8 +29,8 @@ async def _terms(
     timeout: Annotated[float | None, Query(ge=0, le=SECONDS_MAX, description="End after so many seconds.")] = None,
     last_event_id: Annotated[int | None, Header(ge=0, description="As `after`; browsers send it.")] = None,
 ) -> StreamTerms:
-    start = after if last_event_id is None else last_event_id
-    return StreamTerms(start or 0, max_events, timeout)
+    start = (after if last_event_id is None else last_event_id) or 0
+    return StreamTerms(min(start, LAST), max_events, timeout)
 
 
 @routes.get(

@@ -82,8 +82,8 @@ async def _once(
     ] = None,
 ) -> Once:
     received = request.received if isinstance(request, ReadRequest) else b""
-    parts = (request.url.query.encode(), request.headers.get("content-type", "").encode(), received)
-    return Once(services_of(request).idempotency, request.url.path, idempotency_key, parts)
+    parts = (request.scope["query_string"], request.headers.get("content-type", "").encode(), received)
+    return Once(services_of(request).idempotency, request.scope["path"], idempotency_key, parts)
 
 
 OnceDep = Annotated[Once, Depends(_once)]

@@ -16,8 +16,7 @@ from app.api.request_id import HEADER, request_id_of
 from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
 from app.api.validation import findings_of, summed_up
-from app.domain.errors import AdjointError, NotFound, Unparsable
-from app.domain.ids import new_id
+from app.domain.errors import AdjointError, NotFound
 
 TYPE_PREFIX = "urn:adjoint:problem:"
 CLOSING = frozenset({408, 413, 414, 431})
@@ -34,7 +33,7 @@ DETAILS: Mapping[int, str] = MappingProxyType(
 
 def problem(request: Request, error: AdjointError) -> Response:
     """Render an error of ours."""
-    document = _document(error, request.url.path[:256], request_id_of(request.scope))
+    document = _document(error, request.scope["path"][:256], request_id_of(request.scope))
     # Also set here, since the answer to an error that nobody expected does not pass the middleware.
     headers = {**error.headers, HEADER: document.request_id, "Cache-Control": "no-store"}
     if error.status in CLOSING:
@@ -42,9 +41,9 @@ def problem(request: Request, error: AdjointError) -> Response:
     return Response(_spelled(document), error.status, headers, media_type=CONTENT_TYPE)
 
 
-def unparsable_http(detail: str) -> bytes:
-    """Spell the answer to bytes that are no HTTP request, which no route and no middleware has seen."""
-    return _spelled(_document(Unparsable(detail), "", new_id("req")))
+def unrouted(error: AdjointError, request_id: str) -> bytes:
+    """Spell the answer to a client whose request, if it is one, no route and no middleware has seen."""
+    return _spelled(_document(error, "", request_id))
 
 
 def _document(error: AdjointError, instance: str, request_id: str) -> Problem:
@@ -97,7 +96,7 @@ def _from_http(app: FastAPI, request: Request, error: HTTPException) -> AdjointE
     headers = dict(error.headers or {})
     status = error.status_code
     if status == 405:
-        headers["Allow"] = ", ".join(_allowed(app, request.url.path))
+        headers["Allow"] = ", ".join(_allowed(app, request.scope["path"]))
         if not headers["Allow"]:
             return NotFound(DETAILS[404], code="no_such_route")
     phrase = HTTPStatus(status).phrase

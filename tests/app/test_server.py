@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import httpx
 import pytest
 import uvicorn
 
-from app import http_protocol
 from app.domain.errors import DataDirectoryInUse
+from app.http_protocol import Connection, Terms
 from app.main import run
 from app.server import bound_socket, url_of
 from app.settings import Settings
@@ -133,9 +134,7 @@ def test_http_that_is_none_is_refused(server: Any) -> None:
     assert server.http.get("/healthz").status_code == 200
 
 
-def test_a_client_that_sends_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "HEADER_SECONDS", 0.1)
-
+def test_a_client_that_sends_nothing_is_not_waited_for() -> None:
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await send({"type": "http.response.start", "status": 204, "headers": []})
@@ -147,7 +146,8 @@ def test_a_client_that_sends_nothing_is_not_waited_for(monkeypatch: pytest.Monke
 
 async def _drip(app: Any, listener: socket.socket) -> None:
     """Serve `app` to a client that is slow before its first request, and to one that is slow before its second."""
-    config = uvicorn.Config(app, http=http_protocol.Connection, ws="none", lifespan="off", log_config=None)
+    connection: Any = partial(Connection, terms=Terms(header_seconds=0.1))
+    config = uvicorn.Config(app, http=connection, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server._serve([listener]))
     while not server.started:

@@ -1,9 +1,7 @@
-import asyncio
 import io
-import logging
 import socket
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,8 +10,6 @@ import numpy as np
 import pytest
 
 from adjoint_client.archive import Manifest, Nowhere, read_archive
-from app.api import backup
-from app.api.backup import BackupAnswer
 from tests.conftest import ServerProcess, StartServer
 
 PATIENCE = 20.0
@@ -107,44 +103,3 @@ def test_a_server_that_stops_gives_a_backup_up_and_leaves_nothing(start_server: 
         assert server.stop() == 0
     assert [*(server.data_dir / "scratch").iterdir()] == []
     assert not [path for path in (server.data_dir / "blobs").rglob("*") if path.is_file()]
-
-
-class Endless:
-    """A backup without end, for clients that take nothing of it."""
-
-    name = "endless.tar"
-
-    def __init__(self) -> None:
-        self.closed = False
-        self.chunks: Generator[bytes] = self._zeros()
-
-    def _zeros(self) -> Generator[bytes]:
-        while True:
-            yield bytes(1000)
-
-    def close(self) -> None:
-        self.chunks.close()
-        self.closed = True
-
-
-def test_a_client_that_takes_nothing_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(backup, "STALL_SECONDS", 0.01)
-    made: Any = Endless()
-    taken = 0
-
-    async def send(message: dict[str, Any]) -> None:
-        nonlocal taken
-        taken += 1
-        if taken > 3:
-            await asyncio.Event().wait()
-
-    async def receive() -> Any:
-        await asyncio.Event().wait()
-
-    scope: Any = {"type": "http", "asgi": {"spec_version": "2.3"}}
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(BackupAnswer(made)(scope, receive, send))  # type: ignore[arg-type]  # a send of plain dicts
-    assert made.closed
-    assert "given up" in caplog.text

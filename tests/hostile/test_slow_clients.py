@@ -1,0 +1,127 @@
+"""Clients that do not go on: they are cut, and nobody else waits for them."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.conftest import ServerProcess, serving
+from tests.hostile.wire import connect, dripped, exchange, read_answer, received, stalled, until_open
+
+SECONDS = 0.5
+"""How long this server waits for anything."""
+SLOW = 12
+CONNECTIONS = 40
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+POST = (
+    b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+)
+NOWHERE = POST.replace(b"/v1/graphs", b"/nowhere")
+CHUNKED = POST.replace(b"Content-Length: 100000", b"Transfer-Encoding: chunked")
+LARGE = b"x\n" + b"1.2500000000000000000000\n" * 400_000
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Start a server that waits for nobody."""
+    patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
+    with serving(tmp_path_factory.mktemp("hasty"), max_connections=CONNECTIONS, **patience) as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("begun", "drop"),
+    [(b"", b""), (GET, b""), (b"", b"G"), (GET, b"X"), (GET + b"X: ", b"x"), (GET + b"\r\n", b"")],
+    ids=["silent", "half", "line", "name", "value", "idle after an answer"],
+)
+def test_headers_that_do_not_come_are_not_waited_for(hasty: ServerProcess, begun: bytes, drop: bytes) -> None:
+    with ExitStack() as opened:
+        slow = [opened.enter_context(connect(hasty.url)) for _ in range(SLOW)]
+        for connection in slow:
+            connection.sendall(begun)
+        if begun.endswith(b"\r\n\r\n"):
+            assert {read_answer(connection).status for connection in slow} == {200}
+            for connection in slow:
+                connection.sendall(b"G")
+        assert hasty.http.get("/healthz").status_code == 200
+        assert {dripped(connection, drop) for connection in slow} == {b""}
+
+
+@pytest.mark.parametrize(
+    ("begun", "drop"),
+    [(POST, b""), (POST, b"{"), (CHUNKED, b""), (CHUNKED, b"1\r\n{\r\n")],
+    ids=["silent", "dripping", "silent chunks", "dripping chunks"],
+)
+def test_bodies_that_hardly_come_are_not_waited_for(hasty: ServerProcess, begun: bytes, drop: bytes) -> None:
+    with ExitStack() as opened:
+        slow = [opened.enter_context(connect(hasty.url)) for _ in range(SLOW)]
+        for connection in slow:
+            connection.sendall(begun)
+        assert hasty.http.get("/healthz").status_code == 200
+        for connection in slow:
+            said = dripped(connection, drop)
+            assert said.startswith(b"HTTP/1.1 408 ")
+            assert b"connection: close" in said
+
+
+def test_a_body_that_comes_at_a_fair_rate_may_take_longer(hasty: ServerProcess) -> None:
+    graph = json.dumps({"inputs": {"a": []}, "program": "f = a"}).encode()
+    body = graph + b" " * (100_000 - len(graph))
+    with connect(hasty.url) as connection:
+        connection.sendall(POST)
+        began = time.monotonic()
+        for first in range(0, len(body), 10_000):
+            connection.sendall(body[first : first + 10_000])
+            time.sleep(SECONDS / 4)
+        assert time.monotonic() - began > 2 * SECONDS
+        assert read_answer(connection).status == 201
+
+
+def test_what_is_left_of_a_body_that_was_answered_is_not_waited_for(hasty: ServerProcess) -> None:
+    with connect(hasty.url) as connection:
+        connection.sendall(NOWHERE)
+        assert read_answer(connection).status == 404
+        assert dripped(connection, b"x") == b""
+
+
+def test_more_connections_than_there_may_be_are_told_so_at_once(hasty: ServerProcess) -> None:
+    assert hasty.http.get("/healthz").status_code == 200
+    with ExitStack() as opened:
+        others = [opened.enter_context(connect(hasty.url)) for _ in range(CONNECTIONS + 5)]
+        refused = others[-1]  # which has said nothing yet
+        answer = read_answer(refused)
+        assert (answer.status, answer.code) == (503, "too_many_connections")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert received(refused) == b""
+        for connection in others:
+            dripped(connection, b"")
+    assert exchange(hasty.url, GET + b"\r\n").status == 200
+
+
+@pytest.fixture(scope="module")
+def large(hasty: ServerProcess) -> str:
+    """Return a dataset that fits into no buffer on its way."""
+    dataset: dict[str, Any] = hasty.http.post(
+        "/v1/datasets", content=LARGE, headers={"Content-Type": "text/csv"}
+    ).json()
+    return str(dataset["id"])
+
+
+def test_downloads_that_nobody_reads_are_cut(hasty: ServerProcess, large: str) -> None:
+    with ExitStack() as opened:
+        for _ in range(3):
+            opened.enter_context(stalled(hasty.url, f"/v1/datasets/{large}/content"))
+        until_open(hasty.http, 4)
+        until_open(hasty.http, 1)
+
+
+def test_a_backup_that_nobody_reads_is_given_up(hasty: ServerProcess, large: str) -> None:
+    with stalled(hasty.url, "/v1/backup"):
+        until_open(hasty.http, 2)
+        assert hasty.http.get("/v1/backup").status_code == 409
+        until_open(hasty.http, 1)
+    assert [*(hasty.data_dir / "scratch").iterdir()] == []
+    assert hasty.http.get("/v1/backup").status_code == 200
