@@ -9,11 +9,13 @@ CONSTRAINTS := requirements/constraints.txt
 # What `make bench` compares with lives apart: the project never depends on it. What cannot be installed is left out.
 PEERS := .venv-peers
 PEER_PACKAGES := numpy torch==2.13.0 jax==0.10.2 autograd mygrad scikit-learn tinygrad
+# What `make audit` needs lives apart as well, so that it is not part of what is audited.
+AUDIT := .venv-audit
 PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos bench lint client clean
+.PHONY: help demo serve test check chaos fuzz bench lint client audit pin clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,7 +45,12 @@ check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
-	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos
+	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos tests/app/worker/session/test_recovery.py
+
+# FUZZ_SEED=n repeats a run; FUZZ_SECONDS is for all readers together. What breaks one is kept in fuzz-found.
+fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz every reader for minutes
+	FUZZ=full $(PYTEST) tests/hostile
+	$(BIN)/python -m tests.fuzz
 
 # BENCH chooses: `make bench BENCH=--quick`, `make bench BENCH='W1 lstm'`. The last part needs PyTorch, the others do without.
 bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries, and write the README's tables; not part of the tests
@@ -64,8 +71,23 @@ lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the
 client: $(VENV)/lint.stamp ## write clients/openapi.json and the Python client anew from the server's code
 	$(BIN)/python clients/generate.py
 
+# Without the service that knows the vulnerabilities it still checks the pins and writes sbom.cdx.json; then it fails.
+audit: $(VENV)/test.stamp $(AUDIT)/audit.stamp ## look for known vulnerabilities in what is installed, and write sbom.cdx.json
+	$(AUDIT)/bin/python -P deploy/audit.py --environment $(BIN)/python --constraints $(CONSTRAINTS) --sbom sbom.cdx.json
+
+$(AUDIT)/audit.stamp: Makefile
+	@$(PYTHON) -m venv $(AUDIT)
+	@$(AUDIT)/bin/python -m pip --disable-pip-version-check --quiet install 'pip-audit>=2.9' 'cyclonedx-bom>=7.0'
+	@touch $@
+
+BASE_IMAGE := python:3.12-slim
+pin: ## write the digest of the base image into deploy/Dockerfile, as the registry tells it; needs docker
+	docker pull --quiet $(BASE_IMAGE)
+	@digest=$$(docker image inspect --format '{{index .RepoDigests 0}}' $(BASE_IMAGE)) && test "$${digest#*@sha256:}" != "$$digest" \
+		&& sed -i "s|^ARG BASE=.*|ARG BASE=$(BASE_IMAGE)@$${digest#*@}|" deploy/Dockerfile && grep '^ARG BASE=' deploy/Dockerfile
+
 clean: ## remove everything that make has made; data directories stay
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(AUDIT) sbom.cdx.json build dist *.egg-info clients/python/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find app engine clients tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/python.stamp:

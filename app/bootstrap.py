@@ -18,6 +18,7 @@ from app.runner.supervisor import Supervisor
 from app.service.admission import Admission
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
+from app.service.audit import AuditTrail
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.bundles import Bundles
@@ -34,7 +35,10 @@ from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
+from app.service.key_ring import KeyRing
+from app.service.keys import Keys
 from app.service.laboratory import Laboratory
+from app.service.memory import MemoryTerms
 from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
@@ -68,6 +72,7 @@ class Container:
     crew: SessionCrew
     wakes: Wakes
     retention: Retention
+    ring: KeyRing
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
@@ -102,7 +107,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     sweeper = BlobSweeper(store, blobs)
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
-    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op)
+    memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
+    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory)
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
@@ -118,7 +124,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
     terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label)
-    admission = Admission(settings.gradients_max_bytes)
+    admission = Admission(settings.gradients_max_bytes, memory)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
@@ -128,6 +134,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
     creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions)
+    setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
+    ring = KeyRing(clock, setting)
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
@@ -145,9 +153,11 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         idempotency=Idempotency(store),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
         backups=Backups(store, blobs, sweeper, folders, scratch, space, clock, server_version()),
+        keys=Keys(store, ring),
+        audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention)
+    return Container(settings, services, supervisor, crew, wakes, retention, ring)
 
 
 def _emptied(folder: Path) -> Path:

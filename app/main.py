@@ -16,6 +16,7 @@ from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
 from app.api import (
+    audit,
     backup,
     bundles,
     checkpoints,
@@ -24,6 +25,7 @@ from app.api import (
     fits,
     gradients,
     graphs,
+    keys,
     laboratory,
     metrics,
     ops,
@@ -35,6 +37,7 @@ from app.api import (
     sessions,
     system,
 )
+from app.api.audited import Audited
 from app.api.directory import Directory
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
@@ -44,12 +47,13 @@ from app.api.openapi import check_operation_ids, openapi
 from app.api.polling import SpelledFits
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
+from app.domain.errors import DoorOpen
 from app.housekeeping import housekeeping
 from app.http_protocol import Terms
 from app.log import log_as_json
 from app.server import bound_socket, serve, url_of
 from app.service.version import server_version
-from app.settings import Settings
+from app.settings import Settings, is_loopback
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
@@ -69,12 +73,14 @@ ROUTERS: tuple[APIRouter, ...] = (
     gradients.routes,
     backup.routes,
     bundles.routes,
+    keys.routes,
+    audit.routes,
     ops.routes,
     system.routes,
 )
 SLOW_MAX = 4
 EXPIRY_SECONDS = 5.0
-"""How often sessions are looked for that were not used for too long."""
+"""How often sessions are looked for that were not used for too long, and the last uses of keys are written down."""
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -92,7 +98,8 @@ def create_app(container: Container) -> FastAPI:
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)
     app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
-    app.add_middleware(Guard, settings=container.settings)
+    app.add_middleware(Guard, settings=container.settings, ring=container.ring)
+    app.add_middleware(Audited, trail=container.services.audit)
     app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
     _collect(registry, container)
     return app
@@ -107,14 +114,26 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     """Serve until a signal ends it, and return the exit status.
 
     Calls `on_ready` with the server's URL when requests are answered and fits are run. Raises DataDirectoryInUse or
-    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used.
+    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used, and DoorOpen
+    (AdjointError) if other machines could use the server without a key.
     """
     log_as_json(settings.log_level)
-    with open_container(settings) as container, bound_socket(settings.host, settings.port) as listener:
-        app = create_app(container)
-        terms = Terms(settings.header_seconds, settings.unread_seconds, settings.max_connections)
-        began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
+    with open_container(settings) as container:
+        _check_door(container)
+        with bound_socket(settings.host, settings.port) as listener:
+            app = create_app(container)
+            terms = Terms(settings.header_seconds, settings.unread_seconds, settings.max_connections)
+            began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
+
+
+def _check_door(container: Container) -> None:
+    host = container.settings.host
+    if not container.ring.closed and not is_loopback(host):
+        raise DoorOpen(
+            f"the server refuses another address without a key: host is {host!r}; set ADJOINT_API_KEY, make a key in "
+            "its data directory with `adjoint keys create`, or bind 127.0.0.1"
+        )
 
 
 def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
@@ -144,13 +163,16 @@ async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     chores = (container.retention.enforce, services.idempotency.forget_old)
     async with (
         housekeeping(chores, settings.housekeeping_seconds),
-        housekeeping([services.sessions.expire], min(EXPIRY_SECONDS, settings.housekeeping_seconds)),
+        housekeeping(
+            [services.sessions.expire, services.keys.write_uses], min(EXPIRY_SECONDS, settings.housekeeping_seconds)
+        ),
     ):
         try:
             yield
         finally:
             await asyncio.to_thread(container.drain)
             await asyncio.to_thread(services.backups.end)
+            await asyncio.to_thread(services.keys.write_uses)
 
 
 def _collect(registry: CollectorRegistry, container: Container) -> None:

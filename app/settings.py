@@ -33,14 +33,18 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ADJOINT_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    host: str = Field(default="127.0.0.1", min_length=1, description="Address to bind; any but loopback needs a key.")
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address to bind; any but loopback needs a key and allowed hosts.",
+    )
     port: int = Field(default=8000, ge=0, le=65535, description="Port to bind; 0 lets the system choose one.")
     data_dir: Path = Field(default=Path("adjoint-data"), description="Folder for the database and the blobs.")
     workers: int = Field(
         default_factory=_usable_cores, ge=1, le=1024, description="Worker processes; by default one for each core."
     )
     api_key: SecretStr | None = Field(
-        default=None, description="Key that clients must send; none is needed on loopback."
+        default=None, description="Key that allows everything, besides those of `adjoint keys`; loopback needs none."
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("localhost", "127.0.0.1", "[::1]"),
@@ -60,6 +64,18 @@ class Settings(BaseSettings):
     )
     unread_seconds: float = Field(
         default=30.0, gt=0, le=3600, description="Time after which a client that takes nothing of its answer is cut."
+    )
+    failed_logins_per_minute: int = Field(
+        default=10, ge=1, le=10_000, description="Wrong keys a minute after which an address is not listened to."
+    )
+    requests_per_second: float = Field(
+        default=1000.0, gt=0, le=1_000_000, description="Requests a second that one key may send in the long run."
+    )
+    requests_burst: int = Field(
+        default=2000, ge=1, le=1_000_000, description="Requests that one key may send in one go."
+    )
+    requests_at_once: int = Field(
+        default=256, ge=1, le=1_000_000, description="Requests of one key that are answered at a time."
     )
     max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Largest JSON body, in bytes.")
     max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Largest upload, in bytes.")
@@ -83,6 +99,12 @@ class Settings(BaseSettings):
     )
     gradients_max_bytes: int = Field(
         default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
+    )
+    memory_budget_bytes: int | None = Field(
+        default=None, ge=1, description="Most bytes that the fits at work take together; by default 70 % of all."
+    )
+    fit_memory_bytes: int | None = Field(
+        default=None, ge=1, description="Most bytes that one fit may take; by default as much as all."
     )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
@@ -145,10 +167,12 @@ class Settings(BaseSettings):
         return value
 
     @model_validator(mode="after")
-    def _strangers_need_a_key(self) -> Self:
-        if self.api_key is None and not is_loopback(self.host):
+    def _strangers_need_names(self) -> Self:
+        named = "allowed_hosts" in self.model_fields_set and bool(self.allowed_hosts)
+        if not named and not is_loopback(self.host):
             raise ValueError(
-                f"the server refuses another address without a key: host is {self.host!r}; set ADJOINT_API_KEY, "
-                "or bind 127.0.0.1"
+                f"the server refuses another address without names: host is {self.host!r}; set ADJOINT_ALLOWED_HOSTS "
+                "to the names that clients use, and a key (ADJOINT_API_KEY, or `adjoint keys create`), or bind "
+                "127.0.0.1"
             )
         return self

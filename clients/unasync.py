@@ -5,6 +5,7 @@ import tokenize
 
 _DROPPED = frozenset({"async", "await"})
 _RENAMED = {
+    "AsyncAdministration": "Administration",
     "AsyncAssignable": "Assignable",
     "AsyncBackground": "Background",
     "AsyncCheckpointHandle": "CheckpointHandle",

@@ -25,6 +25,8 @@ Window = int | tuple[int, ...]
 
 MISSING = inspect.Parameter.empty
 LARGEST = 1e308
+LONGEST_LIST = 100_000
+"""As many values are taken in one attribute: weights of classes are the longest there are."""
 LONGEST = 2**63
 
 
@@ -98,6 +100,8 @@ def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, An
 
 def check(place: str, type_: Any, value: Any) -> Any:
     """Return `value` as `type_` wants it (lists become tuples), or raise AttributeValueError naming `place`."""
+    if isinstance(value, list | tuple) and len(value) > LONGEST_LIST:
+        raise AttributeValueError(f"{place} has {len(value)} values; at most {LONGEST_LIST} are taken")
     accepted, result = _match(type_, value)
     if not accepted:
         raise AttributeValueError(f"{place} must be {describe(type_)}, not {_show(value)}")

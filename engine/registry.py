@@ -306,13 +306,14 @@ class Op(Generic[R]):
             data = value.data
             if data is None:
                 eager = False
-            if value.requires_grad:
-                tracked = True
+            tracked = tracked or value.requires_grad
             if value.counter is not None or value.inference:
                 noted = True
             if value.dtype is BFLOAT16 or (self.wide and value.dtype is FLOAT16 and value.size >= SMALL):
                 narrow = True
             arrays.append(data)
+        if not eager and MODES.room is not None:
+            MODES.room.take_operation()
         needs_grad = tracked and MODES.recording and self.differentiable
         results = self._run(arrays, attrs, specs, narrow) if eager else None
         node = None

@@ -10,6 +10,7 @@ from pydantic import AfterValidator
 
 from app.domain.errors import NotFound
 from app.domain.ids import is_id
+from app.service.audit import AuditTrail
 from app.service.backup import Backups
 from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
@@ -21,6 +22,7 @@ from app.service.fits import Fits
 from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
+from app.service.keys import Keys
 from app.service.laboratory import Laboratory
 from app.service.metrics import Metrics
 from app.service.replays import Replays
@@ -52,6 +54,8 @@ class Services:
     idempotency: Idempotency
     sessions: Sessions
     backups: Backups
+    keys: Keys
+    audit: AuditTrail
     system: System
 
 
@@ -109,6 +113,8 @@ BundlesDep = Annotated[Bundles, _service("bundles")]
 ReplaysDep = Annotated[Replays, _service("replays")]
 GradientsDep = Annotated[Gradients, _service("gradients")]
 SessionsDep = Annotated[Sessions, _service("sessions")]
+KeysDep = Annotated[Keys, _service("keys")]
+AuditDep = Annotated[AuditTrail, _service("audit")]
 SystemDep = Annotated[System, _service("system")]
 SettingsDep = Annotated[Settings, _service("settings")]
 
@@ -124,3 +130,4 @@ DatasetId = _id("ds")
 FitId = _id("fit")
 CheckpointId = _id("ckpt")
 SessionId = _id("sess")
+KeyId = _id("key")

@@ -3,7 +3,7 @@
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.guard import READING
+from app.api.access import READING
 from app.api.problems import problem
 from app.domain.errors import Draining
 from app.service.wakes import Wakes

@@ -1,26 +1,29 @@
-"""Who may speak to the server: the Host and Origin of a request, and its key.
+"""Who may speak to the server: the Host and Origin of a request, its key, and how often that is used.
 
 A server on loopback is reached by every web page that a person of this machine opens; the Host allow-list stops names
 that are rebound to 127.0.0.1, the Origin check stops pages of other sites from sending anything that changes.
 """
 
 import re
-from hmac import compare_digest
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.access import READING, Passage, decide, scope_needed
+from app.api.allowances import Allowances
+from app.api.failed_logins import FailedLogins
 from app.api.headers import header
 from app.api.problems import problem
+from app.domain.api_key import Caller
 from app.domain.errors import AdjointError, Forbidden, Unauthorized, Unparsable
+from app.service.key_ring import KeyRing
 from app.settings import Settings
 
-OPEN_PATHS = frozenset({"/healthz"})
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN_SITES = frozenset({"same-origin", "none"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
 VERSIONS = frozenset({"1.0", "1.1"})
-KEY_MAX = 1024
 URI_BYTES_MAX = 8 * 1024
 HEADERS_MAX = 100
 HEADER_BYTES_MAX = 64 * 1024
@@ -46,29 +49,64 @@ class HeadersTooLarge(AdjointError):  # noqa: N818 (likewise)
 class Guard:
     """Refuses requests before anything else looks at them."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        """Guard `app`."""
+    def __init__(self, app: ASGIApp, settings: Settings, ring: KeyRing) -> None:
+        """Guard `app` with the keys of `ring`."""
         self._app = app
+        self._ring = ring
+        self._failed_logins = FailedLogins(settings.failed_logins_per_minute)
+        self._allowances = Allowances(settings.requests_per_second, settings.requests_burst, settings.requests_at_once)
         self._hosts = {_allowed_name(host) for host in settings.allowed_hosts}
         if settings.host not in ANY_ADDRESS:
             self._hosts.add(settings.host.strip("[]"))
-        self._key = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer with the reason why not."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with ExitStack() as held:
+            answer = self._app
+            try:
+                _check_size(scope)
+                _check_framing(scope)
+                held.enter_context(self._admitted(scope))
+            except AdjointError as error:
+                answer = problem(Request(scope), error)
+            await answer(scope, receive, send)
+
+    def _admitted(self, scope: Scope) -> AbstractContextManager[None]:
+        """Decide on a request; what is returned lasts as long as it is answered."""
+        decide(scope, Passage(None, admitted=False))
+        self._check_host(scope)
+        self._check_origin(scope)
+        needed = scope_needed(scope["method"], scope["path"])
+        if needed is None or not self._ring.closed:
+            decide(scope, Passage(None, admitted=True))
+            return nullcontext()
+        caller = self._caller(scope)
+        decide(scope, Passage(caller, admitted=False))
+        if needed not in caller.scopes:
+            raise Forbidden(f"this needs a key with the scope {needed}; ask for one", code="scope_missing")
+        return self._taken(scope, caller)
+
+    @contextmanager
+    def _taken(self, scope: Scope, caller: Caller) -> Iterator[None]:
+        with self._allowances.taken(caller.key_id):
+            decide(scope, Passage(caller, admitted=True))
+            yield
+
+    def _caller(self, scope: Scope) -> Caller:
+        """Return whose key was sent; Unauthorized if it is nobody's, TooManyFailedLogins before it is looked at."""
+        address = (scope.get("client") or ("",))[0]
+        self._failed_logins.check(address)
+        sent = _sent_key(scope)
+        if sent is None:
+            raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
         try:
-            _check_size(scope)
-            _check_framing(scope)
-            self._check_host(scope)
-            self._check_origin(scope)
-            self._check_key(scope)
-        except AdjointError as error:
-            await problem(Request(scope), error)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+            return self._ring.caller(sent)
+        except Unauthorized:
+            self._failed_logins.note(address)
+            raise
 
     def _check_host(self, scope: Scope) -> None:
         if _host_name(header(scope, b"host") or "") not in self._hosts:
@@ -84,15 +122,6 @@ class Guard:
         foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
         if foreign or (header(scope, b"sec-fetch-site") or "none") not in OWN_SITES:
             raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
-
-    def _check_key(self, scope: Scope) -> None:
-        if self._key is None or scope["path"] in OPEN_PATHS:
-            return
-        sent = _sent_key(scope)
-        if sent is None:
-            raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
-        if len(sent) > KEY_MAX or not compare_digest(sent, self._key):
-            raise Unauthorized("this server does not know the key that was sent", code="unknown_key")
 
 
 def _check_size(scope: Scope) -> None:

@@ -17,6 +17,7 @@ from app.api.schemas.graph_gradcheck import GradcheckRequest, GradcheckResult
 from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.laboratory import NonfiniteTrace, Profile, RowLosses
 from app.api.schemas.shapes import finite_part
+from app.spelling.looks import profile_document, row_losses_document, trace_document
 from app.spelling.tensors import tensor_document
 
 routes = router("graphs")
@@ -57,7 +58,7 @@ async def profile_graph(
     slow: SlowDep,
 ) -> Response:
     """Measure one training step node by node: seconds and bytes of the forward pass, the backward pass, the update."""
-    return await _answered(lambda: Profile.of(laboratory.profile(graph_id, request)), slow)
+    return await _answered(lambda: profile_document(laboratory.profile(graph_id, request)), slow)
 
 
 @routes.post("/v1/graphs/{graph_id}:row_losses", response_model=RowLosses)
@@ -68,7 +69,7 @@ async def compute_graph_row_losses(
     slow: SlowDep,
 ) -> Response:
     """Compute the loss of every row of a batch by itself, and name the rows that spike."""
-    return await _answered(lambda: RowLosses.of(laboratory.row_losses(graph_id, request)), slow)
+    return await _answered(lambda: row_losses_document(laboratory.row_losses(graph_id, request)), slow)
 
 
 @routes.post("/v1/graphs/{graph_id}:trace_nonfinite", response_model=NonfiniteTrace)
@@ -79,7 +80,7 @@ async def trace_graph_nonfinite(
     slow: SlowDep,
 ) -> Response:
     """Name the input, parameter or node at which a training step first meets NaN or infinity."""
-    return await _answered(lambda: NonfiniteTrace.of(laboratory.trace_nonfinite(graph_id, request)), slow)
+    return await _answered(lambda: trace_document(laboratory.trace_nonfinite(graph_id, request)), slow)
 
 
 async def _answered(make: Callable[[], Any], slow: Any) -> Response:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api import session_static, session_training
+from app.api.access import scope_needed
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.documents import SHAPE_NAME
@@ -23,6 +24,7 @@ from app.api.schemas.problem import CONTENT_TYPE, Problem
 from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
 from app.api.schemas.tensors import TensorInput
+from app.domain.api_key import Scope
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})
@@ -45,6 +47,10 @@ DESCRIBING: tuple[type[BaseModel], ...] = (
     *(verb.shape for verb in (*session_training.VERBS, *session_static.STEPS)),
 )
 """Shapes that only describe, while somebody else reads what they describe."""
+
+PROBLEM = {"$ref": "#/components/responses/Problem"}
+REFUSALS = ("401", "403", "429")
+"""Answers of the door: no key that it knows, not one for this, too much at a time."""
 
 FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
 SECURITY_SCHEMES = {
@@ -90,12 +96,22 @@ def _complete(document: dict[str, Any]) -> None:
     }
     components["securitySchemes"] = SECURITY_SCHEMES
     document["security"] = [{}, *({name: []} for name in SECURITY_SCHEMES)]
-    for path in document["paths"].values():
-        for method in METHODS & path.keys():
-            responses = path[method]["responses"]
+    for path, operations in document["paths"].items():
+        for method in METHODS & operations.keys():
+            responses = operations[method]["responses"]
             responses.pop("422", None)
-            responses["default"] = {"$ref": "#/components/responses/Problem"}
+            responses["default"] = PROBLEM
+            _say_who_may(operations[method], scope_needed(method.upper(), path))
     _refer_to_shapes(document)
+
+
+def _say_who_may(operation: dict[str, Any], scope: Scope | None) -> None:
+    """Name the scope that a key needs; {} is for a server on loopback that has no keys."""
+    if scope is None:
+        operation["security"] = []
+        return
+    operation["security"] = [{}, *({name: [scope.value]} for name in SECURITY_SCHEMES)]
+    operation["responses"].update(dict.fromkeys(REFUSALS, PROBLEM))
 
 
 def _refer_to_shapes(node: Any) -> None:

@@ -33,6 +33,9 @@ class RelayRoute(StrictRoute):
     there to be described.
     """
 
+    audited = False
+    """A session has a log of its own; an entry for each step would cost more than the step."""
+
     def get_route_handler(self) -> Handler:
         """Call the endpoint, after a look at the id."""
         endpoint = self.endpoint

@@ -13,6 +13,8 @@ from app.ingest.strict_json import parse_json
 
 DEPTH_MAX = 64
 INTEGER_MAX = 2**64
+KEYS_MAX = 100_000
+TEXT_MAX = 2**20
 LONG = 8
 
 
@@ -21,7 +23,7 @@ def read_json(body: bytes) -> Any:
     if not body.strip():
         raise _refused("", "empty", "the body is empty; send a JSON object")
     try:
-        document = parse_json(body, DEPTH_MAX)
+        document = parse_json(body, DEPTH_MAX, max_keys=KEYS_MAX)
     except IngestError as error:
         raise _refused(error.pointer, error.code, error.detail) from error
     except RecursionError as error:
@@ -62,6 +64,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _check_text(text: str, pointer: str) -> None:
+    if len(text) > TEXT_MAX:
+        raise _refused(pointer, "text_too_long", f"a text has more than {TEXT_MAX} characters; send a shorter one")
     if text.isascii():
         if "\0" in text:
             raise _refused(pointer, "nul", "a text holds the character U+0000; leave it out")

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 import typer
 
 from adjoint_client import AdjointError
+from app.cli.audit import audit
 from app.cli.backup import backup
 from app.cli.bundle import bundle
 from app.cli.catalogue import openapi, ops
 from app.cli.demo import demo
 from app.cli.fit import fit
+from app.cli.keys import keys
 from app.cli.replay import replay
 from app.cli.restore import restore
 from app.cli.watch import watch
@@ -40,6 +42,8 @@ def commands() -> typer.Typer:
     app.command("serve", context_settings=passed_on, help="Run the server until Ctrl-C.")(_serve)
     for command in (demo, fit, watch, bundle, replay, backup, restore, ops, openapi):
         app.command()(command)
+    app.add_typer(keys, name="keys")
+    app.add_typer(audit, name="audit")
     return app
 
 

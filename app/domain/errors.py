@@ -283,6 +283,14 @@ class DataDirectoryInUse(AdjointError):
     title = "The data directory is in use"
 
 
+class DoorOpen(AdjointError):
+    """Other machines could use the server without a key; met at start, never in an answer."""
+
+    code = "door_open"
+    status = 503
+    title = "The server needs a key"
+
+
 class DatabaseUnusable(AdjointError):
     """The database file cannot be used as it is; met at start, never in an answer."""
 

@@ -26,6 +26,7 @@ class SessionLine:
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader()
         self._unsent: deque[memoryview] = deque()
+        self._blocked = False
         self._open = True
         self._loop.add_reader(end, self._receive)
 
@@ -61,12 +62,15 @@ class SessionLine:
                 else:
                     self._unsent.popleft()
         except BlockingIOError:
+            self._blocked = True
             self._loop.add_writer(self._end, self._send)
             return
         except OSError:
             # What it has still said can be read, and then its end.
             self._unsent.clear()
-        self._loop.remove_writer(self._end)
+        if self._blocked:
+            self._blocked = False
+            self._loop.remove_writer(self._end)
 
     def _receive(self) -> bool:
         """Take in what there is, and tell whether there was anything."""

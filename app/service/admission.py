@@ -14,7 +14,7 @@ from app.domain.runtime import AUTO
 from app.domain.sweep import SweepTerms
 from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
-from app.service.memory import memory_budget, memory_needed
+from app.service.memory import MemoryTerms, memory_needed, memory_terms
 from app.service.recent import Recent
 
 NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
@@ -79,9 +79,10 @@ class Admission:
     others that differ in nothing an estimate depends on. Faults are not kept.
     """
 
-    def __init__(self, gradients_max_bytes: int) -> None:
-        """Refuse fits that capture more bytes of gradients."""
+    def __init__(self, gradients_max_bytes: int, memory: MemoryTerms | None = None) -> None:
+        """Refuse fits that capture more bytes of gradients, or take more `memory`."""
         self._gradients_max_bytes = gradients_max_bytes
+        self._memory = memory or MemoryTerms()
         self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
         self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
 
@@ -101,7 +102,7 @@ class Admission:
                     candidate.definition, recipe, columns, validation, replicas=replicas, executor=executor
                 ),
             )
-        _check_memory(estimate, replicas)
+        _check_memory(estimate, replicas, executor, self._memory.most)
         check_captures(candidate.definition, recipe, estimate, self._gradients_max_bytes)
         return estimate
 
@@ -124,11 +125,12 @@ class Admission:
                 _digest(candidate.digest, document, request["sweep"], columns, validation),
                 lambda _: engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation),
             )
-        largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory))
-        _check_memory(largest, replicas=1)
+        executor = _executor(request.get("resources") or {})
+        largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory, executor))
+        _check_memory(largest, 1, executor, self._memory.most)
         for variant, fit in zip(variants, estimate.fits, strict=True):
             check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
-        return _admitted(request, options, variants, estimate, largest)
+        return _admitted(request, options, variants, estimate, memory_needed(largest.memory, executor))
 
 
 def _digest(*facts: Any) -> str:
@@ -141,7 +143,7 @@ def _admitted(
     options: engine.sweep.SweepOptions,
     variants: Sequence[engine.sweep.Variant],
     estimate: engine.sweep.SweepEstimate,
-    largest: engine.FitEstimate,
+    fit_bytes: int,
 ) -> AdmittedSweep:
     varied = {path.partition(".")[0] for path in options.parameters}
     shared = {name: value for name, value in request.items() if name != "sweep"}
@@ -152,7 +154,7 @@ def _admitted(
             mode=estimate.mode,
             eta=options.eta,
             rungs=list(estimate.rungs),
-            fit_bytes=memory_needed(largest.memory),
+            fit_bytes=fit_bytes,
         ),
         [
             AdmittedVariant(
@@ -247,12 +249,12 @@ def _known(extreme: Callable[[list[float]], float], values: Sequence[float | Non
     return extreme(known) if len(known) == len(values) else None
 
 
-def _check_memory(estimate: engine.FitEstimate, replicas: int) -> None:
-    needed, budget = replicas * memory_needed(estimate.memory), memory_budget()
-    if needed > budget:
-        terms = ", ".join(f"{term} {size}" for term, size in estimate.memory.items())
-        detail = (
-            f"the fit needs about {needed} bytes of memory ({terms}); this server gives {budget}; use smaller batches"
-        )
-        finding = Finding("/batch_size", "memory_exceeded", detail)
-        raise TooLarge(detail, limit=budget, code="memory_exceeded", findings=[finding])
+def _check_memory(estimate: engine.FitEstimate, replicas: int, executor: str, most: int) -> None:
+    """TooLarge, with the sum, if the processes of the fit take more than `most` bytes."""
+    needed = replicas * memory_needed(estimate.memory, executor)
+    if needed > most:
+        terms = ", ".join(f"{term} {size}" for term, size in memory_terms(estimate.memory, executor).items())
+        each = f" for each of {replicas} processes" if replicas > 1 else ""
+        detail = f"the fit needs about {needed} bytes of memory ({terms}{each}); this server gives {most}"
+        finding = Finding("/batch_size", "memory_exceeded", f"{detail}; use smaller batches")
+        raise TooLarge(finding.detail, limit=most, code="memory_exceeded", findings=[finding])

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import engine
 from app.blobs.store import BlobStore
@@ -13,7 +13,7 @@ from app.domain.runtime import Runtime, allot
 from app.domain.sweep import VariantTerms, terms_of
 from app.service.admission import recipe_of, replicas_of
 from app.service.claim import Claim
-from app.service.memory import memory_budget
+from app.service.memory import MemoryTerms
 from app.service.resumption import Beginning, Resumption
 from app.service.staging import Staging
 from app.store.unit_of_work import Store
@@ -24,12 +24,13 @@ class WorkTerms:
     """How attempts are made.
 
     Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
-    the first one of each fit is killed before its operation `kill_at_op` on the disk.
+    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`.
     """
 
     workers: int = 1
     checkpoint_seconds: float = 30.0
     kill_at_op: int | None = None
+    memory: MemoryTerms = field(default_factory=MemoryTerms)
 
 
 class Assignments:
@@ -71,7 +72,7 @@ class Assignments:
             staging=str(self._staging.make(claim.token)),
             runtime=runtime.to_json(),
             replicas=replicas_of(fit.request),
-            sweep=None if fit.sweep is None else _shared_out(fit, variants, beginnings, runtime).to_json(),
+            sweep=None if fit.sweep is None else self._shared_out(fit, variants, beginnings, runtime).to_json(),
             fork=beginnings[fit.id].fork,
             reopened_at=fit.reopened_at,
             checkpoint_seconds=self._terms.checkpoint_seconds,
@@ -90,21 +91,20 @@ class Assignments:
                 files[column.name].append(str(self._blobs.local_path(column.blob)))
         return dict(files)
 
-
-def _shared_out(
-    sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
-) -> SweepShare:
-    """Return what the process of a sweep needs to know of its variants."""
-    terms = terms_of(sweep)
-    shares = [
-        VariantShare(
-            fit_id=fit.id,
-            request=recipe_of(fit.request),
-            resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
-            reached=VariantTerms(**(fit.variant or {})).reached,
-            ended=fit.terminal,
-        )
-        for fit in variants
-    ]
-    roomy = max(1, memory_budget() // max(1, terms.fit_bytes))
-    return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, min(runtime.threads, roomy), shares)
+    def _shared_out(
+        self, sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
+    ) -> SweepShare:
+        """Return what the process of a sweep needs to know of its variants."""
+        terms = terms_of(sweep)
+        shares = [
+            VariantShare(
+                fit_id=fit.id,
+                request=recipe_of(fit.request),
+                resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
+                reached=VariantTerms(**(fit.variant or {})).reached,
+                ended=fit.terminal,
+            )
+            for fit in variants
+        ]
+        roomy = max(1, self._terms.memory.budget // max(1, terms.fit_bytes))
+        return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, min(runtime.threads, roomy), shares)

@@ -1,12 +1,41 @@
-"""How much memory a fit may take on this machine."""
+"""How much memory fits may take on this machine, and what one takes at its peak."""
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+
+from app.domain.runtime import NATIVE, NUMPY
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 SHARE = 0.7
 MARGIN = 1.25
-PROCESS_BYTES = 128 * 1024**2
+MIB = 1024**2
+
+PROCESS_BYTES: Mapping[str, int] = MappingProxyType({NUMPY: 96 * MIB, NATIVE: 240 * MIB})
+"""What a process takes beside its arrays, by its executor: Python and NumPy take about 48 MiB, a loaded compiler
+another 50, and up to 130 more for as long as it compiles. `tests/chaos/footprints.py` measures it.
+"""
+DATA, PROCESS = "data_bytes", "process_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTerms:
+    """How many bytes the fits at work may take together, and each of them; None for what the machine has."""
+
+    budget_bytes: int | None = None
+    fit_bytes: int | None = None
+
+    @property
+    def budget(self) -> int:
+        """Bytes for all fits at work."""
+        return memory_budget() if self.budget_bytes is None else self.budget_bytes
+
+    @property
+    def most(self) -> int:
+        """Bytes that one fit may take."""
+        return self.budget if self.fit_bytes is None else min(self.fit_bytes, self.budget)
 
 
 def memory_budget() -> int:
@@ -19,7 +48,15 @@ def memory_budget() -> int:
     return int(SHARE * (min(total, int(limit)) if limit.isdigit() else total))
 
 
-def memory_needed(estimate: dict[str, int]) -> int:
-    """Return the bytes that a fit's process may take at its peak; rows are mapped from files and not counted."""
-    counted = sum(size for term, size in estimate.items() if term != "data_bytes")
-    return int(MARGIN * counted) + PROCESS_BYTES
+def memory_terms(estimate: Mapping[str, int], executor: str) -> dict[str, int]:
+    """Return what a process with the executor takes at its peak, term by term.
+
+    Rows are mapped from files and not counted; the terms of an estimate have a margin.
+    """
+    counted = {term: int(MARGIN * size) for term, size in estimate.items() if term != DATA}
+    return {**counted, PROCESS: PROCESS_BYTES[executor]}
+
+
+def memory_needed(estimate: Mapping[str, int], executor: str) -> int:
+    """Return the bytes that a fit's process may take at its peak."""
+    return sum(memory_terms(estimate, executor).values())

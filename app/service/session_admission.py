@@ -10,6 +10,7 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Finding, TooLarge
 from app.domain.graph import GraphRecord
+from app.domain.runtime import NUMPY
 from app.service.admission import check_resources
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import memory_budget, memory_needed
@@ -153,7 +154,7 @@ def _misfit(spec: Any, column: Column) -> tuple[str, str] | None:
 
 def _check_memory(graph: GraphRecord) -> None:
     count: int = graph.report["parameter_count"]
-    needed, budget = memory_needed({"parameter_bytes": COPIES * 4 * count}), memory_budget()
+    needed, budget = memory_needed({"parameter_bytes": COPIES * 4 * count}, NUMPY), memory_budget()
     if needed > budget:
         detail = f"a session of {count} parameters needs about {needed} bytes of memory; this server gives {budget}"
         finding = Finding("/graph", "memory_exceeded", detail)

@@ -3,21 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import engine
 from app.domain.finite import finite_part, nonfinite_name
 
 
-def row_losses_document(losses: NDArray[np.float64], top: int) -> dict[str, Any]:
-    """Return the loss of each row, and the `top` rows that spike: those that are not finite, then the largest."""
-    finite, nonfinite = finite_part({str(row): loss for row, loss in enumerate(losses.tolist())})
-    worst = engine.RowLosses.of(losses, top).top
+def row_losses_document(found: engine.RowLosses) -> dict[str, Any]:
+    """Return the loss of each row, and the rows that spike: those that are not finite, then the largest."""
+    finite, nonfinite = finite_part({str(row): loss for row, loss in enumerate(found.losses.tolist())})
     return {
         "losses": list(finite.values()),
         "nonfinite": nonfinite,
-        "top": [{"row": row, "loss": finite[str(row)], "nonfinite": nonfinite.get(str(row))} for row in worst],
+        "top": [{"row": row, "loss": finite[str(row)], "nonfinite": nonfinite.get(str(row))} for row in found.top],
     }
 
 

@@ -248,3 +248,33 @@ idempotency_keys = Table(
     Column("created_at", Timestamp, nullable=False, index=True),
     PrimaryKeyConstraint("scope", "key"),
 )
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False, server_default=text("'default'")),
+    Column("name", Text, nullable=False),
+    Column("scopes", JsonText, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp),
+    Column("revoked_at", Timestamp),
+    Column("used_at", Timestamp),
+)
+
+# Triggers of the database refuse to change or delete a row.
+audit = Table(
+    "audit",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("at", Timestamp, nullable=False),
+    Column("key_id", Text),
+    Column("action", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)

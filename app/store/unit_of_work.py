@@ -11,7 +11,9 @@ from sqlalchemy import Connection
 
 from app.domain.clock import Clock, SystemClock
 from app.durable import Durable
+from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
+from app.store.audit import Audit
 from app.store.blob_references import BlobReferences
 from app.store.checkpoints import Checkpoints
 from app.store.database import Database
@@ -44,6 +46,8 @@ class UnitOfWork:
         self.gradients = Gradients(connection)
         self.sessions = Sessions(connection, now, self.changed.add)
         self.idempotency = Idempotency(connection, now)
+        self.api_keys = ApiKeys(connection)
+        self.audit = Audit(connection, now)
         self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
         self._hooks: list[Callable[[], object]] = []

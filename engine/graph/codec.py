@@ -17,12 +17,13 @@ from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe
 from engine.graph.program import parse_program
 from engine.graph.stack import expand_layers
-from engine.graph.tensors import is_extent, read_dtype, read_shape, read_tensor
+from engine.graph.tensors import bounded_extents, is_extent, read_dtype, read_shape, read_tensor
 from engine.graph.trace import Trace, check_loss, output_index
 from engine.initializers import default_kind, resolve
 from engine.value import Shape
 
 COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses", "implicit_loss")
+LEAVES = ("inputs", "parameters", "buffers", "constants")
 SPELLINGS = ("nodes", "layers", "program")
 
 
@@ -74,6 +75,8 @@ def _read_leaves(document: Mapping[str, Any], reader: Reader, limits: GraphLimit
     name = reader.typed(document.get("name", "graph"), str, "/name", "name", "graph")
     if not 0 < len(name.encode(errors="replace")) <= 200:
         reader.fault("/name", "name_invalid", "a graph's name has 1 to 200 bytes")
+    leaves = sum(len(entries) for table in LEAVES if isinstance(entries := document.get(table), Mapping))
+    limits.check_count("", "inputs, parameters, buffers and constants", leaves, limits.leaves)
     taken: dict[str, str] = {}
     inputs = {}
     for key, spec in _entries(document, "inputs", reader, taken, limits):
@@ -113,7 +116,7 @@ def _read_input(spec: Any, pointer: str, reader: Reader) -> InputSpec:
         spec = {"shape": spec}
     spec = reader.mapping(spec, pointer)
     reader.fields(spec, pointer, ("shape", "dtype"))
-    extents = reader.sequence(spec.get("shape", []), f"{pointer}/shape")
+    extents = bounded_extents(spec.get("shape", []), f"{pointer}/shape", reader)
     shape: list[int | str] = []
     for index, extent in enumerate(extents):
         if is_extent(extent) or (isinstance(extent, str) and len(extent) <= 63 and NAME.match(extent)):
@@ -157,11 +160,10 @@ def _read_nodes(nodes: Any, draft: Definition, reader: Reader, limits: GraphLimi
     if len(entries) > limits.nodes:
         reader.fault("/nodes", "limit_exceeded", f"{len(entries)} nodes are more than the limit of {limits.nodes}")
         return ()
-    taken = {
-        name: f"/{table}"
-        for table in ("inputs", "parameters", "buffers", "constants")
-        for name in getattr(draft, table)
-    }
+    given = (entry.get("inputs") for entry in entries if isinstance(entry, Mapping))
+    count = sum(len(inputs) for inputs in given if isinstance(inputs, list | tuple))
+    limits.check_count("/nodes", "inputs of all nodes", count, limits.node_inputs)
+    taken = {name: f"/{table}" for table in LEAVES for name in getattr(draft, table)}
     return tuple(_read_node(entry, index, taken, reader, limits) for index, entry in enumerate(entries))
 
 
@@ -193,6 +195,9 @@ def _is_operand(operand: Any) -> bool:
 def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimits) -> Definition:
     """Trace the draft, resolve outputs and losses, and return the finished definition."""
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
+    for node in draft.nodes:
+        limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
+        limits.check_attributes(node.pointer, node.attrs)
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
     graph = probe(draft, limits).graph
     reader = Reader()

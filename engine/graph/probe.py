@@ -52,7 +52,9 @@ def probe(definition: Definition, limits: GraphLimits) -> Probe:
         try:
             traced.append(build(definition, dims, training=True, limits=limits))
         except DocumentError as error:
-            fault = fault or error
+            fault = fault or DocumentError(error.findings)  # without the frames, which hold the whole trace
+            if all(finding.code == "unknown_name" for finding in error.findings):
+                break  # at other extents it would be as unknown
         if len(traced) == 2:
             break
     if not traced:

@@ -52,15 +52,15 @@ def parse_program(text: Any, draft: Definition, limits: GraphLimits) -> Definiti
     if not isinstance(text, str):
         raise DocumentError([Finding("/program", "type_mismatch", "must be text")])
     limits.check_count("/program", "characters", len(text), limits.program_characters)
-    parser = _Parser(tokenize(text), draft, limits)
+    parser = _Parser(tokenize(text, limits), draft, limits)
     parser.lines()
     losses = ("loss",) if "loss" in parser.assigned else ()
     unused = tuple(name for name in parser.assigned if name not in parser.used and name not in losses)
     return replace(draft, nodes=tuple(parser.nodes), losses=losses, outputs=losses + unused)
 
 
-def tokenize(text: str) -> list[Token]:
-    """Cut the text into tokens; an error for a character no token starts with."""
+def tokenize(text: str, limits: GraphLimits) -> list[Token]:
+    """Cut the text into tokens; an error for a character no token starts with, and for too many tokens."""
     tokens, position, line = [], 0, 1
     text = text.rstrip(" \t\r\n;")
     while position < len(text):
@@ -73,6 +73,7 @@ def tokenize(text: str) -> list[Token]:
         kind = match.lastgroup or ""
         if kind != "comment":
             tokens.append(Token(kind, match.group(kind), line))
+            limits.check_count("/program", "tokens", len(tokens), limits.program_tokens)
         line += match.group(kind) == "\n"
         position = match.end()
     return [*tokens, Token("newline", "\n", line), Token("end", "", line)]

@@ -32,9 +32,9 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
         DocumentError: with the pointer of the layer at fault.
     """
     reader = Reader()
-    entries = [
-        read_layer(entry, f"/layers/{index}", reader) for index, entry in enumerate(reader.sequence(layers, "/layers"))
-    ]
+    listed = reader.sequence(layers, "/layers")
+    LIMITS.check_count("/layers", "layers", len(listed), LIMITS.nodes)
+    entries = [read_layer(entry, f"/layers/{index}", reader) for index, entry in enumerate(listed)]
     if not entries:
         reader.fault("/layers", "empty", "give at least one layer")
     if not draft.inputs:

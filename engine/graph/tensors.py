@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,22 @@ def is_extent(extent: Any) -> bool:
 def read_shape(extents: Any, pointer: str, reader: Reader) -> Shape:
     """Read a list of numbers as a shape."""
     shape = []
-    for index, extent in enumerate(reader.sequence(extents, pointer)):
+    for index, extent in enumerate(bounded_extents(extents, pointer, reader)):
         if is_extent(extent):
             shape.append(extent)
         else:
             detail = "an extent is a number >= 0 here: the shape must be known before data arrives"
             reader.fault(f"{pointer}/{index}", "shape_invalid", detail)
-    if len(shape) > LIMITS.rank:
-        reader.fault(pointer, "limit_exceeded", f"{len(shape)} axes are more than {LIMITS.rank}")
-        return ()
     return tuple(shape)
+
+
+def bounded_extents(extents: Any, pointer: str, reader: Reader) -> Sequence[Any]:
+    """Return a list that may be a shape, unread; with too many axes, which is noted as a fault, return none."""
+    listed = reader.sequence(extents, pointer)
+    if len(listed) > LIMITS.rank:
+        reader.fault(pointer, "limit_exceeded", f"{len(listed)} axes are more than {LIMITS.rank}")
+        return ()
+    return listed
 
 
 def read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:

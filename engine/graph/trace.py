@@ -17,12 +17,15 @@ from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.second_run import SecondRun
 from engine.graph.segments import Segmentation, Segments
-from engine.modes import tracing
+from engine.modes import Room, bounded, tracing
 from engine.ops.casting import cast
 from engine.ops.random import fold_in
 from engine.ops.shape import reshape
 from engine.registry import lookup
 from engine.value import Node, Shape, Value
+
+LONGEST_DETAIL = 1000
+"""An op's message may list the extents that a client sent; it is cut to so many characters."""
 
 
 @dataclass
@@ -40,6 +43,7 @@ class Trace:
     dims: Mapping[str, int]
     training: bool
     key: Value
+    limits: GraphLimits = LIMITS
     inputs: dict[str, Value] = field(default_factory=dict)
     parameters: dict[str, Value] = field(default_factory=dict)
     buffers: dict[str, Value] = field(default_factory=dict)
@@ -50,7 +54,12 @@ class Trace:
     autocast: DType | None = None
     waiting: DType | None = None
     segmentation: Segmentation | None = None
+    room: Room = field(init=False, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
+
+    def __post_init__(self) -> None:
+        """Start with all the room that the limits give."""
+        self.room = Room(self.limits.operations, self.limits.node_operations, self.limits.table_bytes)
 
     def value(self, reference: str) -> Value:
         """Return the Value a reference (`name` or `name:k`) stands for."""
@@ -143,7 +152,13 @@ def build(
     if autocast is not None:
         check_autocast(definition, autocast)
     graph = Trace(
-        definition, dict(dims), training, Value((2,), INT64, None, name="key"), autocast=autocast, waiting=waiting
+        definition,
+        dict(dims),
+        training,
+        Value((2,), INT64, None, name="key"),
+        limits,
+        autocast=autocast,
+        waiting=waiting,
     )
     for name, spec in definition.inputs.items():
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
@@ -178,8 +193,10 @@ def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
     attrs = dict(node.attrs)
     if "training" in op.attributes and attrs.get("training") is None:
         attrs["training"] = graph.training
+    graph.room.begin_node()
     try:
-        made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
+        with bounded(graph.room):
+            made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
     except EngineError as error:
         raise _fault(node, "", error) from error
     except REFUSALS as error:
@@ -232,7 +249,7 @@ def _input_pointer(node: NodeSpec, index: int) -> str:
 
 def _fault(node: NodeSpec, suffix: str, error: EngineError) -> DocumentError:
     pointer = node.pointer + suffix if node.pointer.startswith("/nodes/") else node.pointer
-    return DocumentError([Finding(pointer, error.code, f"{node.place}{error}")])
+    return DocumentError([Finding(pointer, error.code, f"{node.place}{error}"[:LONGEST_DETAIL])])
 
 
 def check_loss(value: Value) -> str | None:

@@ -8,13 +8,10 @@ from typing import Literal
 from engine.attributes import Ints
 from engine.errors import AttributeValueError, LimitError, ShapeError
 from engine.infer import normalize_axis
-from engine.ops.shape import broadcast_to, concat, permute, reshape, slice, squeeze
+from engine.ops.shape import MOST_PARTS, broadcast_to, concat, permute, reshape, slice, squeeze
 from engine.registry import composite
 from engine.samples import sample
 from engine.value import Value
-
-MOST_PARTS = 1000
-"""As many results unbind gives at most; a longer axis is better kept as an axis."""
 
 
 @composite(samples=[sample((2, 3)), sample((2, 3), axis=-1)])

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.dtypes import BOOL, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.modes import require_room
 from engine.ops.attention_kernel import attention
 from engine.ops.casting import cast
 from engine.ops.compare import logical_and, logical_not, where
@@ -97,6 +98,7 @@ def scaled_dot_product_attention(
         return attention(q, k, v, mask, scale=factor, causal=causal, masked_row_zero=masked_row_zero)[0]
     scores = matrix_product(q * factor, transpose(k))
     if causal:
+        require_room("scaled_dot_product_attention", q.shape[-2], k.shape[-2], item_bytes=1)
         scores = where(np.tri(q.shape[-2], k.shape[-2], dtype=bool), scores, -np.inf)
     weights = soft_max(scores, mask, masked_row_zero=masked_row_zero)
     return matrix_product(drop(weights, key, p=dropout, training=True), v)
@@ -145,7 +147,10 @@ def joined_masks(
             raise ShapeError(f"{op}: key_padding_mask {list(padding.shape)} must have the shape [{batch}, {columns}]")
         padding = _as_taking_part(reshape(padding, shape=(batch, 1, 1, columns)))
     mask = _joined(attn_mask, padding, like)
-    return _joined(mask, as_value(np.tri(rows, columns, dtype=bool)), like) if causal else mask
+    if not causal:
+        return mask
+    require_room(op, rows, columns, item_bytes=1)
+    return _joined(mask, as_value(np.tri(rows, columns, dtype=bool)), like)
 
 
 def _projected(query: Value, key: Value, value: Value, weight: Value, bias: Value | None) -> tuple[Value, ...]:

@@ -54,7 +54,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[tuple[str, ...]], 
         named = len(term) - (DOTS in term)
         if rank < named or (rank > named and DOTS not in term):
             raise ShapeError(
-                f"einsum: operand {number} has {rank} axes, {''.join(term)!r} in {equation[:64]!r} names {named}"
+                f"einsum: operand {number} has {rank} axes, {''.join(term)[:64]!r} in {equation[:64]!r} names {named}"
             )
         dots = max(dots, rank - named)
     filled = [_filled(term, rank - len(term) + 1) for term, rank in zip(terms, ranks, strict=True)]

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.modes import require_room
 from engine.ops.compare import gt, where
 from engine.ops.index import embedding
 from engine.ops.lengths import Power, norm
@@ -40,6 +41,7 @@ def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
 def pdist(x: Value, *, p: Power = 2.0) -> Value:
     """The p-norms of the differences of each row of the matrix x and those after it, as a vector."""
     require_rank("pdist", "a matrix", x, 2)
+    require_room("pdist", x.shape[0], x.shape[0])
     first, second = (as_value(places) for places in np.triu_indices(x.shape[0], 1))
     return norm(embedding(x, first) - embedding(x, second), p=p, axis=-1)
 

@@ -10,6 +10,7 @@ from engine.attributes import Ints
 from engine.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.infer import normalize_axis, require_float
+from engine.modes import require_room
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import log
@@ -210,6 +211,7 @@ def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = 
     soft = cast(softmax((logits + noise) / tau, axis=axis), dtype=logits.dtype)
     if not hard:
         return soft
+    require_room("gumbel_softmax", logits.size)
     classes = np.arange(logits.shape[place] if logits.ndim else 1)
     classes = classes.reshape([-1 if a == place else 1 for a in range(logits.ndim)])
     chosen = eq(argmax(soft, axis=place, keepdims=True) if logits.ndim else np.zeros((), np.int64), classes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from engine.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.ops.arrangement import meshgrid
 from engine.ops.diagonals import diag
 from engine.ops.index import embedding
-from engine.ops.shape import broadcast_to, concat, flip, pad, permute, reshape, slice, stack
+from engine.ops.shape import MOST_PARTS, broadcast_to, concat, flip, pad, permute, reshape, slice, stack
 from engine.registry import composite
 from engine.samples import sample
 from engine.value import Value, as_value
@@ -91,6 +90,8 @@ def tensor_split(x: Value, *, sections: int | Ints, axis: int = 0) -> tuple[Valu
     if isinstance(sections, int):
         if not 1 <= sections <= max(extent, 1000):
             raise AttributeValueError(f"tensor_split: sections {sections} must be in 1..{max(extent, 1000)}")
+        if sections > MOST_PARTS:
+            raise LimitError(f"tensor_split: {sections} parts are more than {MOST_PARTS}; keep them as an axis")
         size, larger = divmod(extent, sections)
         sections = tuple(size * n + min(n, larger) for n in range(1, sections))
     bounds: list[int | None] = [None, *sections, None]
@@ -128,13 +129,23 @@ def cartesian_prod(*xs: Value) -> Value:
     return stack(*(reshape(grid, shape=(grid.size,)) for grid in meshgrid(*xs)), axis=1)
 
 
+def _ways(count: int, size: int) -> int:
+    """Return how many ways there are to take `size` of `count`, or some number above MOST_ROWS if they are more."""
+    ways = 1
+    for taken in range(min(size, count - size)):
+        ways = ways * (count - taken) // (taken + 1)
+        if ways > MOST_ROWS:
+            break
+    return ways if size <= count else 0
+
+
 @composite(samples=[sample((4,)), sample((3,), size=3, with_replacement=True)])
 def combinations(x: Value, *, size: int = 2, with_replacement: bool = False) -> Value:
     """All ways to take `size` elements of the vector x, in order, as rows; with replacement the same ones again."""
     require_rank("combinations", "a vector", x, 1)
     if size < 0:
         raise AttributeValueError(f"combinations: size {size} must be at least 0")
-    if math.comb(x.size + (size - 1 if with_replacement else 0), size) > MOST_ROWS:
+    if _ways(x.size + (size - 1 if with_replacement else 0), size) > MOST_ROWS:
         raise LimitError(f"combinations: {size} out of {x.size} gives more than {MOST_ROWS} rows; take fewer")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(x.size), size)) if size else []

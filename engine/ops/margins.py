@@ -7,6 +7,7 @@ import numpy as np
 from engine.dtypes import BOOL, INT64
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_float, require_integer
+from engine.modes import require_room
 from engine.ops.activation import logsigmoid, relu
 from engine.ops.class_rows import class_index
 from engine.ops.compare import eq, where
@@ -72,6 +73,7 @@ def multi_margin_loss(
         excess = square(excess)
     if weight is not None:
         excess = excess * unsqueeze(embedding(weight, index), axis=-1)
+    require_room("multi_margin_loss", classes)
     others = where(eq(unsqueeze(index, axis=-1), np.arange(classes)), 0.0, excess)
     return reduced(sum(others, axis=-1) / float(classes), reduction)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.batching import folded
 from engine.dtypes import FLOAT16, FLOAT32, INT64
-from engine.errors import AttributeValueError, ShapeError
+from engine.errors import AttributeValueError, LimitError, ShapeError
 from engine.infer import require_float, require_integer
 from engine.ops.index import check_range, gather
 from engine.ops.shape import reshape
@@ -18,6 +18,8 @@ from engine.samples import distinct, integers, sample
 from engine.value import Array, Shape, Spec, Value
 
 WHOLE = (slice(None), slice(None))
+MOST_BEFORE = 10_000
+"""So many windows that begin in the padding are looked at, one by one."""
 
 
 def _pads(extents: Shape, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Pairs:
@@ -63,12 +65,28 @@ def _in_reach(extent: int, count: int, kernel: int, stride: int, padding: int, d
     return np.asarray((place >= 0) & (place < extent))
 
 
+def _misses(extent: int, count: int, stride: int, padding: int, dilation: int) -> bool:
+    """Say for one axis whether a window would hold only padding; it is known that no more than half of one is padding.
+
+    A window that begins in the padding before the input meets it first at the place of its beginning modulo the
+    dilation.
+    """
+    if (count - 1) * stride - padding >= extent:
+        return True
+    before = min(count, -(-padding // stride), dilation // math.gcd(stride, dilation))
+    if dilation <= extent or not before:
+        return False
+    if before > MOST_BEFORE:
+        raise LimitError(f"max_pool: {before} windows begin in the padding, more than {MOST_BEFORE}; use less padding")
+    return any((start * stride - padding) % dilation >= extent for start in range(before))
+
+
 def _max_pool(
     x: Value, *, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> tuple[Spec, Spec]:
     shape = _pooled("max_pool", x.shape, kernel, stride, padding, dilation, ceil_mode)
-    for axis, geometry in enumerate(zip(x.shape[2:], shape[2:], kernel, stride, padding, dilation, strict=True)):
-        if not _in_reach(*geometry).any(axis=0).all():
+    for axis, geometry in enumerate(zip(x.shape[2:], shape[2:], stride, padding, dilation, strict=True)):
+        if _misses(*geometry):
             raise ShapeError(
                 f"max_pool: a window on spatial axis {axis} (extent {x.shape[2 + axis]}) would hold only padding; "
                 "use less padding or dilation"

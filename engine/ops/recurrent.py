@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import require_integer
+from engine.modes import require_room
 from engine.ops.compare import eq, gt, where
 from engine.ops.creation import full, zeros
 from engine.ops.gru_layer import gru_steps
@@ -175,6 +176,7 @@ def _network(
             lasts.append(tuple(at(state, 0 if direction else count - 1) for state in states))
         x = outputs[0] if form.directions == 1 else concat(*outputs, axis=2)
     if parts.lengths is not None:
+        require_room(form.op, count)
         running = gt(reshape(lengths, shape=(1, rows, 1)), np.arange(count).reshape(count, 1, 1))
         x = where(running, x, 0.0)
     ends = tuple(stack(*states) for states in zip(*lasts, strict=True))
@@ -256,6 +258,7 @@ def _projecting(
     counts = reshape(lengths, shape=(1, lengths.size, 1))
     if initial:
         start = counts - 1 if reverse else counts * 0
+        require_room("lstm", x.shape[0])
         places = np.arange(x.shape[0]).reshape(-1, 1, 1)
         product = product + where(eq(start, places), unsqueeze(linear(first, w_hh), axis=0), 0.0)
     together = matrix_product(w_hh, w_hr)

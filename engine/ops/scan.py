@@ -15,6 +15,7 @@ from engine.batching import along
 from engine.dtypes import FLOAT64, INT64, is_float
 from engine.errors import ShapeError
 from engine.infer import normalize_axis, require_float
+from engine.modes import require_room
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.index import gather
@@ -60,6 +61,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     if not x.ndim or not x.shape[place]:
         return where(False, x, first)
     shape = (*x.shape[:place], 1, *x.shape[place + 1 :])
+    require_room("scan", *shape, item_bytes=x.dtype.itemsize)
     edge = Value(shape, x.dtype, np.full(shape, first, x.dtype))
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
 

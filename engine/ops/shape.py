@@ -12,12 +12,15 @@ import numpy as np
 from engine.attributes import Axes
 from engine.batching import Call, Outputs, along
 from engine.dtypes import BFLOAT16
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.errors import AttributeValueError, DTypeError, LimitError, ShapeError
 from engine.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.ops.borders import Border, Pairs, check_border, surround
 from engine.registry import OPS, composite, primitive
 from engine.samples import sample
 from engine.value import Array, Shape, Spec, Value
+
+MOST_PARTS = 1000
+"""As many results split, chunk and unbind give at most; more of them are better kept as an axis."""
 
 Ints = tuple[int, ...]
 Shaped = TypeVar("Shaped", Array, Value)
@@ -322,6 +325,11 @@ def _(g: Value, y: Value, x: Value, *, axis: int, start: int, step: int) -> Valu
     return slice(g, axis=axis, start=start, stop=start + x.shape[axis % x.ndim] * step, step=step)
 
 
+def _check_parts(what: str, count: int) -> None:
+    if count > MOST_PARTS:
+        raise LimitError(f"{what}: {count} parts are more than {MOST_PARTS}; keep them as an axis, by reshape")
+
+
 @composite(samples=[sample((4, 3), sizes=(1, 3)), sample((2, 4), sizes=(2, 2), axis=1)])
 def split(x: Value, *, sizes: Ints, axis: int = 0) -> tuple[Value, ...]:
     """x cut along `axis` into pieces of the given sizes, which must add up to its extent."""
@@ -329,6 +337,7 @@ def split(x: Value, *, sizes: Ints, axis: int = 0) -> tuple[Value, ...]:
     place = normalize_axis(axis, x.ndim)
     if not sizes or min(sizes) < 0 or sum(sizes) != x.shape[place]:
         raise ShapeError(f"split sizes {list(sizes)} must add up to the extent {x.shape[place]} of axis {axis}")
+    _check_parts("split", len(sizes))
     ends = np.cumsum(sizes).tolist()
     return tuple(slice(x, axis=place, start=end - size, stop=end) for size, end in zip(sizes, ends, strict=True))
 
@@ -341,6 +350,7 @@ def chunk(x: Value, *, chunks: int, axis: int = 0) -> tuple[Value, ...]:
     if chunks < 1:
         raise ShapeError(f"chunks {chunks} must be at least 1")
     size = max(-(-extent // chunks), 1)
+    _check_parts("chunk", -(-extent // size))
     sizes = [min(size, extent - start) for start in range(0, extent, size)]
     return split(x, sizes=tuple(sizes), axis=axis)
 

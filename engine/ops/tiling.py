@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from engine.attributes import Ints
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis
+from engine.modes import require_room
 from engine.ops.index import index_select
 from engine.ops.reduce import sum
 from engine.ops.shape import broadcast_to, reshape
@@ -72,5 +74,7 @@ def _repeated(x: Value, repeats: Ints, axis: int | None) -> Value:
         raise AttributeValueError(
             f"repeat_interleave: repeats must hold 1 or {extent} numbers, each at least 0, got {list(repeats)[:10]}"
         )
+    require_room("repeat_interleave", extent)
     times = repeats * extent if len(repeats) == 1 else repeats
+    require_room("repeat_interleave", builtins.sum(times))
     return index_select(flat, as_value(np.repeat(np.arange(extent), times)), axis=place)

@@ -97,7 +97,7 @@ def test_a_data_directory_in_use_is_refused_in_one_line(url, data_dir):
 
 
 REFUSALS = {
-    "a stranger's address without a key": (["--host", "0.0.0.0"], "ADJOINT_API_KEY"),
+    "a stranger's address without names": (["--host", "0.0.0.0"], "ADJOINT_ALLOWED_HOSTS"),
     "no workers": (["--workers", "0"], "workers"),
     "a port that does not exist": (["--port", "70000"], "port"),
 }
@@ -112,6 +112,16 @@ def test_wrong_settings_are_refused_in_one_line(arguments, named, tmp_path, caps
     assert errors.startswith("adjoint: ")
     assert errors.count("\n") == 1
     assert named in errors
+
+
+def test_a_strangers_address_is_refused_without_a_key_in_one_line(tmp_path):
+    names = {"ADJOINT_ALLOWED_HOSTS": "example.org", "ADJOINT_API_KEY": ""}
+    with serving("--host", "0.0.0.0", "--port", 0, "--data-dir", tmp_path, **names) as process:
+        output, errors = process.communicate()
+    assert (process.returncode, output) == (REFUSED, "")
+    assert errors.startswith("adjoint: the server refuses another address without a key")
+    assert "adjoint keys create" in errors
+    assert errors.count("\n") == 1
 
 
 def test_a_server_loads_nothing_that_only_a_terminal_needs():
@@ -292,7 +302,20 @@ def test_the_contract_is_printed_as_it_is_committed(capsys):
 def test_every_command_explains_itself(capsys):
     assert main(["--help"]) == 0
     commands = re.findall(r"^  (\w+) ", capsys.readouterr().out.partition("Commands:")[2], re.MULTILINE)
-    assert commands == ["serve", "demo", "fit", "watch", "bundle", "replay", "backup", "restore", "ops", "openapi"]
+    assert commands == [
+        "serve",
+        "demo",
+        "fit",
+        "watch",
+        "bundle",
+        "replay",
+        "backup",
+        "restore",
+        "ops",
+        "openapi",
+        "keys",
+        "audit",
+    ]
     for command in commands[1:]:
         assert main([command, "--help"]) == 0
         assert f"adjoint {command}" in capsys.readouterr().out

@@ -88,6 +88,28 @@ def test_the_python_lines_run_as_printed(server: ServerProcess) -> None:
     assert "should be near" in done.stdout
 
 
+def test_the_loop_over_http_runs_as_printed(server: ServerProcess) -> None:
+    code = block("loop").replace(PRINTED_URL, server.url)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    losses = [float(number) for number in re.findall(r"^loss (\S+)", done.stdout, re.MULTILINE)]
+    assert len(losses) == 2
+    assert losses[1] < 0.01
+    assert "steps 260" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_steps_by_curl_run_as_printed(server: ServerProcess) -> None:
+    script = block("steps").replace(PRINTED_URL, server.url)
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (answers[1]["loss"], answers[1]["seq"]) == (16.0, 2)
+    assert answers[2] == answers[1]
+    assert answers[3]["data"] == [12.0]
+    assert answers[5]["data"] == [pytest.approx(0.8)]
+
+
 def test_the_engine_lines_run_as_printed() -> None:
     done = subprocess.run([sys.executable, "-c", block("engine")], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

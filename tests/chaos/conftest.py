@@ -25,10 +25,13 @@ class Counts:
     races: int
     uploads_cut: int
     schedules: int
+    footprints: int
 
 
 COUNTS: Mapping[str, Counts] = {
-    "small": Counts(full=False, steps=450, kills_per_curve=2, deaths=1, races=20, uploads_cut=6, schedules=60),
+    "small": Counts(
+        full=False, steps=450, kills_per_curve=2, deaths=1, races=20, uploads_cut=6, schedules=60, footprints=20
+    ),
     "full": Counts(
         full=True,
         steps=3_000,
@@ -37,6 +40,7 @@ COUNTS: Mapping[str, Counts] = {
         races=500,
         uploads_cut=200,
         schedules=100_000,
+        footprints=200,
     ),
 }
 SEED_VARIABLE = "CHAOS_SEED"

@@ -1,5 +1,7 @@
 import os
+import random
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,13 @@ ROUNDS = 12
 Disturb = Callable[[int], None]
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
 def _only_at_full_counts(counts: Counts) -> None:
     if not counts.full:
-        pytest.skip("each of these starts servers anew, which takes most of its time: make chaos does")
+        pytest.skip("this starts servers anew, which takes most of its time: make chaos does")
+
+
+full_counts = pytest.mark.usefixtures("_only_at_full_counts")
 
 
 def told(response: httpx.Response, status: int = 200) -> Any:
@@ -92,6 +97,31 @@ def test_processes_and_servers_may_be_killed(start_server: StartServer, undistur
     assert (known["attempt"], known["bit_exact"], known["next_seq"]) == (4, True, 2 * ROUNDS + 2)
 
 
+@full_counts
+def test_two_hundred_steps_with_kills_at_random_come_to_the_same_bits(
+    start_server: StartServer, chance: random.Random
+) -> None:
+    whole = start_server()
+    session, rounds = begin(whole.http), range(100)
+    expected = train(whole.http, session, rounds), saved(whole.http, session)
+    servers = [whole]
+    session = begin(whole.http)
+    killed = dict.fromkeys(chance.sample(rounds, 12), False) | dict.fromkeys(chance.sample(rounds, 3), True)
+    losses = []
+    for number in rounds:
+        http = servers[-1].http
+        pid = pid_of(http, session) if number in killed else None
+        if pid is not None:
+            # In the midst of the step, or before it, or after it.
+            threading.Timer(chance.uniform(0, 0.01), os.kill, (pid, signal.SIGKILL)).start()
+        losses += train(http, session, range(number, number + 1))
+        if killed.get(number):
+            servers[-1].stop(signal.SIGKILL)
+            servers.append(start_server())
+    assert (losses, saved(servers[-1].http, session)) == expected
+
+
+@full_counts
 def test_sessions_take_turns_with_one_process_and_an_orderly_end_puts_them_aside(
     start_server: StartServer, undisturbed: tuple[list[float], str]
 ) -> None:
@@ -108,6 +138,7 @@ def test_sessions_take_turns_with_one_process_and_an_orderly_end_puts_them_aside
         assert (whole, saved(second.http, session)) == undisturbed
 
 
+@full_counts
 def test_a_backup_takes_sessions_along_and_they_go_on_elsewhere_to_the_same_bits(
     start_server: StartServer, undisturbed: tuple[list[float], str], tmp_path: Path
 ) -> None:
@@ -125,6 +156,7 @@ def test_a_backup_takes_sessions_along_and_they_go_on_elsewhere_to_the_same_bits
     assert told(second.http.get(f"/v1/sessions/{closed}"))["state"] == "closed"
 
 
+@full_counts
 def test_an_idle_session_rests_and_a_closed_one_leaves_nothing(start_server: StartServer) -> None:
     server = start_server(session_idle_seconds=0.2)
     session, other = begin(server.http), begin(server.http)

@@ -25,7 +25,10 @@ def test_the_container_has_no_rights_that_it_does_not_need():
     assert API["security_opt"] == ["no-new-privileges:true"]
     assert API["user"] == re.search(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[1]
     assert not API["user"].startswith("0")
-    assert {"mem_limit", "pids_limit"} <= API.keys()
+    assert {"mem_limit", "memswap_limit", "pids_limit"} <= API.keys()
+    assert API["memswap_limit"] == API["mem_limit"]
+    assert API["ulimits"]["core"] == 0
+    assert API["init"] is True
 
 
 def test_the_server_is_published_on_loopback_only_and_wants_a_key():
@@ -52,3 +55,12 @@ def test_the_data_outlives_the_container():
     volume, target = mount.split(":")
     assert volume in COMPOSE["volumes"]
     assert f"ADJOINT_DATA_DIR={target}" in DOCKERFILE
+
+
+def test_every_stage_is_built_on_the_one_base_image_which_can_be_pinned():
+    base = re.search(r"^ARG BASE=(\S+)$", DOCKERFILE, re.MULTILINE)[1]
+    assert re.fullmatch(r"python:3\.\d+-slim(@sha256:[0-9a-f]{64})?", base)
+    assert {image.split()[0] for image in re.findall(r"^FROM (.*)$", DOCKERFILE, re.MULTILINE)} == {"${BASE}"}
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert f"BASE_IMAGE := {base.partition('@')[0]}\n" in makefile
+    assert '"s|^ARG BASE=.*|ARG BASE=' in makefile

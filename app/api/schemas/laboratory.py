@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 import engine
-from app.api.schemas.shapes import ResourceShape, finite_part, nonfinite_name
+from app.api.schemas.shapes import ResourceShape, finite_part
 
 Phase = Literal["forward", "backward", "update"]
 
@@ -78,36 +78,6 @@ class Profile(ResourceShape):
     peak_bytes: int = Field(description="The most that is held at a time.")
     flops: int
 
-    @classmethod
-    def of(cls, timings: Sequence[engine.Timing]) -> "Profile":
-        """Show what the engine measured."""
-        phases: dict[Phase, float] = {}
-        nodes = [_node(timing) for timing in timings]
-        for node in nodes:
-            phases[node.phase] = phases.get(node.phase, 0.0) + node.seconds
-        return cls(
-            data=nodes,
-            seconds=sum(phases.values()),
-            phase_seconds=phases,
-            peak_bytes=max((node.live_bytes for node in nodes), default=0),
-            flops=sum(node.flops for node in nodes),
-        )
-
-
-def _node(timing: engine.Timing) -> ProfiledNode:
-    return ProfiledNode(
-        name=timing.name,
-        op=timing.op,
-        phase=timing.phase,
-        shape=list(timing.shape),
-        dtype=timing.dtype,
-        seconds=timing.seconds,
-        bytes=timing.bytes_made,
-        bytes_read=timing.bytes_read,
-        live_bytes=timing.live_bytes,
-        flops=timing.operations,
-    )
-
 
 class RowLoss(ResourceShape):
     """The loss of a row; one that is not finite is null and named."""
@@ -123,16 +93,6 @@ class RowLosses(ResourceShape):
     losses: list[float | None] = Field(description="By row; null for one that is not finite.")
     nonfinite: dict[str, str] = Field(description="Row: nan, inf or -inf, for every null in losses.")
     top: list[RowLoss] = Field(description="The rows that spike: those that are not finite, then the largest losses.")
-
-    @classmethod
-    def of(cls, found: engine.RowLosses) -> "RowLosses":
-        """Show what the engine computed."""
-        finite, nonfinite = finite_part({str(row): loss for row, loss in enumerate(found.losses.tolist())})
-        return cls(
-            losses=list(finite.values()),
-            nonfinite=nonfinite,
-            top=[RowLoss(row=row, loss=finite[str(row)], nonfinite=nonfinite.get(str(row))) for row in found.top],
-        )
 
 
 class NodeInput(ResourceShape):
@@ -169,36 +129,3 @@ class NonfiniteTrace(ResourceShape):
 
     finite: bool = Field(description="Whether all inputs, parameters, buffers and nodes are finite throughout.")
     first: NonfiniteArray | None = Field(description="The first of them that is not; an infinite mask counts too.")
-
-    @classmethod
-    def of(cls, found: engine.Nonfinite | None) -> "NonfiniteTrace":
-        """Show what the engine found."""
-        if found is None:
-            return cls(finite=True, first=None)
-        first = NonfiniteArray(
-            name=found.name,
-            kind="node" if found.kind == "forward" or found.kind == "backward" else found.kind,
-            phase=found.phase,
-            op=found.op,
-            shape=list(found.shape),
-            dtype=found.dtype,
-            nan=found.nan,
-            inf=found.inf,
-            index=list(found.index),
-            value=nonfinite_name(found.value),
-            inputs=[_input(operand) for operand in found.inputs],
-        )
-        return cls(finite=False, first=first)
-
-
-def _input(operand: engine.Operand) -> NodeInput:
-    finite, nonfinite = finite_part({"min": operand.min, "max": operand.max})
-    return NodeInput(
-        name=operand.name,
-        shape=list(operand.shape),
-        dtype=operand.dtype,
-        **finite,
-        nonfinite=nonfinite,
-        nan=operand.nan,
-        inf=operand.inf,
-    )

@@ -41,7 +41,8 @@ class Reading:
 
     def row_losses(self, inputs: Mapping[str, Any], top: int | None) -> Result:
         """Return the loss of each row by itself."""
-        return Result(row_losses_document(self._session.losses_by_row(inputs), TOP if top is None else top))
+        found = engine.RowLosses.of(self._session.losses_by_row(inputs), TOP if top is None else top)
+        return Result(row_losses_document(found))
 
     def trace(self, inputs: Mapping[str, Any]) -> Result:
         """Find the first number of a step that is not finite."""

@@ -17,6 +17,9 @@ from engine.ranges import ranges_of
 DEPTH = 8
 """So many schedules may stand within one another."""
 
+MOST = 64
+"""So many schedules may stand in one list."""
+
 Report = Callable[[str, EngineError], None]
 
 
@@ -107,6 +110,9 @@ class _Reading:
         if option.type in NESTED:
             if not isinstance(value, list | tuple):
                 self.refuse(pointer, f"{kind}.{option.name} must be a list of schedules")
+                raise _Refused
+            if len(value) > MOST:
+                self.refuse(pointer, f"{kind}.{option.name} may hold {MOST} schedules, not {len(value)}")
                 raise _Refused
             members = [self.schedule(item, f"{pointer}/{index}", depth + 1) for index, item in enumerate(value)]
             if None in members:

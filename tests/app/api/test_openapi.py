@@ -19,8 +19,8 @@ OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in 
 VERBS = {
     "append", "cancel", "check", "clear", "close", "compute", "copy", "create", "delete", "differentiate", "download",
     "draw", "duplicate", "expand", "extend", "find", "free", "get", "kill", "list", "load", "mark", "match", "name",
-    "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "run", "save", "scrape",
-    "select", "set", "stream", "trace", "update", "validate", "view", "zero",
+    "pause", "plan", "predict", "print", "profile", "replace", "replay", "reset", "resume", "revoke", "run", "save",
+    "scrape", "select", "set", "stream", "trace", "update", "validate", "view", "zero",
 }  # fmt: skip
 
 
@@ -74,6 +74,18 @@ def test_every_reference_leads_somewhere_and_every_shape_is_used() -> None:
     shapes = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
     responses = {f"#/components/responses/{name}" for name in DOCUMENT["components"]["responses"]}
     assert found == shapes | responses
+
+
+def test_every_operation_says_which_scope_a_key_needs() -> None:
+    for path, operations in DOCUMENT["paths"].items():
+        for method, operation in operations.items():
+            if path == "/healthz":
+                assert operation["security"] == []
+                continue
+            administration = path.split("/")[2:3] in (["keys"], ["audit"], ["backup"])
+            scope = "admin" if administration else "read" if method == "get" else "train"
+            assert operation["security"] == [{}, {"bearer": [scope]}, {"key": [scope]}]
+            assert {"401", "403", "429"} <= operation["responses"].keys()
 
 
 def test_uploads_are_declared_as_bytes_and_streams_as_streams() -> None:

@@ -141,7 +141,7 @@ def test_memory_cpus_and_captures_are_looked_at_for_a_kept_estimate_too(monkeypa
     admission.fit(capturing)
     with pytest.raises(Invalid, match="no CPU"):
         admission.fit(candidate(record={"gradients": {"every_steps": 1}}, resources={"affinity": [4095]}))
-    monkeypatch.setattr("app.service.admission.memory_budget", lambda: 1000)
+    monkeypatch.setattr("app.service.memory.memory_budget", lambda: 1000)
     with pytest.raises(TooLarge, match="plan_bytes"):
         admission.fit(capturing)
 

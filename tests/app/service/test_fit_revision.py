@@ -136,7 +136,7 @@ def test_a_fit_is_admitted_anew_when_it_is_extended(
     revision: FitRevision, store: Store, fit_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_step(store, fit_id, "succeeded", 8)
-    monkeypatch.setattr("app.service.admission.memory_budget", lambda: 1000)
+    monkeypatch.setattr("app.service.memory.memory_budget", lambda: 1000)
     with pytest.raises(TooLarge):
         revision.extend(fit_id, Extension("epochs", 1), nothing)
 

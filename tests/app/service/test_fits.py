@@ -12,7 +12,6 @@ from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Conflict, Draining, Invalid, NotFound, QueueFull, TooLarge
 from app.domain.fit import FitState
-from app.service import admission
 from app.service.datasets import Datasets
 from app.service.fit_control import FitControl
 from app.service.fit_revision import FitRevision
@@ -87,7 +86,7 @@ def test_a_refused_fit_leaves_nothing(fits: Fits, blobs: LocalBlobStore, store: 
 def test_a_fit_larger_than_the_machine_is_refused_with_the_sum(
     submit: Submit, fits: Fits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "memory_budget", lambda: 1000)
+    monkeypatch.setattr("app.service.memory.memory_budget", lambda: 1000)
     with pytest.raises(TooLarge, match="plan_bytes") as caught:
         submit()
     assert (caught.value.extensions["limit"], caught.value.code) == (1000, "memory_exceeded")

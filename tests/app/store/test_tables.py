@@ -3,7 +3,9 @@ from dataclasses import fields
 import pytest
 from sqlalchemy import Table
 
+from app.domain.api_key import ApiKeyRecord
 from app.domain.attempt import Attempt
+from app.domain.audit import AuditRecord
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.event import Event
 from app.domain.fit import FitRecord
@@ -20,6 +22,8 @@ RECORDS = [
     (tables.checkpoints, CheckpointRecord),
     (tables.idempotency_keys, IdempotencyRecord),
     (tables.sessions, SessionRecord),
+    (tables.api_keys, ApiKeyRecord),
+    (tables.audit, AuditRecord),
 ]
 
 

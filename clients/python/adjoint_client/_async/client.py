@@ -10,6 +10,7 @@ from uuid import uuid4
 import httpx
 from numpy.typing import ArrayLike
 
+from adjoint_client._async.administration import AsyncAdministration
 from adjoint_client._async.backup import download_backup
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
 from adjoint_client._async.fit import AsyncFitHandle
@@ -42,6 +43,8 @@ class AsyncClient:
         self.api = GeneratedClient(base_url, headers=headers, timeout=_TIMEOUT)
         """What the functions in `adjoint_client.generated.api` take as `client`: the whole interface, as generated."""
         self._transport = AsyncTransport(self.api.get_async_httpx_client())
+        self.administration = AsyncAdministration(self._transport)
+        """Keys, and the audit trail."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from uuid import uuid4
 
 import httpx
+from adjoint_client._sync.administration import Administration
 from adjoint_client._sync.backup import download_backup
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
@@ -42,6 +43,8 @@ class Client:
         self.api = GeneratedClient(base_url, headers=headers, timeout=_TIMEOUT)
         """What the functions in `adjoint_client.generated.api` take as `client`: the whole interface, as generated."""
         self._transport = Transport(self.api.get_httpx_client())
+        self.administration = Administration(self._transport)
+        """Keys, and the audit trail."""
 
     def __enter__(self) -> Self:
         return self

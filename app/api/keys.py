@@ -1,0 +1,43 @@
+"""Routes of keys, for administrators."""
+
+from fastapi import Response
+
+from app.api.answers import JsonAnswer
+from app.api.deps import KeyId, KeysDep, PageDep
+from app.api.routing import router
+from app.api.schemas.keys import ApiKey, ApiKeyList, KeyRequest, NewApiKey
+from app.domain.api_key import Scope
+from app.domain.clock import read_rfc3339
+
+routes = router("keys")
+
+
+@routes.post("/v1/keys", status_code=201, response_model=NewApiKey)
+def create_key(request: KeyRequest, keys: KeysDep) -> Response:
+    """Make a key and tell it, this once.
+
+    It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is of no use to
+    anybody: revoke it, and make another.
+    """
+    expires_at = None if request.expires_at is None else read_rfc3339(request.expires_at)
+    key, spelled = keys.create(request.name, [Scope(scope) for scope in request.scopes], expires_at)
+    headers = {"Location": f"/v1/keys/{key.id}", "Cache-Control": "no-store"}
+    return JsonAnswer(NewApiKey.made(key, spelled), 201, headers)
+
+
+@routes.get("/v1/keys", response_model=ApiKeyList)
+def list_keys(page: PageDep, keys: KeysDep) -> Response:
+    """List keys, those that have ended too."""
+    return JsonAnswer(ApiKeyList.of(keys.list(page)))
+
+
+@routes.get("/v1/keys/{key_id}", response_model=ApiKey)
+def get_key(key_id: KeyId, keys: KeysDep) -> Response:
+    """Return a key without its secret."""
+    return JsonAnswer(ApiKey.of(keys.get(key_id)))
+
+
+@routes.delete("/v1/keys/{key_id}", status_code=204)
+def revoke_key(key_id: KeyId, keys: KeysDep) -> None:
+    """End a key at once; that it was there stays on record."""
+    keys.revoke(key_id)

@@ -1,0 +1,79 @@
+"""Keys on the wire."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.api.schemas.fit_resources import Deadline
+from app.api.schemas.shapes import Moment, RequestShape, ResourceShape
+from app.domain.api_key import ApiKeyRecord
+from app.store.pages import Page
+from app.store.rows import values_of
+
+ScopeName = Literal["read", "train", "admin"]
+SCOPES = "What it may be used for: read (GET), train (everything else), admin (keys, the audit trail, backups)."
+INCLUDES = "train includes read, admin both."
+
+
+class KeyRequest(RequestShape):
+    """A key to make."""
+
+    name: str = Field(min_length=1, max_length=128, description="For whom, or for what.")
+    scopes: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(description=f"{SCOPES} {INCLUDES}")
+    expires_at: Deadline | None = Field(
+        default=None, description="When it ends: RFC 3339, with the offset from UTC; by default never."
+    )
+
+
+class ApiKey(ResourceShape):
+    """A key, without its secret, which nobody can tell any more."""
+
+    id: str
+    object: Literal["key"] = "key"
+    tenant: str
+    name: str
+    scopes: list[ScopeName] = Field(description=f"{SCOPES} {INCLUDES}")
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    used_at: Moment | None = Field(description="When it was last used, to about a minute.")
+
+    @classmethod
+    def of(cls, key: ApiKeyRecord) -> "ApiKey":
+        """Show a key."""
+        return cls(**_shown(key))
+
+
+class NewApiKey(ApiKey):
+    """A key that was made just now."""
+
+    key: str = Field(description="What clients send. It is told this once, and not kept.")
+
+    @classmethod
+    def made(cls, key: ApiKeyRecord, spelled: str) -> "NewApiKey":
+        """Show a new key."""
+        return cls(**_shown(key), key=spelled)
+
+
+class ApiKeyList(ResourceShape):
+    """A page of keys."""
+
+    object: Literal["list"] = "list"
+    data: list[ApiKey]
+    has_more: bool
+    next_cursor: str | None
+
+    @classmethod
+    def of(cls, page: Page[ApiKeyRecord]) -> "ApiKeyList":
+        """Show a page of keys."""
+        return cls(
+            data=[ApiKey.of(key) for key in page.items],
+            has_more=page.next_cursor is not None,
+            next_cursor=page.next_cursor,
+        )
+
+
+def _shown(key: ApiKeyRecord) -> dict[str, Any]:
+    fields = values_of(key)
+    fields.pop("digest")
+    return fields

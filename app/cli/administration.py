@@ -1,0 +1,66 @@
+"""Where administrators work: at a running server, or, while none runs, in its data directory."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from app.cli.connection import connect
+
+REFUSED = 2
+"""Exit status where the data directory could not be used as asked."""
+
+ServerOption = Annotated[
+    str | None,
+    typer.Option("--url", envvar="ADJOINT_URL", help="Address of the running server; without it, --data-dir is used."),
+]
+DataOption = Annotated[
+    Path, typer.Option("--data-dir", envvar="ADJOINT_DATA_DIR", help="Data directory of a server that does not run.")
+]
+DEFAULT_DATA_DIR = Path("adjoint-data")
+
+
+class Administration(Protocol):
+    """Keys and the audit trail, as documents of the HTTP interface (see `adjoint_client`)."""
+
+    def create_key(self, name: str, scopes: Sequence[str], expires_at: str | None = None) -> dict[str, Any]:
+        """Make a key; what clients send is in `key`."""
+        ...
+
+    def list_keys(self) -> list[dict[str, Any]]:
+        """Return all keys, the newest first."""
+        ...
+
+    def revoke_key(self, key_id: str) -> None:
+        """End a key."""
+        ...
+
+    def audit_entries(self) -> Iterator[dict[str, Any]]:
+        """Yield the audit trail from its beginning."""
+        ...
+
+
+@contextmanager
+def administration(url: str | None, key: str | None, data_dir: Path) -> Iterator[Administration]:
+    """Administer the server at `url`, else the data directory, which no server may be using meanwhile."""
+    if url:
+        with connect(url, key) as client:
+            yield client.administration
+        return
+    # Only now: the database takes a while to load.
+    from app.cli.data_directory import opened
+    from app.domain.errors import AdjointError, DataDirectoryInUse
+
+    try:
+        with opened(data_dir) as local:
+            yield local
+    except AdjointError as error:
+        hint = "; or give its --url, to speak with that server" if isinstance(error, DataDirectoryInUse) else ""
+        sys.stderr.write(f"adjoint: {error.detail}{hint}\n")
+        raise typer.Exit(REFUSED) from error
+    except OSError as error:
+        sys.stderr.write(f"adjoint: cannot use the data directory {data_dir} ({error.strerror or error})\n")
+        raise typer.Exit(REFUSED) from error

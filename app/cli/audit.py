@@ -1,0 +1,43 @@
+"""`adjoint audit`: check that nobody has tampered with the audit trail."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from app.cli.administration import DEFAULT_DATA_DIR, DataOption, ServerOption, administration
+from app.cli.connection import KeyOption
+from app.domain.audit import AuditRecord, TrailBroken, verified
+from app.domain.clock import read_rfc3339
+
+BROKEN = 1
+"""Exit status where the trail was tampered with."""
+
+audit = typer.Typer(help="Look after the audit trail of a server, whether it runs or not.", no_args_is_help=True)
+
+
+@audit.callback()
+def _audit() -> None:
+    # With a callback, a single command keeps its name.
+    pass
+
+
+@audit.command("verify")
+def verify(url: ServerOption = None, key: KeyOption = None, data_dir: DataOption = DEFAULT_DATA_DIR) -> None:
+    """Check every entry against the one before it, and print the number and the hash of the last one.
+
+    Whoever writes these down elsewhere can see later that nothing is missing at the end.
+    """
+    with administration(url, key, data_dir) as office:
+        try:
+            count, last = verified(_records(office.audit_entries()))
+        except TrailBroken as error:
+            sys.stderr.write(f"adjoint: the audit trail was tampered with: {error}\n")
+            raise typer.Exit(BROKEN) from error
+    sys.stdout.write(f"{count} entries, unbroken; the last one is {last}\n")
+
+
+def _records(entries: Iterator[dict[str, Any]]) -> Iterator[AuditRecord]:
+    for entry in entries:
+        yield AuditRecord(**{**entry, "at": read_rfc3339(entry["at"])})

@@ -1,0 +1,88 @@
+"""Keys of the interface: how they are made, spelled and known again, and what they allow.
+
+A key is `adj_<id>_<secret>`. Its secret has 256 random bits, so nobody can guess it from its SHA-256, and only that is
+kept: a hash that is slow on purpose would protect no better.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from app.domain.ids import is_id
+
+ID_PREFIX = "key"
+KEY_PREFIX = "adj"
+KEY_BYTES_MAX = 256
+SECRET_BYTES = 32
+DEFAULT_TENANT = "default"
+
+
+class Scope(StrEnum):
+    """What a key may be used for; each scope includes those before it."""
+
+    READ = "read"
+    TRAIN = "train"
+    ADMIN = "admin"
+
+
+_ORDER = tuple(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyRecord:
+    """A key without its secret, of which it holds the SHA-256 (`digest`).
+
+    `expires_at` and `revoked_at` end its life; `used_at` is when it was last used, to about a minute.
+    """
+
+    id: str
+    tenant: str
+    name: str
+    scopes: list[str]
+    digest: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    used_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request: the id of the key, and what that allows."""
+
+    key_id: str
+    tenant: str
+    scopes: frozenset[Scope]
+
+
+def allowed_by(scopes: list[str]) -> frozenset[Scope]:
+    """Return `scopes` and all that they include; ValueError if one is unknown."""
+    highest = max((_ORDER.index(Scope(scope)) for scope in scopes), default=-1)
+    return frozenset(_ORDER[: highest + 1])
+
+
+def new_secret() -> str:
+    """Return 256 random bits as 64 hexadecimal digits."""
+    return secrets.token_hex(SECRET_BYTES)
+
+
+def spelled(key_id: str, secret: str) -> str:
+    """Return the key that a client sends."""
+    return f"{KEY_PREFIX}_{key_id.removeprefix(f'{ID_PREFIX}_')}_{secret}"
+
+
+def parsed(sent: bytes) -> tuple[str, bytes] | None:
+    """Return the id and the secret of what was sent; None if it is too long, or no key of this kind."""
+    if len(sent) > KEY_BYTES_MAX:
+        return None
+    prefix, _, rest = sent.partition(b"_")
+    body, _, secret = rest.partition(b"_")
+    key_id = f"{ID_PREFIX}_{body.decode('latin-1')}"
+    return (key_id, secret) if prefix == KEY_PREFIX.encode() and is_id(ID_PREFIX, key_id) else None
+
+
+def digest_of(secret: bytes) -> str:
+    """Return the SHA-256 of a secret, as it is kept."""
+    return hashlib.sha256(secret).hexdigest()

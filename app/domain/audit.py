@@ -1,0 +1,91 @@
+"""The audit trail: who asked for which change, and what came of it. Each entry vouches for all before it."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.domain.clock import rfc3339
+
+GENESIS = "0" * 64
+"""What the first entry follows."""
+
+OFFLINE = "offline"
+"""Who changes keys while no server runs: somebody with the data directory in hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that was asked for.
+
+    `key_id` is None where no key was needed, or none was known; `action` the name of the operation, the method where
+    none was reached; `object` what it was done to, a path; `result` the status of the answer.
+    """
+
+    key_id: str | None
+    action: str
+    object: str
+    result: str
+    request_id: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """An act in its place in the trail; `hash` covers it and `previous`, the hash of the entry before it."""
+
+    seq: int
+    at: datetime
+    key_id: str | None
+    action: str
+    object: str
+    result: str
+    request_id: str
+    address: str
+    previous: str
+    hash: str
+
+
+class TrailBroken(Exception):  # noqa: N818 (named as what happened)
+    """An entry of the trail was changed, removed or put in between."""
+
+    def __init__(self, seq: int, why: str) -> None:
+        """Say which entry does not fit."""
+        super().__init__(f"entry {seq}: {why}")
+        self.seq = seq
+
+
+def entered(act: Act, seq: int, at: datetime, previous: str) -> AuditRecord:
+    """Return the act as the entry `seq`, after the one whose hash is `previous`; `at` is kept to the millisecond."""
+    at = at.replace(microsecond=at.microsecond // 1000 * 1000)
+    fields = (act.key_id, act.action, act.object, act.result, act.request_id, act.address)
+    return AuditRecord(seq, at, *fields, previous, _hash(seq, at, *fields, previous))
+
+
+def verified(entries: Iterable[AuditRecord], after: tuple[int, str] = (0, GENESIS)) -> tuple[int, str]:
+    """Check entries in their order, which follow the entry `after` (its seq and hash); return those of the last one.
+
+    TrailBroken at the first that does not fit. That entries are missing at the end shows only by comparing the result
+    with one that was written down elsewhere.
+    """
+    for entry in entries:
+        seq, previous = after
+        if entry.seq != seq + 1:
+            raise TrailBroken(seq + 1, f"it is missing; the next one is {entry.seq}")
+        if entry.previous != previous:
+            raise TrailBroken(entry.seq, "it does not follow the entry before it")
+        if entry.hash != _hash_of(entry):
+            raise TrailBroken(entry.seq, "it does not say what it said when it was written")
+        after = (entry.seq, entry.hash)
+    return after
+
+
+def _hash_of(entry: AuditRecord) -> str:
+    fields = (entry.key_id, entry.action, entry.object, entry.result, entry.request_id, entry.address)
+    return _hash(entry.seq, entry.at, *fields, entry.previous)
+
+
+def _hash(seq: int, at: datetime, *texts: str | None) -> str:
+    """Return the SHA-256 of the fields as one JSON array, in which none can run into the next."""
+    return hashlib.sha256(json.dumps([seq, rfc3339(at), *texts], separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,103 @@
+"""Keys: make, look at, revoke."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from app.domain.api_key import DEFAULT_TENANT, ID_PREFIX, ApiKeyRecord, Scope, digest_of, new_secret, spelled
+from app.domain.errors import Conflict, Finding, Invalid
+from app.domain.ids import new_id
+from app.service.key_ring import KeyRing
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store, UnitOfWork
+
+KEYS_MAX = 10_000
+"""Most keys that are not revoked: all of them are held in memory."""
+
+Enter = Callable[[UnitOfWork, str], object]
+"""What is called with the id of a key that was changed, before that is committed."""
+
+
+class Keys:
+    """The use cases of keys; `ring` knows of every change before it is acknowledged."""
+
+    def __init__(self, store: Store, ring: KeyRing) -> None:
+        """Keep keys in `store`, and have `ring` know those that are there."""
+        self._store = store
+        self._ring = ring
+        self._turn = threading.Lock()
+        with self._changing():
+            pass
+
+    def create(
+        self, name: str, scopes: Sequence[Scope], expires_at: datetime | None, enter: Enter | None = None
+    ) -> tuple[ApiKeyRecord, str]:
+        """Make a key and return it with its spelling, which nobody can tell later.
+
+        Invalid if it has expired already, or if it closes an open server to all administrators; Conflict if there are
+        too many.
+        """
+        secret = new_secret()
+        with self._changing() as work:
+            self._check(work, scopes, expires_at)
+            key = ApiKeyRecord(
+                id=new_id(ID_PREFIX),
+                tenant=DEFAULT_TENANT,
+                name=name,
+                scopes=[scope for scope in Scope if scope in scopes],
+                digest=digest_of(secret.encode()),
+                created_at=work.now,
+                expires_at=expires_at,
+            )
+            work.api_keys.add(key)
+            if enter is not None:
+                enter(work, key.id)
+        return key, spelled(key.id, secret)
+
+    def get(self, key_id: str) -> ApiKeyRecord:
+        """Return the key; NotFound if there is none."""
+        with self._store.begin() as work:
+            return work.api_keys.get(key_id)
+
+    def list(self, page: PageRequest) -> Page[ApiKeyRecord]:
+        """Return a page of keys, those that were revoked too."""
+        with self._store.begin() as work:
+            return work.api_keys.list(page)
+
+    def revoke(self, key_id: str, enter: Enter | None = None) -> None:
+        """End a key, which stays on record; again changes nothing. NotFound if there is none."""
+        with self._changing() as work:
+            work.api_keys.get(key_id)
+            work.api_keys.revoke(key_id, work.now)
+            if enter is not None:
+                enter(work, key_id)
+
+    def write_uses(self) -> None:
+        """Write down when keys were last used."""
+        uses = self._ring.take_uses()
+        if uses:
+            with self._store.begin() as work:
+                for key_id, moment in uses.items():
+                    work.api_keys.use(key_id, moment)
+
+    def _check(self, work: UnitOfWork, scopes: Sequence[Scope], expires_at: datetime | None) -> None:
+        if expires_at is not None and expires_at <= work.now:
+            raise _invalid("/expires_at", "out_of_range", "this moment has passed; choose a later one")
+        if not self._ring.closed and Scope.ADMIN not in scopes:
+            raise _invalid("/scopes", "admin_first", "the first key needs the scope admin: without one, none is made")
+        if len(work.api_keys.not_revoked()) >= KEYS_MAX:
+            raise Conflict(f"there are {KEYS_MAX} keys already; revoke some", code="too_many_keys")
+
+    @contextmanager
+    def _changing(self) -> Iterator[UnitOfWork]:
+        # One after the other, up to the ring: what is committed last must be what the ring knows in the end.
+        with self._turn:
+            with self._store.begin() as work:
+                yield work
+                keys, ever_made = work.api_keys.not_revoked(), work.api_keys.count()
+            self._ring.replace(keys, ever_made)
+
+
+def _invalid(pointer: str, code: str, detail: str) -> Invalid:
+    return Invalid(detail, findings=[Finding(pointer, code, detail)])

@@ -1,0 +1,285 @@
+"""What the docs have to name: every error code, limit and route, as the code has them.
+
+`python -m tests.architecture.inventory` writes them into `docs/`; what a person has said about a code stays.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from app.ingest.limits import IngestLimits
+from app.main import openapi_document
+from app.settings import Settings
+from engine.graph.limits import LIMITS, GraphLimits
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+CALLS: Mapping[str, int] = MappingProxyType({"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0})
+"""Classes that take a code, and at which place; of functions their parameters tell."""
+BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
+"""Codes that are made from a status, for what no route of ours answers."""
+IN_ERRORS, OF_A_FIT, OF_THE_ENGINE = "in `errors`", "of a fit or session", "of the engine"
+UNSAID = "to be said"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit as a row of the table: what it is of, where it is set, what exceeding it is answered, and its test."""
+
+    name: str
+    default: str
+    place: str
+    answer: str
+    test: str
+
+    @property
+    def row(self) -> str:
+        """The row."""
+        return f"| `{self.name}` | {self.default} | `{self.place}` | {self.answer} | `{self.test}` |"
+
+
+_SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "max_json_bytes": ("413 `too_large`", "tests/app/api/test_strict_json.py"),
+        "max_upload_bytes": ("413 `too_large`", "tests/app/api/test_datasets.py"),
+        "max_expanded_bytes": ("413 `too_large`", "tests/app/ingest/test_npz.py"),
+        "max_rows": ("413 `too_large`", "tests/app/ingest/test_ndjson.py"),
+        "max_columns": ("413 `too_large`", "tests/app/ingest/test_csv.py"),
+        "max_queue": ("429 `queue_full`", "tests/app/service/test_fits.py"),
+        "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_crew.py"),
+        "max_sessions": ("429 `sessions_full`", "tests/app/service/test_session_creation.py"),
+        "session_idle_seconds": ("the process rests", "tests/app/runner/test_session_crew.py"),
+        "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_crew.py"),
+        "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
+        "gradients_max_bytes": ("413 `gradients_exceeded`", "tests/app/service/test_fits.py"),
+        "memory_budget_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
+        "fit_memory_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
+        "drain_seconds": ("processes are killed", "tests/app/runner/test_controlled_processes.py"),
+        "lease_seconds": ("`stalled`", "tests/app/runner/test_vigil.py"),
+        "checkpoint_seconds": ("a checkpoint is written", "tests/app/worker/test_keeping.py"),
+        "attempts_max": ("the fit fails", "tests/app/service/test_attempts.py"),
+        "storage_min_free_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
+        "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
+        "retention_days": ("fits are deleted", "tests/app/service/test_retention.py"),
+        "retention_fits": ("fits are deleted", "tests/app/service/test_retention.py"),
+        "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
+    }
+)
+"""Settings that are limits: what exceeding them comes to, and where that is tested."""
+
+_BOUNDS = ("422 `out_of_range` or `too_many`", "tests/app/api/test_schemathesis.py")
+_INGEST = ("413 or 422", "tests/app/ingest/test_mutations.py")
+_CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "app/api/schemas/": _BOUNDS,
+        "app/api/deps.py": _BOUNDS,
+        "app/api/events.py": _BOUNDS,
+        "app/api/fits.py": _BOUNDS,
+        "app/api/sessions.py": _BOUNDS,
+        "app/api/gradients.py": _BOUNDS,
+        "app/api/graphs.py": _BOUNDS,
+        "app/api/metrics.py": _BOUNDS,
+        "app/api/strict_json.py": ("400 `too_deep`, or 422", "tests/app/api/test_strict_json.py"),
+        "app/api/guard.py": ("401, 414 `uri_too_long` or 431 `headers_too_large`", "tests/app/api/test_guard.py"),
+        "app/server.py": ("400, before any route", "tests/app/test_http_protocol.py"),
+        "app/ingest/": _INGEST,
+        "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py"),
+        "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py"),
+        "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py"),
+        "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py"),
+    }
+)
+"""The same for constants, by where they are."""
+
+INTERNAL = (
+    "app/api/checkpoints.py",
+    "app/api/polling.py",
+    "app/api/validation.py",
+    "app/domain/frames.py",
+    "app/http_protocol.py",
+    "app/main.py",
+    "app/runner/session_crew.py",
+    "app/service/",
+    "app/worker/",
+)
+"""Where constants bound what the server keeps or does by itself, and nothing that a client sends."""
+
+_LIMIT_NAME = re.compile(r"(^|_)(MAX|MOST)(_|$)")
+
+
+def limits() -> list[Limit]:
+    """Return every limit, in the order of the table."""
+    return [*_of_settings(), *_of_uploads(), *_of_graphs(), *_of_modules()]
+
+
+def _of_settings() -> Iterator[Limit]:
+    for name, field in Settings.model_fields.items():
+        if name in _SETTINGS:
+            default = "cores" if name == "workers" else str(field.default).replace("None", "none")
+            yield Limit(f"ADJOINT_{name.upper()}", default, "app/settings.py", *_SETTINGS[name])
+
+
+def _of_uploads() -> Iterator[Limit]:
+    answer, test = "413 `too_large`, or 422", "tests/app/ingest/test_ingest.py"
+    for field in fields(IngestLimits):
+        if f"{field.name}" not in Settings.model_fields:
+            yield Limit(f"IngestLimits.{field.name}", str(field.default), "app/ingest/limits.py", answer, test)
+
+
+def _of_graphs() -> Iterator[Limit]:
+    for field in fields(GraphLimits):
+        value = str(getattr(LIMITS, field.name))
+        test = "tests/engine/graph/test_hostile.py"
+        yield Limit(f"GraphLimits.{field.name}", value, "engine/graph/limits.py", "422 `limit_exceeded`", test)
+
+
+def _of_modules() -> Iterator[Limit]:
+    for path in sorted((ROOT / "app").rglob("*.py")):
+        place = path.relative_to(ROOT).as_posix()
+        for node in ast.parse(path.read_text("utf-8")).body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if isinstance(target, ast.Name) and _LIMIT_NAME.search(target.id) and target.id.strip("_").isupper():
+                assert isinstance(node, ast.Assign)
+                where = next((known for known in _CONSTANTS if place.startswith(known)), None)
+                if where is not None or not place.startswith(INTERNAL):
+                    answer, test = (UNSAID, UNSAID) if where is None else _CONSTANTS[where]
+                    yield Limit(target.id.strip("_"), ast.unparse(node.value), place, answer, test)
+
+
+@cache
+def codes() -> dict[str, set[str]]:
+    """Return for each error code how it is met: an HTTP status, among `errors`, of a fit, or of the engine."""
+    trees = {
+        path: ast.parse(path.read_text("utf-8")) for part in ("app", "engine") for path in (ROOT / part).rglob("*.py")
+    }
+    statuses = _statuses(trees.values())
+    everywhere = {name: place for tree in trees.values() for name, place in _places(tree).items()}
+    found: dict[str, set[str]] = defaultdict(set, {code: {status} for code, status in BY_PHRASE.items()})
+    for path, tree in trees.items():
+        places = {**everywhere, **_places(tree), **CALLS}
+        for node in ast.walk(tree):
+            for code, how in _codes_of(node, statuses, places, engine=path.is_relative_to(ROOT / "engine")):
+                found[code].add(how)
+    return dict(found)
+
+
+def _places(tree: ast.Module) -> dict[str, int]:
+    """Return for each function that takes a code by position at which one."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = [each.arg for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
+            if "code" in names:
+                found[node.name] = names.index("code")
+    return found
+
+
+def _codes_of(
+    node: ast.AST, statuses: Mapping[str, str], places: Mapping[str, int], *, engine: bool
+) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.ClassDef):
+        for code in _class_attribute(node, "code"):
+            yield code, OF_THE_ENGINE if engine else statuses.get(node.name, "500")
+    if not isinstance(node, ast.Call):
+        return
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    place = places.get(name)
+    if place is not None and len(node.args) > place and (code := _text(node.args[place])) and code.isidentifier():
+        yield code, OF_A_FIT if name in ("Failed", "Died") else IN_ERRORS
+    for keyword in node.keywords:
+        if keyword.arg == "code" and (code := _text(keyword.value)):
+            yield code, _status_of(node, statuses.get(name), engine=engine)
+
+
+def _status_of(node: ast.Call, known: str | None, *, engine: bool) -> str:
+    given = next((word.value for word in node.keywords if word.arg == "status"), None)
+    if isinstance(given, ast.Constant):
+        return str(given.value)
+    return known or (OF_THE_ENGINE if engine else IN_ERRORS)
+
+
+def _statuses(trees: "Mapping[Path, ast.Module] | object") -> dict[str, str]:
+    """Return the HTTP status of each class of errors: its own, or that of the class it is made from."""
+    classes = {
+        node.name: node
+        for tree in trees  # type: ignore[attr-defined]  # an iterable of modules
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def status(name: str) -> str | None:
+        node = classes.get(name)
+        if node is None:
+            return None
+        own = next(iter(_class_attribute(node, "status")), None)
+        return own or next((found for base in node.bases if (found := status(getattr(base, "id", "")))), None)
+
+    return {name: found for name in classes if (found := status(name))}
+
+
+def _class_attribute(node: ast.ClassDef, name: str) -> Iterator[str]:
+    for statement in node.body:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        value = getattr(statement, "value", None)
+        named = isinstance(target, ast.Name) and target.id == name
+        if named and isinstance(value, ast.Constant) and value.value is not None:
+            yield str(value.value)
+
+
+def _text(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def meanings() -> dict[str, str]:
+    """Return what the docs say of each code."""
+    path = DOCS / "errors.md"
+    text = path.read_text("utf-8") if path.exists() else ""
+    return dict(re.findall(r"^\| `(\w+)` \| .*? \| (.*) \|$", text, re.MULTILINE))
+
+
+def errors_document() -> str:
+    """Spell the table of codes."""
+    said = meanings()
+    rows = [f"| `{code}` | {', '.join(sorted(how))} | {said.get(code, UNSAID)} |" for code, how in _sorted(codes())]
+    return _document("Error codes", "Every code that a client can meet.", ("code", "status", "meaning"), rows)
+
+
+def limits_document() -> str:
+    """Spell the table of limits."""
+    about = "Everything that is bounded. What starts with ADJOINT_ is a setting; the rest is a constant of the code."
+    head = ("limit", "default", "where it is set", "beyond it", "tested in")
+    return _document("Limits", about, head, [limit.row for limit in limits()])
+
+
+def routes_document() -> str:
+    """Spell the table of routes."""
+    rows = [
+        f"| `{method.upper()}` | `{path}` | {operation['summary']} |"
+        for path, operations in openapi_document()["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return _document("Routes", "What `/openapi.json` describes in full.", ("method", "path", "what it does"), rows)
+
+
+DOCUMENTS = MappingProxyType({"errors.md": errors_document, "limits.md": limits_document, "routes.md": routes_document})
+
+
+def _sorted(table: Mapping[str, set[str]]) -> list[tuple[str, set[str]]]:
+    return sorted(table.items())
+
+
+def _document(title: str, about: str, head: tuple[str, ...], rows: list[str]) -> str:
+    table = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
+    note = "`python -m tests.architecture.inventory` writes this table from the code."
+    return "\n".join([f"# {title}", "", f"{about} {note}", "", *table, ""])
+
+
+if __name__ == "__main__":
+    DOCS.mkdir(exist_ok=True)
+    for name, spelled in DOCUMENTS.items():
+        (DOCS / name).write_text(spelled(), encoding="utf-8")

@@ -1,0 +1,127 @@
+"""What is fuzzed: every reader of bytes that strangers send, or that lay on a disk, with inputs to begin with."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import engine
+from app.api.strict_json import read_json
+from app.domain.errors import AdjointError, BadMessage
+from app.domain.frames import FrameReader
+from app.domain.media import NPY, NPZ, SAFETENSORS
+from app.ingest.arrays import read_arrays
+from app.ingest.columns_spec import parse_columns_spec
+from app.ingest.errors import IngestError
+from app.ingest.formats import READERS, read_file
+from app.ingest.limits import MIB, IngestLimits
+from app.ingest.options import IngestOptions
+from app.service.uploaded_checkpoint import read_uploaded
+from app.worker.session.records import DamagedLog, read_records
+from tests.fuzz import seeds
+
+LIMITS = IngestLimits(max_expanded_bytes=4 * MIB, max_npy_header_bytes=4096, max_header_bytes=4096, max_rows=100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A reader to fuzz.
+
+    Attributes:
+        name: what it reads.
+        run: read an input; whatever is none of `refusals` is a fault.
+        seeds: inputs to begin with, valid ones and refused ones.
+        refusals: how it refuses.
+        words: tokens of the format.
+        packages: the folders whose lines tell what an input reaches.
+    """
+
+    name: str
+    run: Callable[[bytes], object]
+    seeds: Sequence[bytes]
+    refusals: tuple[type[Exception], ...]
+    words: Sequence[bytes]
+    packages: tuple[str, ...]
+
+
+def _upload(format: str) -> Callable[[bytes], None]:
+    def run(data: bytes) -> None:
+        with TemporaryDirectory(prefix="fuzz") as folder:
+            path, target = Path(folder) / "upload", Path(folder) / "columns"
+            path.write_bytes(data)
+            target.mkdir()
+            result = read_file(path, format, target, IngestOptions(), LIMITS)
+            written = sum(file.stat().st_size for file in target.iterdir())
+            assert written <= LIMITS.max_expanded_bytes + MIB, "more was written than the limit"
+            assert all(column.path.stat().st_size for column in result.columns)
+
+    return run
+
+
+def _checkpoint(data: bytes) -> None:
+    with TemporaryDirectory(prefix="fuzz") as folder:
+        path = Path(folder) / "upload"
+        path.write_bytes(data)
+        read_uploaded(path, seeds.CHECKPOINT_GRAPH)
+
+
+def _graph(data: bytes) -> None:
+    definition = engine.parse_graph(read_json(data))
+    assert engine.parse_graph(definition.to_json()) == definition
+    engine.graph_report(definition)
+
+
+def _program(data: bytes) -> None:
+    engine.parse_graph({**seeds.PROGRAM_LEAVES, "program": data.decode("utf-8", "surrogateescape")})
+
+
+def _recipe(data: bytes) -> None:
+    engine.read_recipe(read_json(data))
+
+
+def _frames(data: bytes) -> None:
+    reader, half = FrameReader(), len(data) // 2
+    reader.feed(data[:half])
+    reader.feed(data[half:])
+
+
+def _arrays(media: str) -> Callable[[bytes], object]:
+    return lambda data: read_arrays(data, media, LIMITS)
+
+
+_INGEST, _GRAPH = ("app/ingest",), ("engine/graph", "engine/documents", "engine/attributes")
+_READERS = [
+    Target(f"upload {format}", _upload(format), seeds.uploads(format), (IngestError,), seeds.WORDS[format], _INGEST)
+    for format in READERS
+]
+_BODIES = [
+    Target(f"arrays {name}", _arrays(media), seeds.uploads(name), (AdjointError,), seeds.WORDS[name], _INGEST)
+    for name, media in (("npy", NPY), ("npz", NPZ), ("safetensors", SAFETENSORS))
+]
+_REFUSED = (AdjointError, engine.EngineError)
+TARGETS = (
+    *_READERS,
+    *_BODIES,
+    Target("json", read_json, seeds.JSON, (AdjointError,), seeds.WORDS["json"], ("app/api/strict_json", *_INGEST)),
+    Target(
+        "columns",
+        lambda data: parse_columns_spec(data.decode("latin-1")),
+        seeds.COLUMNS,
+        (IngestError,),
+        seeds.WORDS["columns"],
+        _INGEST,
+    ),
+    Target("program", _program, seeds.PROGRAMS, _REFUSED, seeds.WORDS["program"], _GRAPH),
+    Target("graph", _graph, seeds.GRAPHS, _REFUSED, seeds.WORDS["graph"], (*_GRAPH, "engine/layers")),
+    Target("recipe", _recipe, seeds.RECIPES, _REFUSED, seeds.WORDS["recipe"], ("engine/recipe", "engine/optim")),
+    Target("frames", _frames, seeds.FRAMES, (BadMessage,), seeds.WORDS["frames"], ("app/domain/frames",)),
+    Target("log", read_records, seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/records",)),
+    Target(
+        "checkpoint",
+        _checkpoint,
+        seeds.CHECKPOINTS,
+        _REFUSED,
+        seeds.WORDS["safetensors"],
+        ("engine/checkpoint", "app/service/uploaded_checkpoint"),
+    ),
+)
