@@ -1,6 +1,7 @@
 """Hundreds of clients that do not go on, and others that are answered meanwhile."""
 
 import random
+import socket
 import threading
 import time
 from contextlib import ExitStack
@@ -18,6 +19,8 @@ DRIPPING = 300
 ASKED_SECONDS = 4.0
 PAUSE = 0.01
 CUT_SECONDS = 15.0
+FILLED_SECONDS = 120.0
+"""After so long the events of a quick fit have filled every buffer on their way."""
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 POST = (
     b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
@@ -60,18 +63,17 @@ def test_hundreds_that_do_not_go_on_hold_nobody_up(
     alone = asked(server.url)
     with ExitStack() as opened:
         slow = [opened.enter_context(connect(server.url)) for _ in range(IDLE + DRIPPING)]
-        dripping = slow[IDLE:]
-        for connection in dripping:
+        for connection in slow[IDLE:]:
             connection.sendall(chance.choice([GET, GET + b"X: ", POST]))
         began = time.monotonic()
         ends: list[float] = []
 
-        def drip(connection: Any) -> None:
-            dripped(connection, b"x", every=0.5)
+        def wait(connection: socket.socket, drop: bytes) -> None:
+            dripped(connection, drop, every=0.5)
             ends.append(time.monotonic() - began)
 
-        threads = [threading.Thread(target=drip, args=[connection]) for connection in slow[IDLE:]]
-        threads += [threading.Thread(target=drip, args=[connection]) for connection in slow[:IDLE]]
+        drops = [b""] * IDLE + [b"x"] * DRIPPING
+        threads = [threading.Thread(target=wait, args=each) for each in zip(slow, drops, strict=True)]
         for thread in threads:
             thread.start()
         beside = asked(server.url)
@@ -89,5 +91,5 @@ def test_a_stream_of_events_that_nobody_reads_is_cut(start_server: StartServer) 
     fit = server.http.post("/v1/fits", json=ENDLESS).json()["id"]
     with stalled(server.url, f"/v1/fits/{fit}/events"):
         until_open(server.http, 2)
-        until_open(server.http, 1)
+        until_open(server.http, 1, FILLED_SECONDS)
     server.http.post(f"/v1/fits/{fit}:cancel")

@@ -1,11 +1,13 @@
 """Clients that do not go on: they are cut, and nobody else waits for them."""
 
+import io
 import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.conftest import ServerProcess, serving
@@ -21,7 +23,7 @@ POST = (
 )
 NOWHERE = POST.replace(b"/v1/graphs", b"/nowhere")
 CHUNKED = POST.replace(b"Content-Length: 100000", b"Transfer-Encoding: chunked")
-LARGE = b"x\n" + b"1.2500000000000000000000\n" * 400_000
+LARGE = (4, 500_000)
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +106,10 @@ def test_more_connections_than_there_may_be_are_told_so_at_once(hasty: ServerPro
 @pytest.fixture(scope="module")
 def large(hasty: ServerProcess) -> str:
     """Return a dataset that fits into no buffer on its way."""
-    dataset: dict[str, Any] = hasty.http.post(
-        "/v1/datasets", content=LARGE, headers={"Content-Type": "text/csv"}
-    ).json()
+    file = io.BytesIO()
+    np.save(file, np.zeros(LARGE))
+    uploaded = hasty.http.post("/v1/datasets", content=file.getvalue(), headers={"Content-Type": "application/x-npy"})
+    dataset: dict[str, Any] = uploaded.json()
     return str(dataset["id"])
 
 

@@ -123,9 +123,9 @@ def stalled(url: str, path: str) -> socket.socket:
     return connection
 
 
-def until_open(http: httpx.Client, count: int) -> None:
+def until_open(http: httpx.Client, count: int, patience: float = PATIENCE) -> None:
     """Wait until so many requests are being answered, this one included."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while f"adjoint_http_requests_open {count}.0" not in http.get("/metrics").text:
         assert time.monotonic() < end
         time.sleep(0.02)
