@@ -2,6 +2,11 @@
 
 from .adaptive_clip_choice import AdaptiveClipChoice
 from .adaptive_clip_choice_units_type_0 import AdaptiveClipChoiceUnitsType0
+from .api_key import ApiKey
+from .api_key_list import ApiKeyList
+from .api_key_scopes_item import ApiKeyScopesItem
+from .audit_entry import AuditEntry
+from .audit_list import AuditList
 from .average_choice import AverageChoice
 from .average_choice_kind_type_0 import AverageChoiceKindType0
 from .backward_expand_answer import BackwardExpandAnswer
@@ -210,12 +215,16 @@ from .jacobian_want import JacobianWant
 from .jvp_spec import JvpSpec
 from .jvp_spec_tangents import JvpSpecTangents
 from .jvp_want import JvpWant
+from .key_request import KeyRequest
+from .key_request_scopes_item import KeyRequestScopesItem
 from .limits import Limits
+from .list_audit_entries_order import ListAuditEntriesOrder
 from .list_checkpoints_order import ListCheckpointsOrder
 from .list_datasets_order import ListDatasetsOrder
 from .list_fits_order import ListFitsOrder
 from .list_gradients_order import ListGradientsOrder
 from .list_graphs_order import ListGraphsOrder
+from .list_keys_order import ListKeysOrder
 from .list_metrics_format import ListMetricsFormat
 from .list_metrics_split_type_0 import ListMetricsSplitType0
 from .list_sessions_order import ListSessionsOrder
@@ -236,6 +245,8 @@ from .metric_row_nonfinite import MetricRowNonfinite
 from .metric_row_split import MetricRowSplit
 from .metric_row_values import MetricRowValues
 from .metric_rows import MetricRows
+from .new_api_key import NewApiKey
+from .new_api_key_scopes_item import NewApiKeyScopesItem
 from .new_graph_request import NewGraphRequest
 from .new_graph_request_order import NewGraphRequestOrder
 from .node_input import NodeInput
@@ -411,6 +422,11 @@ from .zero_grad_request import ZeroGradRequest
 __all__ = (
     "AdaptiveClipChoice",
     "AdaptiveClipChoiceUnitsType0",
+    "ApiKey",
+    "ApiKeyList",
+    "ApiKeyScopesItem",
+    "AuditEntry",
+    "AuditList",
     "AverageChoice",
     "AverageChoiceKindType0",
     "BackwardExpandAnswer",
@@ -619,12 +635,16 @@ __all__ = (
     "JvpSpec",
     "JvpSpecTangents",
     "JvpWant",
+    "KeyRequest",
+    "KeyRequestScopesItem",
     "Limits",
+    "ListAuditEntriesOrder",
     "ListCheckpointsOrder",
     "ListDatasetsOrder",
     "ListFitsOrder",
     "ListGradientsOrder",
     "ListGraphsOrder",
+    "ListKeysOrder",
     "ListMetricsFormat",
     "ListMetricsSplitType0",
     "ListSessionsOrder",
@@ -645,6 +665,8 @@ __all__ = (
     "MetricRowSplit",
     "MetricRowValues",
     "MetricRows",
+    "NewApiKey",
+    "NewApiKeyScopesItem",
     "NewGraphRequest",
     "NewGraphRequestOrder",
     "NodeInput",

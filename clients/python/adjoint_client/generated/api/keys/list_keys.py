@@ -1,0 +1,205 @@
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ...client import AuthenticatedClient, Client
+from ...models.api_key_list import ApiKeyList
+from ...models.list_keys_order import ListKeysOrder
+from ...models.problem import Problem
+from ...types import UNSET, Response, Unset
+
+
+def _get_kwargs(
+    *,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListKeysOrder | Unset = "desc",
+) -> dict[str, Any]:
+
+    params: dict[str, Any] = {}
+
+    params["limit"] = limit
+
+    json_cursor: None | str | Unset
+    if isinstance(cursor, Unset):
+        json_cursor = UNSET
+    else:
+        json_cursor = cursor
+    params["cursor"] = json_cursor
+
+    json_order: str | Unset = UNSET
+    if not isinstance(order, Unset):
+        json_order = order
+
+    params["order"] = json_order
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {
+        "method": "get",
+        "url": "/v1/keys",
+        "params": params,
+    }
+
+    return _kwargs
+
+
+def _parse_response(*, client: AuthenticatedClient | Client, response: httpx.Response) -> ApiKeyList | Problem:
+    if response.status_code == 200:
+        response_200 = ApiKeyList.from_dict(response.json())
+
+        return response_200
+
+    response_default = Problem.from_dict(response.json())
+
+    return response_default
+
+
+def _build_response(
+    *, client: AuthenticatedClient | Client, response: httpx.Response
+) -> Response[ApiKeyList | Problem]:
+    return Response(
+        status_code=HTTPStatus(response.status_code),
+        content=response.content,
+        headers=response.headers,
+        parsed=_parse_response(client=client, response=response),
+    )
+
+
+def sync_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListKeysOrder | Unset = "desc",
+) -> Response[ApiKeyList | Problem]:
+    """List Keys
+
+     List keys, those that have ended too.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ApiKeyList | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    )
+
+    response = client.get_httpx_client().request(
+        **kwargs,
+    )
+
+    return _build_response(client=client, response=response)
+
+
+def sync(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListKeysOrder | Unset = "desc",
+) -> ApiKeyList | Problem | None:
+    """List Keys
+
+     List keys, those that have ended too.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ApiKeyList | Problem
+    """
+
+    return sync_detailed(
+        client=client,
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    ).parsed
+
+
+async def asyncio_detailed(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListKeysOrder | Unset = "desc",
+) -> Response[ApiKeyList | Problem]:
+    """List Keys
+
+     List keys, those that have ended too.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        Response[ApiKeyList | Problem]
+    """
+
+    kwargs = _get_kwargs(
+        limit=limit,
+        cursor=cursor,
+        order=order,
+    )
+
+    response = await client.get_async_httpx_client().request(**kwargs)
+
+    return _build_response(client=client, response=response)
+
+
+async def asyncio(
+    *,
+    client: AuthenticatedClient | Client,
+    limit: int | Unset = 100,
+    cursor: None | str | Unset = UNSET,
+    order: ListKeysOrder | Unset = "desc",
+) -> ApiKeyList | Problem | None:
+    """List Keys
+
+     List keys, those that have ended too.
+
+    Args:
+        limit (int | Unset):  Default: 100.
+        cursor (None | str | Unset): next_cursor of the page before.
+        order (ListKeysOrder | Unset): By age; newest first by default. Default: 'desc'.
+
+    Raises:
+        errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
+        httpx.TimeoutException: If the request takes longer than Client.timeout.
+
+    Returns:
+        ApiKeyList | Problem
+    """
+
+    return (
+        await asyncio_detailed(
+            client=client,
+            limit=limit,
+            cursor=cursor,
+            order=order,
+        )
+    ).parsed
