@@ -13,7 +13,7 @@ from app.ingest.strict_json import parse_json
 
 DEPTH_MAX = 64
 INTEGER_MAX = 2**64
-FIELDS_MAX = 100_000
+BODY_FIELDS_MAX = 100_000
 TEXT_MAX = 2**20
 LONG = 8
 
@@ -23,7 +23,7 @@ def read_json(body: bytes) -> Any:
     if not body.strip():
         raise _refused("", "empty", "the body is empty; send a JSON object")
     try:
-        document = parse_json(body, DEPTH_MAX, max_keys=FIELDS_MAX)
+        document = parse_json(body, DEPTH_MAX, max_keys=BODY_FIELDS_MAX)
     except IngestError as error:
         raise _refused(error.pointer, error.code, error.detail) from error
     except RecursionError as error:
