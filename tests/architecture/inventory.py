@@ -6,7 +6,7 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -112,9 +112,10 @@ INTERNAL = (
 _LIMIT_NAME = re.compile(r"(^|_)(MAX|MOST)(_|$)")
 
 
-def limits() -> list[Limit]:
+@cache
+def limits() -> tuple[Limit, ...]:
     """Return every limit, in the order of the table."""
-    return [*_of_settings(), *_of_uploads(), *_of_graphs(), *_of_modules()]
+    return (*_of_settings(), *_of_uploads(), *_of_graphs(), *_of_modules())
 
 
 def _of_settings() -> Iterator[Limit]:
@@ -203,14 +204,9 @@ def _status_of(node: ast.Call, known: str | None, *, engine: bool) -> str:
     return known or (OF_THE_ENGINE if engine else IN_ERRORS)
 
 
-def _statuses(trees: "Mapping[Path, ast.Module] | object") -> dict[str, str]:
+def _statuses(trees: Iterable[ast.Module]) -> dict[str, str]:
     """Return the HTTP status of each class of errors: its own, or that of the class it is made from."""
-    classes = {
-        node.name: node
-        for tree in trees  # type: ignore[attr-defined]  # an iterable of modules
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
+    classes = {node.name: node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
     def status(name: str) -> str | None:
         node = classes.get(name)
