@@ -101,10 +101,12 @@ class Settings(BaseSettings):
         default=1 * GIB, ge=0, description="Most bytes of captured gradients that a fit may ask for."
     )
     memory_budget_bytes: int | None = Field(
-        default=None, ge=1, description="Most bytes that the fits at work take together; by default 70 % of all."
+        default=None,
+        ge=1,
+        description="Memory for a fit, or for the variants of a sweep at work; by default 70 % of all.",
     )
     fit_memory_bytes: int | None = Field(
-        default=None, ge=1, description="Most bytes that one fit may take; by default as much as all."
+        default=None, ge=1, description="Most memory that a fit may ask for, in bytes; by default all of that."
     )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."

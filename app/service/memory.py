@@ -22,19 +22,22 @@ DATA, PROCESS = "data_bytes", "process_bytes"
 
 @dataclass(frozen=True, slots=True)
 class MemoryTerms:
-    """How many bytes the fits at work may take together, and each of them; None for what the machine has."""
+    """How many bytes a fit, or the variants of a sweep at work, may take, and what is the most that one may ask for.
+
+    None is what the machine has.
+    """
 
     budget_bytes: int | None = None
     fit_bytes: int | None = None
 
     @property
     def budget(self) -> int:
-        """Bytes for all fits at work."""
+        """Bytes for a process and all that it works on at a time."""
         return memory_budget() if self.budget_bytes is None else self.budget_bytes
 
     @property
     def most(self) -> int:
-        """Bytes that one fit may take."""
+        """Bytes that one fit may ask for."""
         return self.budget if self.fit_bytes is None else min(self.fit_bytes, self.budget)
 
 

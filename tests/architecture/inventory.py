@@ -6,7 +6,7 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -112,9 +112,10 @@ INTERNAL = (
 _LIMIT_NAME = re.compile(r"(^|_)(MAX|MOST)(_|$)")
 
 
-def limits() -> list[Limit]:
+@cache
+def limits() -> tuple[Limit, ...]:
     """Return every limit, in the order of the table."""
-    return [*_of_settings(), *_of_uploads(), *_of_graphs(), *_of_modules()]
+    return (*_of_settings(), *_of_uploads(), *_of_graphs(), *_of_modules())
 
 
 def _of_settings() -> Iterator[Limit]:
@@ -155,23 +156,25 @@ def _of_modules() -> Iterator[Limit]:
 def codes() -> dict[str, set[str]]:
     """Return for each error code how it is met: an HTTP status, among `errors`, of a fit, or of the engine."""
     trees = {
-        path: ast.parse(path.read_text("utf-8")) for part in ("app", "engine") for path in (ROOT / part).rglob("*.py")
+        path: [*ast.walk(ast.parse(path.read_text("utf-8")))]
+        for part in ("app", "engine")
+        for path in (ROOT / part).rglob("*.py")
     }
     statuses = _statuses(trees.values())
     everywhere = {name: place for tree in trees.values() for name, place in _places(tree).items()}
     found: dict[str, set[str]] = defaultdict(set, {code: {status} for code, status in BY_PHRASE.items()})
     for path, tree in trees.items():
         places = {**everywhere, **_places(tree), **CALLS}
-        for node in ast.walk(tree):
+        for node in tree:
             for code, how in _codes_of(node, statuses, places, engine=path.is_relative_to(ROOT / "engine")):
                 found[code].add(how)
     return dict(found)
 
 
-def _places(tree: ast.Module) -> dict[str, int]:
+def _places(tree: list[ast.AST]) -> dict[str, int]:
     """Return for each function that takes a code by position at which one."""
     found = {}
-    for node in ast.walk(tree):
+    for node in tree:
         if isinstance(node, ast.FunctionDef):
             names = [each.arg for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
             if "code" in names:
@@ -203,14 +206,9 @@ def _status_of(node: ast.Call, known: str | None, *, engine: bool) -> str:
     return known or (OF_THE_ENGINE if engine else IN_ERRORS)
 
 
-def _statuses(trees: "Mapping[Path, ast.Module] | object") -> dict[str, str]:
+def _statuses(trees: Iterable[list[ast.AST]]) -> dict[str, str]:
     """Return the HTTP status of each class of errors: its own, or that of the class it is made from."""
-    classes = {
-        node.name: node
-        for tree in trees  # type: ignore[attr-defined]  # an iterable of modules
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
+    classes = {node.name: node for tree in trees for node in tree if isinstance(node, ast.ClassDef)}
 
     def status(name: str) -> str | None:
         node = classes.get(name)

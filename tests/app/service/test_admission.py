@@ -12,6 +12,7 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Invalid, NotFound, TooLarge
 from app.service.admission import Admission, Candidate
 from app.service.fits import Fits
+from app.service.memory import PROCESS_BYTES, MemoryTerms
 from app.store.unit_of_work import Store
 
 MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
@@ -144,6 +145,21 @@ def test_memory_cpus_and_captures_are_looked_at_for_a_kept_estimate_too(monkeypa
     monkeypatch.setattr("app.service.memory.memory_budget", lambda: 1000)
     with pytest.raises(TooLarge, match="plan_bytes"):
         admission.fit(capturing)
+
+
+@pytest.mark.parametrize("terms", [MemoryTerms(fit_bytes=1000), MemoryTerms(budget_bytes=1000)])
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_fit_beyond_what_one_may_take_is_refused_with_every_term_of_the_sum(
+    terms: MemoryTerms, executor: str
+) -> None:
+    if executor not in engine.executors():
+        pytest.skip("the native executor is not installed")
+    asked = candidate(resources={"executor": executor, "replicas": 2})
+    with pytest.raises(TooLarge, match="for each of 2 processes") as refused:
+        Admission(LIMIT, terms).fit(asked)
+    assert f"process_bytes {PROCESS_BYTES[executor]}" in refused.value.detail
+    assert refused.value.extensions["limit"] == 1000
+    Admission(LIMIT).fit(asked)
 
 
 def test_only_as_many_estimates_are_kept_as_may_be(plans: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

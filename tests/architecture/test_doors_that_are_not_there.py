@@ -1,0 +1,86 @@
+"""Ways in that other servers had, and that this one does not have at all: nothing is fetched, nothing is run."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.main import openapi_document
+
+ROOT = Path(__file__).parents[2]
+SERVER = ("api", "blobs", "domain", "ingest", "runner", "service", "store", "worker")
+NETWORK = {"aiohttp", "ftplib", "http.client", "httpx", "requests", "smtplib", "telnetlib", "urllib.request", "urllib3"}
+DESERIALIZERS = {"_pickle", "cloudpickle", "dill", "joblib", "marshal", "multiprocessing", "pickle", "shelve", "yaml"}
+PLACES = {"url", "uri", "path", "dsn", "file", "filename", "href", "host", "endpoint", "webhook", "callback"}
+EVALUATORS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}
+EXCEPTIONS = {"engine/native/compilation.py": {"multiprocessing"}, "engine/plan/module_source.py": {"compile"}}
+"""Processes and code of the engine's own making: kernels, in which nothing stands that a client has written."""
+DOCUMENT = openapi_document()
+OPERATIONS = [operation for operations in DOCUMENT["paths"].values() for operation in operations.values()]
+
+
+def modules(*parts: str) -> list[Path]:
+    return [path for part in parts for path in sorted((ROOT / part).rglob("*.py"))]
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or ""
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def called(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func)
+
+
+def fields(schema: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and format of every field that a body of the schema may have, at any depth; a shape only once."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from fields(part, seen)
+    if not isinstance(schema, dict):
+        return
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference not in seen:
+        seen.add(reference)
+        yield from fields(DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]], seen)
+    for name, inner in schema.get("properties", {}).items():
+        yield name, inner.get("format", "")
+    for inner in schema.values():
+        yield from fields(inner, seen)
+
+
+def test_no_request_names_an_address_or_a_path() -> None:
+    """Incident S7: files and databases that a server imports because a client names them."""
+    seen: set[str] = set()
+    found = {each for operation in OPERATIONS for each in fields(operation.get("requestBody", {}), seen)}
+    assert len(found) > 100
+    assert not [name for name, kind in found if name.lower() in PLACES or kind in {"uri", "uri-reference", "hostname"}]
+    parameters = {parameter["name"] for operation in OPERATIONS for parameter in operation.get("parameters", ())}
+    assert not parameters & PLACES
+
+
+@pytest.mark.parametrize("part", SERVER)
+def test_the_server_connects_to_nobody(part: str) -> None:
+    """Incident S8: requests that a server makes for a client. There is nothing here that could make one."""
+    for path in modules(f"app/{part}"):
+        assert not NETWORK & {*imports(path)}, path
+        assert not {"socket.create_connection", "socket.getaddrinfo"} & {*called(path)}, path
+
+
+@pytest.mark.parametrize("part", ["app", "engine"])
+def test_nothing_is_run_that_comes_from_a_file_or_a_message(part: str) -> None:
+    """Incident S9: pickles, inside a server as well."""
+    for path in modules(part):
+        allowed = EXCEPTIONS.get(path.relative_to(ROOT).as_posix(), set())
+        named = {name.partition(".")[0] for name in imports(path)}
+        assert not (DESERIALIZERS & named) - allowed, path
+        assert not (EVALUATORS & {*called(path)}) - allowed, path
+        assert "allow_pickle=True" not in path.read_text("utf-8"), path
