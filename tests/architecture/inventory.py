@@ -1,6 +1,6 @@
 """What the docs have to name: every error code, limit and route, as the code has them.
 
-`python -m tests.architecture.inventory` writes them into `docs/`; what a person has said about a code stays.
+`python -m tests.architecture.inventory` writes them into `deploy/reference/`; what a person has said about a code stays.
 """
 
 import ast
@@ -18,7 +18,7 @@ from app.settings import Settings
 from engine.graph.limits import LIMITS, GraphLimits
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
+DOCS = ROOT / "deploy" / "reference"
 CALLS: Mapping[str, int] = MappingProxyType({"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0})
 """Classes that take a code, and at which place; of functions their parameters tell."""
 BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
@@ -45,6 +45,15 @@ class Limit:
 
 _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "max_connections": ("503 `too_many_connections`", "tests/hostile/test_slow_clients.py"),
+        "header_seconds": ("the connection ends", "tests/hostile/test_slow_clients.py"),
+        "body_seconds": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
+        "body_bytes_per_second": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
+        "unread_seconds": ("the connection ends", "tests/hostile/test_slow_clients.py"),
+        "failed_logins_per_minute": ("429 `too_many_failed_logins`", "tests/app/api/test_door.py"),
+        "requests_per_second": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
+        "requests_burst": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
+        "requests_at_once": ("429 `too_many_at_once`", "tests/app/api/test_allowances.py"),
         "max_json_bytes": ("413 `too_large`", "tests/app/api/test_strict_json.py"),
         "max_upload_bytes": ("413 `too_large`", "tests/app/api/test_datasets.py"),
         "max_expanded_bytes": ("413 `too_large`", "tests/app/ingest/test_npz.py"),
@@ -86,6 +95,7 @@ _CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "app/api/metrics.py": _BOUNDS,
         "app/api/strict_json.py": ("400 `too_deep`, or 422", "tests/app/api/test_strict_json.py"),
         "app/api/guard.py": ("401, 414 `uri_too_long` or 431 `headers_too_large`", "tests/app/api/test_guard.py"),
+        "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py"),
         "app/server.py": ("400, before any route", "tests/app/test_http_protocol.py"),
         "app/ingest/": _INGEST,
         "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py"),
@@ -97,7 +107,10 @@ _CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """The same for constants, by where they are."""
 
 INTERNAL = (
+    "app/api/allowances.py",
+    "app/api/audited.py",
     "app/api/checkpoints.py",
+    "app/api/failed_logins.py",
     "app/api/polling.py",
     "app/api/validation.py",
     "app/domain/frames.py",

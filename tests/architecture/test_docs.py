@@ -19,7 +19,7 @@ def test_the_tables_are_those_of_the_code(name: str) -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_something_is_said_of_everything(name: str) -> None:
     unsaid = [line for line in (DOCS / name).read_text("utf-8").splitlines() if UNSAID in line]
-    assert not unsaid, f"say in docs/{name}, or in tests/architecture/inventory.py, what these mean"
+    assert not unsaid, f"say in deploy/reference/{name}, or in tests/architecture/inventory.py, what these mean"
 
 
 def test_every_setting_that_bounds_something_is_a_limit() -> None:
