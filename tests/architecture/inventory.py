@@ -177,9 +177,10 @@ def codes() -> dict[str, set[str]]:
     everywhere = {name: place for tree in trees.values() for name, place in _places(tree).items()}
     found: dict[str, set[str]] = defaultdict(set, {code: {status} for code, status in BY_PHRASE.items()})
     for path, tree in trees.items():
+        of_engine = path.is_relative_to(ROOT / "engine")
         places = {**everywhere, **_places(tree), **CALLS}
         for node in tree:
-            for code, how in _codes_of(node, statuses, places, engine=path.is_relative_to(ROOT / "engine")):
+            for code, how in _codes_of(node, statuses, places, engine=of_engine):
                 found[code].add(how)
     return dict(found)
 
