@@ -1,6 +1,6 @@
 """What the docs have to name: every error code, limit and route, as the code has them.
 
-`python -m tests.architecture.inventory` writes them into `deploy/reference/`; what a person has said about a code stays.
+`python -m tests.architecture.inventory` writes them into `deploy/reference/`; what was said about a code stays.
 """
 
 import ast
