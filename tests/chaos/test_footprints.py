@@ -34,7 +34,7 @@ def test_workers_take_what_was_estimated(executor: str, counts: Counts, chance: 
 
 def measured(seed: int, count: int, executor: str) -> list[Measured]:
     """Measure fits in a process that has loaded nothing but what a worker has."""
-    command = [sys.executable, "-P", "-m", "tests.chaos.footprints", str(seed), str(count), executor]
+    command = [sys.executable, "-m", "tests.chaos.footprints", str(seed), str(count), executor]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
