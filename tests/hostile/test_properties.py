@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.api.strict_json import read_json
@@ -18,7 +18,9 @@ from app.spelling.npy import npy_body
 from app.spelling.safetensors import safetensors_body
 from app.worker.session.records import read_records, to_record
 
-quick = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+quick = settings(
+    max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 COMPUTED = ("bool", "int8", "int32", "int64", "uint8", "float16", "float32", "float64")
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)

@@ -15,6 +15,7 @@ IDS = {
     "fit_id": "fit_01m7xpv32a4ykd0nsmnkebvv3p",
     "checkpoint_id": "ckpt_01m7xpv32a4ykd0nsmnkebvv3p",
     "session_id": "sess_01m7xpv32a4ykd0nsmnkebvv3p",
+    "key_id": "key_01m7xpv32a4ykd0nsmnkebvv3p",
     "seq": "1",
     "node": "0",
     "name": "no_such_name",

@@ -86,7 +86,7 @@ def test_an_exceeded_limit_is_too_large_and_tells_the_limit(tmp_path):
     path, target = zeros(tmp_path, MIB)
     with pytest.raises(TooLarge) as caught:
         ingest(path, "npy", target, IngestOptions(), IngestLimits(max_expanded_bytes=1000))
-    assert caught.value.limit == 1000
+    assert caught.value.extensions == {"limit": 1000}
     assert caught.value.code == "expanded_too_large"
 
 
