@@ -60,6 +60,8 @@ class Player(threading.Thread):
         self.say(Ready(self.kept.standing))
         while (data := self.receive()) and self.handle not in self.runner.killed:
             for head, body in reader.feed(data):
+                if self.handle in self.runner.killed:
+                    break
                 if isinstance(head, Attach):
                     self.attached.append(head.dataset)
                 elif isinstance(head, Step):

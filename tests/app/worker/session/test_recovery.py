@@ -234,9 +234,10 @@ def test_other_numerics_are_told_once(session: Make) -> None:
     end_of(process)
     runtime = {**desk.assignment.runtime, "executor": "native"}
     process = desk.open(runtime=runtime)
-    assert any(isinstance(message, NumericsChanged) for message in process.said)
     end_of(process)
+    assert any(isinstance(message, NumericsChanged) for message in process.said)
     process = desk.open(runtime=runtime)
+    end_of(process)
     assert not any(isinstance(message, NumericsChanged) for message in process.said)
 
 
