@@ -54,6 +54,12 @@ class FakeSessions:
     steps: list[tuple[Step, bytes]] = field(default_factory=list)
     calls: list[tuple[str, Any]] = field(default_factory=list)
 
+    def anew(self) -> "FakeSessions":
+        """Forget what has happened, and return itself."""
+        fresh = FakeSessions()
+        self.answer, self.steps, self.calls = fresh.answer, fresh.steps, fresh.calls
+        return self
+
     def create(self, request: Mapping[str, Any], keep: Any) -> View:
         """Take down what is wanted."""
         self.calls.append(("create", request))

@@ -41,8 +41,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 @pytest.fixture
 def sessions() -> FakeSessions:
     """Return the sessions behind the client, as if nothing had happened yet."""
-    SESSIONS.__init__()  # type: ignore[misc]  # the same object, anew
-    return SESSIONS
+    return SESSIONS.anew()
 
 
 def test_an_answer_is_passed_on_as_it_is(client: httpx.Client, sessions: FakeSessions) -> None:

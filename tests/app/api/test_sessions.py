@@ -22,8 +22,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 @pytest.fixture
 def sessions() -> FakeSessions:
     """Return the sessions behind the client, as if nothing had happened yet."""
-    SESSIONS.__init__()  # type: ignore[misc]  # the same object, anew
-    return SESSIONS
+    return SESSIONS.anew()
 
 
 def test_a_session_is_created_of_what_was_said(client: httpx.Client, sessions: FakeSessions) -> None:

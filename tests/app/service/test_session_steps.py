@@ -175,7 +175,7 @@ def test_of_a_step_that_goes_on_that_is_told_and_all_who_ask_wait_for_one_answer
             await over.wait()
             return Answered(step.id, {}, 5), b"{}"
 
-        bureau.workforce.carry_out = slow  # type: ignore[method-assign]
+        bureau.workforce.carry_out = slow  # type: ignore[method-assign]  # answers when told
         asked = await asyncio.gather(*(bureau.sessions.operation(session.id, 5) for _ in range(3)))
         assert {carried.body for carried in asked} == {b'{"seq": 5, "done": false}'}
         over.set()
