@@ -52,6 +52,7 @@ from app.service.session_steps import SessionSteps
 from app.service.session_use import SessionUse
 from app.service.sessions import Sessions
 from app.service.system import System
+from app.service.tenant_quota import TenantQuota
 from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
@@ -108,7 +109,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
     memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
-    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory)
+    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running)
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
@@ -121,9 +122,10 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
     )
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
+    quota = TenantQuota(store, settings.tenant_storage_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
     ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, settings.tenant_queue)
     admission = Admission(settings.gradients_max_bytes, memory)
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock

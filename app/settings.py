@@ -83,6 +83,15 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    tenant_queue: int = Field(default=10_000, ge=1, description="Most fits of one tenant waiting at a time.")
+    tenant_running: int | None = Field(
+        default=None, ge=1, description="Most fits of one tenant running at a time; by default all that can run."
+    )
+    tenant_storage_bytes: int | None = Field(
+        default=10 * GIB,
+        ge=1,
+        description="Most bytes of datasets, checkpoints and captured gradients that one tenant may store.",
+    )
     session_workers: int = Field(default=8, ge=1, le=1024, description="Processes of sessions at a time.")
     max_sessions: int = Field(default=1000, ge=1, description="Most open sessions.")
     session_idle_seconds: float = Field(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from app.domain.errors import Conflict
+from app.domain.tenancy import DEFAULT_TENANT
 
 
 class FitState(StrEnum):
@@ -121,6 +122,7 @@ class FitRecord:
     origin: dict[str, Any] | None = None
     reopened_at: int | None = None
     replay: dict[str, Any] | None = None
+    tenant: str = DEFAULT_TENANT
 
     @property
     def dataset_ids(self) -> tuple[str, ...]:

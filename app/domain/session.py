@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from app.domain.tenancy import DEFAULT_TENANT
+
 SessionKind = Literal["training", "static"]
 """`training` has the verbs of PyTorch's loop, `static` those of ggml's low-level flow."""
 
@@ -49,3 +51,4 @@ class SessionRecord:
     checkpoint_id: str | None = None
     bit_exact: bool = True
     version: int = 1
+    tenant: str = DEFAULT_TENANT

@@ -9,6 +9,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Coroutine
+from contextvars import Context
 from functools import partial
 from typing import Any
 
@@ -371,7 +372,8 @@ class SessionCrew:
             _logger.warning("what the process of a session tells cannot be written down: %s", error.detail)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        # Not for whoever has sent a request just now: it may be about the process of another one.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

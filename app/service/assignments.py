@@ -24,13 +24,15 @@ class WorkTerms:
     """How attempts are made.
 
     Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
-    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`.
+    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`;
+    and of one tenant up to `tenant_running` at a time.
     """
 
     workers: int = 1
     checkpoint_seconds: float = 30.0
     kill_at_op: int | None = None
     memory: MemoryTerms = field(default_factory=MemoryTerms)
+    tenant_running: int | None = None
 
 
 class Assignments:

@@ -81,7 +81,9 @@ class Attempts:
         self._staging = Staging(staging, durable or Durable())
         self._adoption = Adoption(store, blobs, self._staging, notify, clock)
         resumption = Resumption(store, blobs, sweeper, notify)
-        self._assignments = Assignments(store, blobs, resumption, self._staging, terms or WorkTerms())
+        terms = terms or WorkTerms()
+        self._tenant_running = terms.tenant_running
+        self._assignments = Assignments(store, blobs, resumption, self._staging, terms)
 
     def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
@@ -104,7 +106,7 @@ class Attempts:
         """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits."""
         token = secrets.token_hex(16)
         with self._store.begin() as work:
-            fit = work.queue.claim(skip=skip)
+            fit = work.queue.claim(skip=skip, at_work_max=self._tenant_running)
             if fit is None:
                 return None
             work.attempts.start(fit.id, fit.attempt, token)

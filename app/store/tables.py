@@ -1,4 +1,7 @@
-"""The tables. Where a table keeps a record of the domain, its columns are the record's fields in the same order."""
+"""The tables. Where a table keeps a record of the domain, its columns are the record's fields in the same order.
+
+What a table has no tenant for belongs to something that has: it is asked for by that one's id.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -36,6 +39,11 @@ metadata = MetaData(
 _STATE = Enum(FitState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 _SESSION_STATE = Enum(SessionState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 
+
+def _tenant() -> Column[str]:
+    return Column("tenant", Text, nullable=False, server_default=text("'default'"))
+
+
 graphs = Table(
     "graphs",
     metadata,
@@ -45,6 +53,8 @@ graphs = Table(
     Column("definition", JsonText, nullable=False),
     Column("report", JsonText, nullable=False),
     Column("created_at", Timestamp, nullable=False),
+    _tenant(),
+    Index(None, "tenant", "id"),
 )
 
 datasets = Table(
@@ -57,6 +67,8 @@ datasets = Table(
     Column("rows", BigInteger, nullable=False),
     Column("format", Text, nullable=False),
     Column("created_at", Timestamp, nullable=False),
+    _tenant(),
+    Index(None, "tenant", "id"),
 )
 
 dataset_columns = Table(
@@ -112,13 +124,16 @@ fits = Table(
     Column("origin", JsonText),
     Column("reopened_at", BigInteger),
     Column("replay", JsonText),
+    _tenant(),
     Index(None, "state", "id"),
+    Index(None, "tenant", "id"),
 )
-# The queue: the fits of one state by priority, those of each share by age. The variants of a sweep have no turns of
-# their own.
+# The queue: the fits of one state by tenant and priority, those of each share by age. The variants of a
+# sweep have no turns of their own.
 Index(
     "ix_fits_turn",
     fits.c.state,
+    fits.c.tenant,
     fits.c.priority.desc(),
     fits.c.share,
     fits.c.id,
@@ -174,6 +189,8 @@ checkpoints = Table(
     Column("pinned", Boolean(create_constraint=False), nullable=False, server_default=false()),
     Column("session_id", Text),
     Column("session_seq", BigInteger),
+    _tenant(),
+    Index(None, "tenant", "id"),
 )
 # A step of a session saves one checkpoint, however often it is sent.
 Index(
@@ -204,7 +221,9 @@ sessions = Table(
     Column("checkpoint_id", Text),
     Column("bit_exact", Boolean(create_constraint=False), nullable=False),
     Column("version", Integer, nullable=False),
+    _tenant(),
     Index(None, "state", "id"),
+    Index(None, "tenant", "id"),
 )
 
 session_datasets = Table(
@@ -246,14 +265,15 @@ idempotency_keys = Table(
     Column("response_body", Text, nullable=False),
     Column("resource_id", Text),
     Column("created_at", Timestamp, nullable=False, index=True),
-    PrimaryKeyConstraint("scope", "key"),
+    _tenant(),
+    PrimaryKeyConstraint("tenant", "scope", "key"),
 )
 
 api_keys = Table(
     "api_keys",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("tenant", Text, nullable=False, server_default=text("'default'")),
+    _tenant(),
     Column("name", Text, nullable=False),
     Column("scopes", JsonText, nullable=False),
     Column("digest", Text, nullable=False),

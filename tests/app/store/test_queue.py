@@ -98,7 +98,7 @@ def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> No
         uow.queue.claim()
         driver.set_trace_callback(None)
     selects = [statement for statement in statements if statement.startswith("SELECT") and "FROM fits" in statement]
-    assert len(selects) == 3 * len(CLAIMABLE) + 1
+    assert len(selects) == 4 * len(CLAIMABLE) + 1
     for statement in selects:
         plan = [row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
         assert re.match(r"SEARCH fits USING .*\(state=\?", plan[0]), (statement, plan)
