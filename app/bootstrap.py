@@ -109,7 +109,9 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
     memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
-    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running)
+    work = WorkTerms(
+        settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
+    )
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)

@@ -103,3 +103,29 @@ def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> No
         plan = [row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
         assert re.match(r"SEARCH fits USING .*\(state=\?", plan[0]), (statement, plan)
         assert plan[1:] in ([], ["USE TEMP B-TREE FOR GROUP BY"]), "of what is at work only"
+
+
+def test_tenants_take_turns_whatever_priority_they_give_their_fits(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(4):
+            uow.fits.add(a_fit(f"fit_{number}", tenant="many", share=str(number), priority=1))
+        for number, tenant in enumerate(["one", "two", "two"], 4):
+            uow.fits.add(a_fit(f"fit_{number}", tenant=tenant))
+        claimed = []
+        while fit := uow.queue.claim():
+            claimed.append(fit.id)
+            uow.fits.update(fit.to(FitState.FAILED))
+    assert claimed == ["fit_0", "fit_4", "fit_5", "fit_1", "fit_6", "fit_2", "fit_3"]
+
+
+def test_a_tenant_with_as_many_at_work_as_may_be_waits(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(3):
+            uow.fits.add(a_fit(f"fit_{number}", tenant="a"))
+        uow.fits.add(a_fit("fit_3", tenant="b"))
+        claimed = [uow.queue.claim(at_work_max=1) for _ in range(3)]
+        assert [None if fit is None else fit.id for fit in claimed] == ["fit_0", "fit_3", None]
+        uow.fits.update(uow.fits.get("fit_0").to(FitState.FAILED))
+        freed = uow.queue.claim(at_work_max=1)
+    assert freed is not None
+    assert freed.id == "fit_1"
