@@ -138,7 +138,11 @@ def test_a_file_that_is_a_link_is_not_sent(target: Target) -> None:
         for plant in (blob.symlink_to, blob.hardlink_to):
             plant(secret)
             refused = target.ask(f"{path}/content")
-            assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+            assert (refused.status_code, refused.json()["code"]) == (404, "file_replaced")
+            entered = target.ask("/v1/audit?limit=1&order=desc").json()["data"][0]
+            told = {name: entered[name] for name in ("action", "object", "result", "request_id")}
+            expected = {"action": "download_dataset", "object": f"{path}/content", "result": "404"}
+            assert told == {**expected, "request_id": refused.headers["x-request-id"]}
             blob.unlink()
     finally:
         secret.rename(blob)
