@@ -3,14 +3,14 @@
 import io
 import json
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import ServerProcess, serving
+from tests.conftest import ServerProcess
+from tests.hostile.siege import Siege
 from tests.hostile.wire import connect, dripped, exchange, read_answer, received, stalled, until_open
 
 SECONDS = 0.5
@@ -27,11 +27,10 @@ LARGE = (4, 500_000)
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def hasty(siege: Siege) -> ServerProcess:
     """Start a server that waits for nobody."""
     patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
-    with serving(tmp_path_factory.mktemp("hasty"), max_connections=CONNECTIONS, **patience) as started:
-        yield started
+    return siege.start(max_connections=CONNECTIONS, **patience)
 
 
 @pytest.mark.parametrize(
