@@ -41,6 +41,7 @@ from app.api.audited import Audited
 from app.api.directory import Directory
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
+from app.api.forwarded import ClientAddress
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
 from app.api.openapi import check_operation_ids, openapi
@@ -100,6 +101,7 @@ def create_app(container: Container) -> FastAPI:
     app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
     app.add_middleware(Guard, settings=container.settings, ring=container.ring)
     app.add_middleware(Audited, trail=container.services.audit)
+    app.add_middleware(ClientAddress, proxies=container.settings.trusted_proxies)
     app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
     _collect(registry, container)
     return app

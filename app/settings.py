@@ -50,6 +50,10 @@ class Settings(BaseSettings):
         default=("localhost", "127.0.0.1", "[::1]"),
         description="Host names that requests may carry, separated by commas; ports do not matter.",
     )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by commas.",
+    )
     max_connections: int = Field(
         default=2000, ge=1, le=100_000, description="Most open connections; any more are answered 503 at once."
     )
@@ -152,10 +156,24 @@ class Settings(BaseSettings):
         default="info", description="Least severe level logged."
     )
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies", mode="after")
+    @classmethod
+    def _proxies_are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in value:
+            try:
+                network = ipaddress.ip_network(proxy)
+            except ValueError as error:
+                raise ValueError(
+                    f"{proxy!r} in ADJOINT_TRUSTED_PROXIES is no address or network, as 10.0.0.2 or 10.0.0.0/24"
+                ) from error
+            if network.prefixlen == 0:
+                raise ValueError(f"{proxy!r} in ADJOINT_TRUSTED_PROXIES is everybody; name the proxies alone")
+        return value
 
     @field_validator("api_key", mode="after")
     @classmethod

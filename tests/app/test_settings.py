@@ -33,6 +33,7 @@ def test_the_defaults_are_safe_and_documented() -> None:
         ("api_key", "k" * 20, SecretStr("k" * 20)),
         ("api_key", "", None),
         ("allowed_hosts", "example.org, 127.0.0.1,", ("example.org", "127.0.0.1")),
+        ("trusted_proxies", "10.0.0.2, 2001:db8::/64", ("10.0.0.2", "2001:db8::/64")),
         ("max_json_bytes", "2048", 2048),
         ("metrics_flush_seconds", "0.25", 0.25),
         ("log_level", "debug", "debug"),
@@ -57,6 +58,9 @@ def test_the_environment_sets_a_field(name: str, text: str, value: Any, monkeypa
         ("host", ""),
         ("api_key", "two words"),
         ("api_key", "clé"),
+        ("trusted_proxies", "proxy.local"),
+        ("trusted_proxies", "10.0.0.1/24"),
+        ("trusted_proxies", "0.0.0.0/0"),
         ("prot", 80),
     ],
 )
