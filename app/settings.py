@@ -67,7 +67,10 @@ class Settings(BaseSettings):
         default=10_000.0, gt=0, description="Least rate at which a body has to come, in bytes a second."
     )
     unread_seconds: float = Field(
-        default=30.0, gt=0, le=3600, description="Time after which a client that takes nothing of its answer is cut."
+        default=30.0, gt=0, le=3600, description="Head start of an answer before it has to be taken at the least rate."
+    )
+    unread_bytes_per_second: float = Field(
+        default=10_000.0, gt=0, description="Least rate at which an answer has to be taken, in bytes a second."
     )
     failed_logins_per_minute: int = Field(
         default=10, ge=1, le=10_000, description="Wrong keys a minute after which an address is not listened to."
@@ -80,6 +83,12 @@ class Settings(BaseSettings):
     )
     requests_at_once: int = Field(
         default=256, ge=1, le=1_000_000, description="Requests of one key that are answered at a time."
+    )
+    max_requests_at_once: int = Field(
+        default=512, ge=1, le=100_000, description="Requests that are answered at a time; any more are answered 503."
+    )
+    max_waiting: int = Field(
+        default=1000, ge=1, le=100_000, description="Requests besides that wait for news: long polls and streams."
     )
     max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Largest JSON body, in bytes.")
     max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Largest upload, in bytes.")

@@ -65,7 +65,7 @@ def test_clients_of_a_trusted_proxy_are_told_apart(start_server: StartServer) ->
 def test_nobody_else_can_choose_an_address_or_a_name(start_server: StartServer) -> None:
     http = start_server(api_key="right", workers=1, failed_logins_per_minute=2, trusted_proxies="10.0.0.0/8").http
     for number in range(2):
-        lies = {name: f"203.0.113.{number}" for name in ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")}
+        lies = dict.fromkeys(("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP"), f"203.0.113.{number}")
         lies["Forwarded"] = f"for=203.0.113.{number};host=evil.example;proto=https"
         assert http.post("/v1/graphs", headers={"X-API-Key": "wrong", **lies}).status_code == 401
     waits = http.get("/v1/graphs", headers={"X-API-Key": "right", "X-Forwarded-For": CLIENT})
