@@ -83,7 +83,9 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 SLOW_MAX = 4
 EXPIRY_SECONDS = 5.0
-"""How often sessions are looked for that were not used for too long, and the last uses of keys are written down."""
+"""How often sessions are looked for that were not used for too long, the last uses of keys are written down, and the
+audit trail is kept within bounds.
+"""
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -172,7 +174,8 @@ async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     async with (
         housekeeping(chores, settings.housekeeping_seconds),
         housekeeping(
-            [services.sessions.expire, services.keys.write_uses], min(EXPIRY_SECONDS, settings.housekeeping_seconds)
+            [services.sessions.expire, services.keys.write_uses, container.rotation.rotate],
+            min(EXPIRY_SECONDS, settings.housekeeping_seconds),
         ),
     ):
         try:

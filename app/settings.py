@@ -158,6 +158,12 @@ class Settings(BaseSettings):
     retention_fits: int | None = Field(
         default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
     )
+    audit_entries: int = Field(
+        default=100_000, ge=10, description="Entries of the audit trail in the database; older ones leave for files."
+    )
+    audit_files: int = Field(
+        default=100, ge=0, description="Files of older entries that are kept, each of up to 10,000; the oldest go."
+    )
     housekeeping_seconds: float = Field(
         default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
     )

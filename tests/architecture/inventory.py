@@ -79,6 +79,8 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "retention_days": ("fits are deleted", "tests/app/service/test_retention.py"),
         "retention_fits": ("fits are deleted", "tests/app/service/test_retention.py"),
+        "audit_entries": ("entries leave for files", "tests/app/service/test_audit_rotation.py"),
+        "audit_files": ("the oldest file is deleted", "tests/app/service/test_audit_rotation.py"),
         "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
     }
 )
