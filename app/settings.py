@@ -2,13 +2,14 @@
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIB = 1024**2
 GIB = 1024**3
+KEY_CHARACTERS_MAX = 1024
 
 
 def _usable_cores() -> int:
@@ -45,6 +46,9 @@ class Settings(BaseSettings):
     )
     api_key: SecretStr | None = Field(
         default=None, description="Key that allows everything, besides those of `adjoint keys`; loopback needs none."
+    )
+    api_key_file: Path | None = Field(
+        default=None, description="File that holds this key, in the place of ADJOINT_API_KEY."
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("localhost", "127.0.0.1", "[::1]"),
@@ -190,6 +194,24 @@ class Settings(BaseSettings):
                 raise ValueError(f"{proxy!r} in ADJOINT_TRUSTED_PROXIES is everybody; name the proxies alone")
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_key(cls, values: Any) -> Any:
+        file = values.get("api_key_file") if isinstance(values, dict) else None
+        if not file:
+            return values
+        if values.get("api_key"):
+            raise ValueError("ADJOINT_API_KEY and ADJOINT_API_KEY_FILE are both set; set one of them")
+        try:
+            with Path(file).open(encoding="utf-8") as opened:
+                key = opened.read(KEY_CHARACTERS_MAX).strip()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise ValueError(f"ADJOINT_API_KEY_FILE names a file that cannot be read: {file} ({why})") from error
+        if not key:
+            raise ValueError(f"ADJOINT_API_KEY_FILE names a file that holds no key: {file}")
+        return {**values, "api_key": key}
+
     @field_validator("api_key", mode="after")
     @classmethod
     def _key_fits_a_header(cls, value: SecretStr | None) -> SecretStr | None:
@@ -198,7 +220,9 @@ class Settings(BaseSettings):
             return None
         key = value.get_secret_value()
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise ValueError("ADJOINT_API_KEY must be printable ASCII without spaces, to fit into a header")
+            raise ValueError(
+                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces: a header holds it"
+            )
         return value
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from app.cli.administration import DEFAULT_DATA_DIR, DataOption, ServerOption, administration
-from app.cli.connection import KeyOption
+from app.cli.connection import KeyFileOption
 from app.domain.audit import AuditRecord, TrailBroken, examined
 from app.domain.clock import read_rfc3339
 
@@ -24,7 +24,7 @@ def _audit() -> None:
 
 
 @audit.command("verify")
-def verify(url: ServerOption = None, key: KeyOption = None, data_dir: DataOption = DEFAULT_DATA_DIR) -> None:
+def verify(url: ServerOption = None, key_file: KeyFileOption = None, data_dir: DataOption = DEFAULT_DATA_DIR) -> None:
     """Check every entry against the one before it, and print their number and the hash of the last one.
 
     A running server (--url) shows the entries in its database; older ones are in files of its data directory, which are
@@ -32,7 +32,7 @@ def verify(url: ServerOption = None, key: KeyOption = None, data_dir: DataOption
 
     Whoever writes number and hash down elsewhere can see later that nothing is missing at the end.
     """
-    with administration(url, key, data_dir) as office:
+    with administration(url, key_file, data_dir) as office:
         try:
             found = examined(_records(office.audit_entries()))
             if not found.accounted and not url:

@@ -90,6 +90,27 @@ def test_the_key_is_never_printed() -> None:
     assert "topsecret" not in str(caught.value)
 
 
+def test_the_key_may_be_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "key"
+    file.write_text("k" * 20 + "\n")
+    monkeypatch.setenv("ADJOINT_API_KEY_FILE", str(file))
+    monkeypatch.setenv("ADJOINT_API_KEY", "")
+    assert Settings().api_key == SecretStr("k" * 20)
+    monkeypatch.setenv("ADJOINT_API_KEY", "another")
+    with pytest.raises(ValidationError, match="set one of them"):
+        Settings()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"top secret", b"\xff\xfe"])
+def test_a_file_without_a_key_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ValidationError, match="ADJOINT_API_KEY_FILE") as caught:
+        Settings(api_key_file=file)
+    assert "secret" not in str(caught.value)
+
+
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().port = 1
