@@ -64,7 +64,7 @@ lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml deploy/compose.proxy.yml
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python clients/generate.py --check
 

@@ -19,6 +19,8 @@ from app.service.admission import Admission
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.audit import AuditTrail
+from app.service.audit_files import AUDIT, AuditFiles
+from app.service.audit_rotation import AuditRotation, AuditTerms
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.bundles import Bundles
@@ -74,6 +76,7 @@ class Container:
     wakes: Wakes
     retention: Retention
     ring: KeyRing
+    rotation: AuditRotation
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
@@ -140,6 +143,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions)
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
+    trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)
+    rotation = AuditRotation(store, trail_files, AuditTerms(settings.audit_entries, settings.audit_files))
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock),
@@ -156,12 +161,12 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         gradients=Gradients(store, blobs),
         idempotency=Idempotency(store),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
-        backups=Backups(store, blobs, sweeper, folders, scratch, space, clock, server_version()),
+        backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version()),
         keys=Keys(store, ring),
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention, ring)
+    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation)
 
 
 def _emptied(folder: Path) -> Path:

@@ -46,10 +46,10 @@ class Administration(Protocol):
 
 
 @contextmanager
-def administration(url: str | None, key: str | None, data_dir: Path) -> Iterator[Administration]:
+def administration(url: str | None, key_file: str | None, data_dir: Path) -> Iterator[Administration]:
     """Administer the server at `url`, else the data directory, which no server may be using meanwhile."""
     if url:
-        with connect(url, key) as client:
+        with connect(url, key_file) as client:
             yield client.administration
         return
     # Only now: the database takes a while to load.

@@ -54,6 +54,9 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "requests_per_second": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
         "requests_burst": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
         "requests_at_once": ("429 `too_many_at_once`", "tests/app/api/test_allowances.py"),
+        "unread_bytes_per_second": ("the connection ends", "tests/hostile/test_slow_clients.py"),
+        "max_requests_at_once": ("503 `overloaded`", "tests/app/api/test_overload.py"),
+        "max_waiting": ("503 `overloaded`", "tests/app/api/test_overload.py"),
         "max_json_bytes": ("413 `too_large`", "tests/app/api/test_strict_json.py"),
         "max_upload_bytes": ("413 `too_large`", "tests/app/api/test_datasets.py"),
         "max_expanded_bytes": ("413 `too_large`", "tests/app/ingest/test_npz.py"),
@@ -79,6 +82,8 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "retention_days": ("fits are deleted", "tests/app/service/test_retention.py"),
         "retention_fits": ("fits are deleted", "tests/app/service/test_retention.py"),
+        "audit_entries": ("entries leave for files", "tests/app/service/test_audit_rotation.py"),
+        "audit_files": ("the oldest file is deleted", "tests/app/service/test_audit_rotation.py"),
         "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
     }
 )
@@ -114,6 +119,7 @@ INTERNAL = (
     "app/api/audited.py",
     "app/api/checkpoints.py",
     "app/api/failed_logins.py",
+    "app/api/forwarded.py",
     "app/api/polling.py",
     "app/api/validation.py",
     "app/domain/frames.py",
