@@ -1,7 +1,7 @@
 """What a server stores in the life of two fits, in a process that dies before its n-th durable operation.
 
-`python -m tests.chaos.storage FOLDER EVERY [MUTANT]` goes through it for each EVERY-th n there is, every time in a folder
-of its own below FOLDER: what was acknowledged stands beside the data. A MUTANT is planted in every process.
+`python -m tests.chaos.storage FOLDER EVERY [MUTANT]` goes through it for each EVERY-th n there is, each time in a
+folder of its own below FOLDER: what was acknowledged stands beside the data. A MUTANT is planted in every process.
 """
 
 import os
