@@ -90,7 +90,8 @@ class FitRecord:
     `deadline_at` when it fails unless it has ended; `share` the label value that it shares the workers by; `origin` the
     checkpoint that it was forked from (see `Origin`); `reopened_at` the step at which it was last taken up again after
     its end, or with other hyperparameters; `replay` what it is to reproduce, if that is what it is for; `memory_bytes`
-    what each of its processes, or of its variants, takes at its peak (None: it was accepted before that was kept).
+    what each of its processes takes at its peak (None: of a sweep, whose terms tell, and of one from before this was
+    kept).
     """
 
     id: str

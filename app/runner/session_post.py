@@ -41,6 +41,7 @@ class Post:
     """A session's steps that wait, and its process.
 
     Attributes:
+        memory_bytes: what its process takes of the memory.
         state: of the process; "queued" while it waits for room, None while none is wanted.
         waiting: steps whose answers are waited for, in the order of their arrival.
         flying: ids of the steps that the process has and has not answered, in the order in which it got them; those
@@ -55,6 +56,7 @@ class Post:
     """
 
     session_id: str
+    memory_bytes: int = 0
     state: PostState | None = None
     waiting: dict[str, Waiting] = field(default_factory=dict)
     waiting_bytes: int = 0

@@ -30,11 +30,13 @@ class SessionTerms:
     """How processes of sessions are made.
 
     They get the threads that a fit would get if there were so many `workers`; the first one of each session is killed
-    before its operation `kill_at_op` on the disk.
+    before its operation `kill_at_op` on the disk; each may take `memory_bytes`, since what a step takes shows when it
+    is carried out.
     """
 
     workers: int = 1
     kill_at_op: int | None = None
+    memory_bytes: int | None = None
 
 
 class SessionAttempts:
@@ -89,6 +91,7 @@ class SessionAttempts:
             runtime=runtime.to_json(),
             poison=poison,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
+            memory_bytes=self._terms.memory_bytes,
         )
 
     def attachment(self, dataset_id: str) -> Attach:

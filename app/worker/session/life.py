@@ -11,6 +11,7 @@ from app.domain.errors import BadMessage, StorageFailed, StorageFull
 from app.domain.frames import Attach, Ready, Step
 from app.domain.messages import Failed, Finished, NumericsChanged, Phase, SessionAssignment
 from app.domain.runtime import Runtime
+from app.worker.bounds import room_for
 from app.worker.control import Control
 from app.worker.loop import OUTCOMES
 from app.worker.recorder import Recorder
@@ -105,6 +106,7 @@ class SessionLife:
             return False
         for head, body in frames or ():
             if isinstance(head, Attach):
+                room_for(head.columns)
                 bench.attach(head.dataset, head.columns)
             elif isinstance(head, Step):
                 desk.take(head, body)
