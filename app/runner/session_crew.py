@@ -323,7 +323,7 @@ class SessionCrew:
 
     def _patience(self) -> float:
         """Return how long a process may be idle: less where a fit waits for its memory."""
-        return self._settings.session_idle_seconds / (LOOKS if self._room.awaited else 1)
+        return self._settings.session_idle_seconds / (LOOKS if self._room.fit_waits else 1)
 
     def _cut_short(self, post: Post) -> None:
         _logger.warning("session %s: a step takes too long, and its process is killed", post.session_id)

@@ -219,7 +219,7 @@ class Supervisor:
                 if claim is None:
                     break
                 self._begin(claim)
-            if self._room.awaited:
+            if self._room.fit_waits:
                 # What processes of sessions hold may have become less, and nobody says so.
                 self._turns.look_at(now + MEMORY_SECONDS)
         except NOT_NOW as error:

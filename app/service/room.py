@@ -37,7 +37,7 @@ class Room:
             return self._taken()
 
     @property
-    def awaited(self) -> bool:
+    def fit_waits(self) -> bool:
         """Whether a fit waits for room."""
         return self._awaited > 0
 

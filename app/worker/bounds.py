@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import engine
 from app.confinement import Confinement, address_space_bytes, widen
 from app.domain.messages import Assignment, SessionAssignment
-from app.domain.runtime import NUMPY, Runtime
+from app.domain.runtime import Runtime
 
 MIB = 1024**2
 MARGIN_BYTES = 256 * MIB
-"""Address space beside the estimate, which is of memory: libraries reserve more than they use."""
+"""Address space beside the estimate, which is of memory: libraries, such as a compiler that is loaded later, reserve
+more than they use."""
 
 THREAD_BYTES = 72 * MIB
 """Address space that a thread reserves: its stack, and an arena for what it allocates."""
@@ -31,8 +31,6 @@ def confine(assignment: Assignment | SessionAssignment, runtime: Runtime) -> Non
     """
     if assignment.memory_bytes is None:
         return
-    if runtime.executor != NUMPY:
-        engine.preload_native()
     present = address_space_bytes()
     threads = (runtime.threads + OTHER_THREADS) * THREAD_BYTES
     memory = assignment.memory_bytes + mapped_bytes(assignment) + threads + MARGIN_BYTES

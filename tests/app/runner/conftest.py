@@ -30,6 +30,7 @@ from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
+from app.service.room import Room
 from app.settings import Settings
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
@@ -77,7 +78,11 @@ class Workshop:
             self.changed.notify_all()
 
     def supervisor(
-        self, runner: Runner | None = None, backoff: Sequence[float] = (0.0,), **settings: Any
+        self,
+        runner: Runner | None = None,
+        backoff: Sequence[float] = (0.0,),
+        room: Room | None = None,
+        **settings: Any,
     ) -> Supervisor:
         """Start one; it is drained when the test ends."""
         chosen = self.settings.model_copy(update=settings)
@@ -90,9 +95,10 @@ class Workshop:
             self.notify,
             CLOCK,
             WorkTerms(checkpoint_seconds=chosen.checkpoint_seconds),
+            room=room,
         )
         attempts.recover()
-        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff)
+        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff, room=room)
         self.supervisors.append(supervisor)
         supervisor.start()
         return supervisor
@@ -116,7 +122,8 @@ class Workshop:
 
     def submit(self, fit_id: str = "fit_1", **changes: Any) -> None:
         """Queue a fit; keyword arguments replace fields of the recipe, or of the record if it has such."""
-        record = {name: changes.pop(name) for name in ("attempts_max", "priority", "deadline_at") if name in changes}
+        fields = ("attempts_max", "priority", "deadline_at", "memory_bytes")
+        record = {name: changes.pop(name) for name in fields if name in changes}
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
         fit = FitRecord(
             id=fit_id,
@@ -140,6 +147,7 @@ class Workshop:
             priority=record.get("priority", 0),
             version=1,
             deadline_at=record.get("deadline_at"),
+            memory_bytes=record.get("memory_bytes"),
         )
         with self.store.begin() as work:
             work.fits.add(fit)
