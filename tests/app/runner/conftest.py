@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ from app.service.room import Room
 from app.settings import Settings
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
+
+from .session_stage import SetStage, Stage, stage_in
 
 CLOCK = SystemClock()
 PATIENCE = 20.0
@@ -356,3 +358,15 @@ def in_thread(function: Callable[[], object]) -> Callable[[], None]:
         assert not thread.is_alive()
 
     return wait
+
+
+@pytest.fixture
+def set_stage(tmp_path: Path, empty_database: Path) -> Iterator[SetStage]:
+    shutil.copy(empty_database, tmp_path)
+    with Store.open(tmp_path) as store, ExitStack() as stages:
+
+        def build(**settings: Any) -> Stage:
+            scene: AbstractContextManager[Stage] = stage_in(tmp_path, store, **settings)
+            return stages.enter_context(scene)
+
+        yield build
