@@ -61,7 +61,8 @@ class SessionAssignment:
     and its log, across all its processes; only one of them at a time holds its lock. `datasets` are those that steps
     have taken rows of so far: for each its columns, as in `Assignment`. `saved` are the steps whose checkpoints the
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
-    of: it is answered with an error instead of being carried out. `memory_bytes` is what the process may take, whatever
+    of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out.
+    `memory_bytes` is what the process may take, whatever
     steps it is given; None: as much as it likes.
     """
 
@@ -78,6 +79,7 @@ class SessionAssignment:
     saved: list[int]
     runtime: dict[str, Any]
     poison: str | None = None
+    starved: bool = False
     kill_at_op: int | None = None
     memory_bytes: int | None = None
 

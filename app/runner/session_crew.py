@@ -20,7 +20,7 @@ from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
 from app.runner.session_post import Answer, Post
 from app.service.attempt_progress import Died
-from app.service.crashes import CRASHES
+from app.service.crashes import CRASHES, FOR_MEMORY
 from app.service.room import Room
 from app.service.session_attempts import SessionAttempts
 from app.service.session_workforce import NO_PROCESS, SessionStatus
@@ -215,7 +215,8 @@ class SessionCrew:
         poison = post.suspect if post.deaths >= DEATHS_OF_POISON else None
         error: AdjointError | None = None
         try:
-            assignment = await asyncio.to_thread(self._attempts.begin, post.session_id, poison)
+            begin = partial(self._attempts.begin, post.session_id, poison, starved=post.starved)
+            assignment = await asyncio.to_thread(begin)
             if self._draining or post.ended:
                 error = Draining(_STOPPING)
             else:
@@ -365,6 +366,7 @@ class SessionCrew:
         """Count a death that nobody wanted; after several in a row nobody waits any longer."""
         _logger.warning("session %s: its process is gone: %s", post.session_id, death.detail)
         post.deaths += 1
+        post.starved = death.reason in FOR_MEMORY
         if overdue and post.suspect is not None:
             post.deaths = max(post.deaths, DEATHS_OF_POISON)
         if post.deaths >= DEATHS_MAX:

@@ -51,6 +51,7 @@ class Post:
         standing: where the session was when its process last said so.
         deaths: processes that died one after another without any answer.
         suspect: the step that the last one died of, if it had only one.
+        starved: whether that one found no memory.
         overdue: whether the process is killed because a step takes too long.
         ended: whether the session is over.
     """
@@ -72,6 +73,7 @@ class Post:
     verdict: Finished | Failed | None = None
     deaths: int = 0
     suspect: str | None = None
+    starved: bool = False
     overdue: bool = False
     ended: bool = False
     progress_at: float = 0.0

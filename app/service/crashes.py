@@ -19,6 +19,9 @@ CRASHES: Mapping[str, str] = MappingProxyType(
 )
 """Reasons that count as a crash of the fit, each with advice; that the server went down, or stopped it, does not."""
 
+FOR_MEMORY = frozenset({"out_of_memory", "blas_abort"})
+"""Those that say that the process found no memory."""
+
 OUT_OF_MEMORY = Failed(
     "out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size, or a smaller model"
 )
@@ -30,4 +33,4 @@ _LOOP = "{losses} processes in a row died without getting any further; the last 
 def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
     """Return the error of a fit that is given up, since attempt after attempt crashed."""
     text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=CRASHES[reason])
-    return {"code": OUT_OF_MEMORY.code if CRASHES[reason] is _LESS_MEMORY else "crash_loop", "detail": text}
+    return {"code": OUT_OF_MEMORY.code if reason in FOR_MEMORY else "crash_loop", "detail": text}

@@ -59,10 +59,11 @@ class SessionAttempts:
             kept = work.sessions.with_folders()
         return self._folders.remove_others(kept)
 
-    def begin(self, session_id: str, poison: str | None = None) -> SessionAssignment:
+    def begin(self, session_id: str, poison: str | None = None, *, starved: bool = False) -> SessionAssignment:
         """Begin an attempt, and return what its process needs to know.
 
-        `poison` is the id of the step that the last processes died of, if they did. StepRefused if the session has
+        `poison` is the id of the step that the last processes died of, if they did, and `starved` says that they found
+        no memory. StepRefused if the session has
         ended, NotFound if something that it needs is gone, StorageFull or StorageFailed if it has no place to work.
         """
         with self._store.begin() as work:
@@ -90,6 +91,7 @@ class SessionAttempts:
             saved=[*saved],
             runtime=runtime.to_json(),
             poison=poison,
+            starved=starved,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
             memory_bytes=self._terms.memory_bytes,
         )

@@ -16,6 +16,7 @@ from app.worker.control import Control
 from app.worker.loop import OUTCOMES
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
+from app.worker.session.answers import POISON, STARVED
 from app.worker.session.bench import Bench
 from app.worker.session.desk import Desk, StartAgain
 from app.worker.session.folder import Folder
@@ -44,6 +45,7 @@ class SessionLife:
         self._line = Line(end)
         self._recorder = recorder
         self._control = control
+        self._refused = STARVED if assignment.starved else POISON
 
     def wake(self) -> None:
         """Have it look what is wanted of it; from any thread."""
@@ -67,7 +69,7 @@ class SessionLife:
         folder = Folder(Path(self._assignment.folder), self._recorder.durable)
         folder.lock()
         found = self._recovered(folder, runtime)
-        desk = Desk(found.bench, found.ledger, folder, self._line, self._assignment.poison)
+        desk = Desk(found.bench, found.ledger, folder, self._line, self._assignment.poison, self._refused)
         folder.clear(found.ledger.number, self._assignment.saved, found.ledger.next_seq)
         if found.before is not None and dict(found.before) != dict(runtime.fingerprint):
             self._recorder.send(NumericsChanged(dict(found.before), dict(runtime.fingerprint)))
@@ -95,7 +97,7 @@ class SessionLife:
                 bench.start_from(Path(assignment.start_from), parameters_only=assignment.restore == "parameters")
             return bench
 
-        return recover(folder, fresh, begun, assignment.poison)
+        return recover(folder, fresh, begun, assignment.poison, self._refused)
 
     def _serve(self, desk: Desk, bench: Bench) -> bool:
         """Wait for frames, and do what they ask; False when there will be no more."""

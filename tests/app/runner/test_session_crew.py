@@ -73,6 +73,7 @@ def test_a_step_that_two_processes_die_of_is_refused_and_the_session_goes_on(set
         assert isinstance(answered, Answered)
         assert answered.error is not None
         assert [each.poison for each in stage.runner.sessions.values()] == [None, None, "deadly"]
+        assert [each.starved for each in stage.runner.sessions.values()] == [False, True, True]
         answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
         assert isinstance(answered, Answered)
         assert answered.seq == 2
