@@ -45,6 +45,7 @@ from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
+from app.service.room import Room
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_creation import SessionCreation
 from app.service.session_folders import SESSIONS, SessionFolders
@@ -115,15 +116,16 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     work = WorkTerms(
         settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
     )
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
+    room = Room(memory.budget)
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
-    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
+    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms)
     recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
     runner = LocalRunner(clock)
     host = SessionHost(runner)
-    crew = SessionCrew(session_attempts, host, settings)
-    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host)
+    crew = SessionCrew(session_attempts, host, settings, room)
+    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room)
     limits = IngestLimits(
         max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
     )
@@ -140,7 +142,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
-    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions)
+    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory)
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
     trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)

@@ -129,10 +129,10 @@ class Settings(BaseSettings):
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Memory for a fit, or for the variants of a sweep at work; by default 70 % of all.",
+        description="Memory for all processes of fits and sessions together; by default 70 % of all.",
     )
     fit_memory_bytes: int | None = Field(
-        default=None, ge=1, description="Most memory that a fit may ask for, in bytes; by default all of that."
+        default=None, ge=1, description="Most memory that a fit or session may ask for; by default all of that."
     )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
@@ -230,7 +230,8 @@ class Settings(BaseSettings):
         key = value.get_secret_value()
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError(
-                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces: a header holds it"
+                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, to fit "
+                "into a header"
             )
         return value
 

@@ -19,6 +19,7 @@ from app.service.disk_space import DiskSpace
 from app.service.engine_faults import invalid
 from app.service.fit_inputs import referred
 from app.service.idempotency import Keep
+from app.service.memory import MemoryTerms
 from app.service.session_admission import Applicant, Beginning, admit_session
 from app.service.session_view import SessionView
 from app.service.session_workforce import NO_PROCESS
@@ -56,8 +57,11 @@ class SessionCreation:
         wakes: Wakes,
         clock: Clock,
         most: int,
+        memory: MemoryTerms | None = None,
     ) -> None:
-        """Keep sessions in `store`, at most so many open ones; checkpoints have their files in `blobs`."""
+        """Keep sessions in `store`, at most so many open ones, none of which takes more than one may of the `memory`;
+        checkpoints have their files in `blobs`.
+        """
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
@@ -65,6 +69,7 @@ class SessionCreation:
         self._wakes = wakes
         self._clock = clock
         self._most = most
+        self._memory = memory or MemoryTerms()
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
         """Check and store a session; its process is started by its first step.
@@ -87,7 +92,9 @@ class SessionCreation:
             assert graph is not None
             beginning = self._beginning(request, named)
             definition = read_definition(graph.definition, "/graph")
-            admitted = admit_session(Applicant(whole, definition, graph, beginning, named.dataset))
+            runtime = named.runtime if whole["resources"].get("executor") is None else None
+            applicant = Applicant(whole, definition, graph, beginning, named.dataset, runtime)
+            admitted = admit_session(applicant, self._memory)
             now = self._clock.now()
             session = SessionRecord(
                 id=new_id("sess"),
@@ -100,7 +107,8 @@ class SessionCreation:
                 ttl_seconds=float(request.get("ttl_seconds") or TTL_SECONDS),
                 created_at=now,
                 used_at=now,
-                runtime=named.runtime if admitted.restore == "all" and not whole["resources"].get("executor") else None,
+                runtime=runtime if admitted.restore == "all" else None,
+                memory_bytes=admitted.memory_bytes,
             )
             view = SessionView(session, NO_PROCESS)
             with self._store.begin() as work:

@@ -1,25 +1,51 @@
 """The queue in the database: whose turn it is."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, Select, bindparam, delete, func, insert, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    true,
+)
 
-from app.domain.fit import AT_WORK, CLAIMABLE, FitRecord, FitState
+from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
 from app.store.fits import Fits
 from app.store.tables import fits, shares
 
 _IN_TURN = fits.c.parent_id.is_(None)
 _WAITING = (_IN_TURN, fits.c.state == bindparam("state"))
-_OF_TENANT = (*_WAITING, fits.c.tenant == bindparam("of_tenant"))
-_OF_PRIORITY = (*_OF_TENANT, fits.c.priority == bindparam("of_priority"))
+# The phase is spelled out, else SQLite would not see that there is an index of just these.
+_FOR_MEMORY = text(f"phase = '{WAITS_FOR_MEMORY}'")
 # One state at a time: only so does the index of the queue give each of these without sorting the rest.
-_TENANTS = select(fits.c.tenant).distinct().where(*_WAITING)
-_PRIORITY = select(fits.c.priority).where(*_OF_TENANT).order_by(fits.c.priority.desc()).limit(1)
-_SHARES = select(fits.c.share).distinct().where(*_OF_PRIORITY)
-_FIRST = select(fits).where(*_OF_PRIORITY, fits.c.share == bindparam("of_share")).order_by(fits.c.id).limit(1)
+_SHARES = (
+    select(fits.c.tenant, fits.c.share, func.max(fits.c.priority))
+    .where(*_WAITING)
+    .group_by(fits.c.tenant, fits.c.share)
+)
+_FIRST = (
+    select(fits)
+    .where(
+        *_WAITING,
+        fits.c.tenant == bindparam("of_tenant"),
+        fits.c.share == bindparam("of_share"),
+        fits.c.priority == bindparam("of_priority"),
+    )
+    .order_by(fits.c.id)
+    .limit(1)
+)
+_HELD = select(fits).with_hint(fits, "INDEXED BY ix_fits_waits_for_memory", "sqlite").where(*_WAITING, _FOR_MEMORY)
 _AT_WORK = (
     select(fits.c.tenant, fits.c.share, func.count())
     .where(_IN_TURN, fits.c.state.in_(AT_WORK))
@@ -29,21 +55,57 @@ _TURNS = select(shares.c.name, shares.c.turn)
 
 
 class _Share(NamedTuple):
-    """A part of a tenant's fits that takes turns with its other parts."""
+    """A part of a tenant's fits that takes turns with its other parts; or, without a label, all of them."""
 
     tenant: str
-    label: str
+    label: str | None = None
 
     @property
     def name(self) -> str:
         """How it is called in the table: no tenant's name has a slash."""
-        return f"{self.tenant}/{self.label}"
+        return self.tenant if self.label is None else f"{self.tenant}/{self.label}"
 
     @classmethod
     def named(cls, name: str) -> "_Share":
         """Return what is called so."""
-        tenant, _, label = name.partition("/")
-        return cls(tenant, label)
+        tenant, slash, label = name.partition("/")
+        return cls(tenant, label if slash else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Of each share the highest priority that waits, how many fits are at work, and when it had its last turn."""
+
+    waiting: Mapping[_Share, int]
+    at_work: Mapping[_Share, int]
+    turns: Mapping[_Share, int]
+
+    @property
+    def tenants(self) -> set[str]:
+        """The tenants who wait."""
+        return {share.tenant for share in self.waiting}
+
+    @property
+    def next_tenant(self) -> str:
+        """The tenant whose turn it is: fewest at work, then longest ago."""
+        busy = _by_tenant(self.at_work)
+        return min(self.tenants, key=lambda tenant: (busy[tenant], self.turns.get(_Share(tenant), 0), tenant))
+
+    def shares(self, tenant: str) -> list[_Share]:
+        """Return the shares of a tenant that wait."""
+        return [share for share in self.waiting if share.tenant == tenant]
+
+    def next_share(self, tenant: str, priority: int) -> _Share:
+        """Return the share whose turn it is, chosen as a tenant is, of those with this priority."""
+        highest = [share for share in self.shares(tenant) if self.waiting[share] == priority]
+        return min(highest, key=lambda share: (self.at_work.get(share, 0), self.turns.get(share, 0), share.name))
+
+
+def _by_tenant(at_work: Mapping[_Share, int]) -> Counter[str]:
+    busy: Counter[str] = Counter()
+    for share, count in at_work.items():
+        busy[share.tenant] += count
+    return busy
 
 
 class Queue:
@@ -54,58 +116,80 @@ class Queue:
         self._now = now
         self._fits = fits
 
-    def claim(self, *, skip: Collection[str] = (), at_work_max: int | None = None) -> FitRecord | None:
-        """Take the fit whose turn it is and return it as `starting`, its attempts counted up; None if none waits.
+    def claim(
+        self,
+        *,
+        skip: Collection[str] = (),
+        at_work_max: int | None = None,
+        admits: Callable[[FitRecord], bool] = lambda _fit: True,
+    ) -> FitRecord | None:
+        """Take the fit whose turn it is and return it as `starting`, its attempts counted up.
+
+        None if none waits, or if it is not admitted: then no other one is taken in its place.
 
         First by tenant: the one with the fewest fits at work, of these the one whose last turn is longest ago; one
-        with `at_work_max` of them has to wait. Of its fits by priority; then by share, chosen as the tenant is; then
-        by age. `skip` names fits to pass over, such as those that wait before a retry.
+        with `at_work_max` of them has to wait. Of its fits by priority; then those that wait for memory already; then
+        by share, chosen as the tenant is; then by age. Where one waits for memory that had its turn, no other tenant
+        has. `skip` names fits to pass over, such as those that wait before a retry.
         """
-        considered = fits.c.id.not_in(skip) if skip else true()
-        at_work = {_Share(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
-        turns = {_Share.named(name): turn for name, turn in self._connection.execute(_TURNS)}
-        waiting = {tenant for state in CLAIMABLE for tenant in self._ask(_TENANTS, considered, state).scalars()}
-        tenant = _next_tenant(waiting, at_work, turns, at_work_max)
-        if tenant is None:
+        considered: ColumnElement[bool] = fits.c.id.not_in(skip) if skip else true()
+        standing = self._standing(considered, at_work_max)
+        if not standing.waiting:
             return None
-        found = (self._ask(_PRIORITY, considered, state, of_tenant=tenant).scalar() for state in CLAIMABLE)
-        place = {"of_tenant": tenant, "of_priority": max(priority for priority in found if priority is not None)}
-        theirs = self._shares(considered, place)
-        share = min(theirs, key=lambda share: (at_work.get(share, 0), turns.get(share, 0), share))
-        others = {past for past in turns if past.tenant in waiting and past.tenant != tenant}
-        self._note_turn(share, turns, {*theirs, *others, *at_work})
-        first = [self._ask(_FIRST, considered, state, **place, of_share=share.label).first() for state in CLAIMABLE]
-        fit = min((FitRecord(*row) for row in first if row is not None), key=lambda fit: fit.id)
+        fit = self._next(considered, standing)
+        if not admits(fit):
+            return None
+        self._note_turn(_Share(fit.tenant, fit.share), standing)
         started_at = fit.started_at or self._now
         begun = fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at)
         return self._fits.update(begun)
 
-    def _shares(self, considered: ColumnElement[bool], place: dict[str, Any]) -> set[_Share]:
-        """Return the shares with fits in this `place`."""
-        labels = (self._ask(_SHARES, considered, state, **place).scalars() for state in CLAIMABLE)
-        return {_Share(place["of_tenant"], label) for found in labels for label in found}
+    def _next(self, considered: ColumnElement[bool], standing: _Standing) -> FitRecord:
+        """Return the fit whose turn it is."""
+        held = self._found(_HELD, considered)
+        tenant = standing.next_tenant
+        others = [fit for fit in held if fit.tenant in standing.tenants - {tenant}]
+        if others:
+            return others[0]
+        priority = max(standing.waiting[share] for share in standing.shares(tenant))
+        theirs = [fit for fit in held if fit.tenant == tenant and fit.priority == priority]
+        if theirs:
+            return theirs[0]
+        share = standing.next_share(tenant, priority)
+        place = {"of_tenant": tenant, "of_share": share.label, "of_priority": priority}
+        return self._found(_FIRST, considered, **place)[0]
 
-    def _note_turn(self, share: _Share, turns: dict[_Share, int], kept: Collection[_Share]) -> None:
-        """Note that it is the share's turn; those with nothing to do are forgotten, so that the table does not grow."""
-        gone = [past.name for past in turns if past == share or past not in kept]
+    def _standing(self, considered: ColumnElement[bool], at_work_max: int | None) -> _Standing:
+        at_work = {_Share(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
+        busy = _by_tenant(at_work)
+        waiting: dict[_Share, int] = {}
+        for state in CLAIMABLE:
+            for tenant, label, priority in self._ask(_SHARES, considered, state):
+                if at_work_max is None or busy[tenant] < at_work_max:
+                    share = _Share(tenant, label)
+                    waiting[share] = max(priority, waiting.get(share, priority))
+        turns = {_Share.named(name): turn for name, turn in self._connection.execute(_TURNS)}
+        return _Standing(waiting, at_work, turns)
+
+    def _note_turn(self, share: _Share, standing: _Standing) -> None:
+        """Note that a share has its turn, and its tenant with it."""
+        now_in_turn = (share, _Share(share.tenant))
+        # What has nothing to do is forgotten, so that the table does not grow with all that ever were.
+        busy = {*standing.waiting, *standing.at_work}
+        busy |= {_Share(each.tenant) for each in busy}
+        gone = [past.name for past in standing.turns if past in now_in_turn or past not in busy]
+        turn = max(standing.turns.values(), default=0) + 1
         self._connection.execute(delete(shares).where(shares.c.name.in_(gone)))
-        self._connection.execute(insert(shares), {"name": share.name, "turn": max(turns.values(), default=0) + 1})
+        self._connection.execute(insert(shares), [{"name": each.name, "turn": turn} for each in now_in_turn])
+
+    def _found(
+        self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], **values: object
+    ) -> list[FitRecord]:
+        """Return what a statement finds of the fits in each of the states in which they wait, the oldest first."""
+        rows = (row for state in CLAIMABLE for row in self._ask(statement, considered, state, **values))
+        return sorted((FitRecord(*row) for row in rows), key=lambda fit: fit.id)
 
     def _ask(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], state: FitState, **values: object
     ) -> CursorResult[*tuple[Any, ...]]:
         return self._connection.execute(statement.where(considered), {"state": state, **values})
-
-
-def _next_tenant(
-    waiting: Collection[str], at_work: dict[_Share, int], turns: dict[_Share, int], at_work_max: int | None
-) -> str | None:
-    """Return the one of the `waiting` tenants whose turn it is."""
-    busy: Counter[str] = Counter()
-    for share, count in at_work.items():
-        busy[share.tenant] += count
-    last: Counter[str] = Counter()
-    for share, turn in turns.items():
-        last[share.tenant] = max(turn, last[share.tenant])
-    ready = [tenant for tenant in waiting if at_work_max is None or busy[tenant] < at_work_max]
-    return min(ready, key=lambda tenant: (busy[tenant], last[tenant], tenant), default=None)

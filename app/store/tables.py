@@ -23,7 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-from app.domain.fit import FitState
+from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.session import SessionState
 from app.store.column_types import ExactNumber, JsonText, Timestamp
 
@@ -124,20 +124,30 @@ fits = Table(
     Column("origin", JsonText),
     Column("reopened_at", BigInteger),
     Column("replay", JsonText),
+    Column("memory_bytes", BigInteger),
     _tenant(),
     Index(None, "state", "id"),
     Index(None, "tenant", "id"),
 )
-# The queue: the fits of one state by tenant and priority, those of each share by age. The variants of a
-# sweep have no turns of their own.
+# The queue: the fits of one state by tenant and share, each by priority and age. The variants of a
+# sweep have no turns of their own; that column is there so that shares are told from the index alone.
 Index(
     "ix_fits_turn",
     fits.c.state,
     fits.c.tenant,
-    fits.c.priority.desc(),
     fits.c.share,
+    fits.c.priority.desc(),
     fits.c.id,
+    fits.c.parent_id,
     sqlite_where=fits.c.parent_id.is_(None),
+)
+# Those whose turn it was, and that wait for memory: nothing of their priority may go before them.
+Index(
+    "ix_fits_waits_for_memory",
+    fits.c.state,
+    fits.c.priority,
+    fits.c.id,
+    sqlite_where=fits.c.phase == text(f"'{WAITS_FOR_MEMORY}'"),
 )
 # Deadlines that can still be missed.
 Index("ix_fits_deadline_at", fits.c.deadline_at, sqlite_where=fits.c.finished_at.is_(None))
@@ -221,6 +231,7 @@ sessions = Table(
     Column("checkpoint_id", Text),
     Column("bit_exact", Boolean(create_constraint=False), nullable=False),
     Column("version", Integer, nullable=False),
+    Column("memory_bytes", BigInteger),
     _tenant(),
     Index(None, "state", "id"),
     Index(None, "tenant", "id"),

@@ -72,7 +72,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_crew.py"),
         "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
         "gradients_max_bytes": ("413 `gradients_exceeded`", "tests/app/service/test_fits.py"),
-        "memory_budget_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
+        "memory_budget_bytes": ("fits wait, sessions: 429 `memory_full`", "tests/app/test_memory_budget.py"),
         "fit_memory_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
         "drain_seconds": ("processes are killed", "tests/app/runner/test_controlled_processes.py"),
         "lease_seconds": ("`stalled`", "tests/app/runner/test_vigil.py"),

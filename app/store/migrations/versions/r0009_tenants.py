@@ -6,8 +6,8 @@ Frozen: a later change of the schema is a later revision.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 
@@ -23,7 +23,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_fits_turn",
         "fits",
-        ["state", "tenant", sa.text("priority DESC"), "share", "id"],
+        ["state", "tenant", "share", sa.text("priority DESC"), "id", "parent_id"],
         sqlite_where=sa.text("parent_id IS NULL"),
     )
     op.execute("UPDATE shares SET name = 'default/' || name")
