@@ -12,6 +12,10 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from annotated_types import Ge
+
+from app.bootstrap import graph_limits, ingest_limits
+from app.bounds import Bounds
 from app.ingest.limits import IngestLimits
 from app.main import openapi_document
 from app.settings import Settings
@@ -19,7 +23,7 @@ from engine.graph.limits import LIMITS, GraphLimits
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "deploy" / "reference"
-CALLS: Mapping[str, int] = MappingProxyType({"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0})
+CALLS: Mapping[str, int] = MappingProxyType({"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0, "IngestError": 0})
 """Classes that take a code, and at which place; of functions their parameters tell."""
 BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
 """Codes that are made from a status, for what no route of ours answers."""
@@ -43,6 +47,7 @@ class Limit:
         return f"| `{self.name}` | {self.default} | `{self.place}` | {self.answer} | `{self.test}` |"
 
 
+_BOUNDED = "tests/app/api/test_bounds.py"
 _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "max_connections": ("503 `too_many_connections`", "tests/hostile/test_slow_clients.py"),
@@ -57,11 +62,11 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "unread_bytes_per_second": ("the connection ends", "tests/hostile/test_slow_clients.py"),
         "max_requests_at_once": ("503 `overloaded`", "tests/app/api/test_overload.py"),
         "max_waiting": ("503 `overloaded`", "tests/app/api/test_overload.py"),
-        "max_json_bytes": ("413 `too_large`", "tests/app/api/test_strict_json.py"),
-        "max_upload_bytes": ("413 `too_large`", "tests/app/api/test_datasets.py"),
+        "max_json_bytes": ("413 `too_large`", _BOUNDED),
+        "max_upload_bytes": ("413 `too_large`", _BOUNDED),
         "max_expanded_bytes": ("413 `too_large`", "tests/app/ingest/test_npz.py"),
-        "max_rows": ("413 `too_large`", "tests/app/ingest/test_ndjson.py"),
-        "max_columns": ("413 `too_large`", "tests/app/ingest/test_csv.py"),
+        "max_rows": ("413 `too_many_rows`", _BOUNDED),
+        "max_columns": ("413 `too_many_columns`", _BOUNDED),
         "max_queue": ("429 `queue_full`", "tests/app/service/test_fits.py"),
         "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_crew.py"),
         "max_sessions": ("429 `sessions_full`", "tests/app/service/test_session_creation.py"),
@@ -81,6 +86,29 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "retention_fits": ("fits are deleted", "tests/app/service/test_retention.py"),
         "audit_entries": ("entries leave for files", "tests/app/service/test_audit_rotation.py"),
         "audit_files": ("the oldest file is deleted", "tests/app/service/test_audit_rotation.py"),
+        "max_headers": ("431 `headers_too_large`", _BOUNDED),
+        "max_header_bytes": ("431 `headers_too_large`", _BOUNDED),
+        "max_uri_bytes": ("414 `uri_too_long`", _BOUNDED),
+        "max_page": ("the page is shorter", _BOUNDED),
+        "max_json_depth": ("400 `too_deep`", _BOUNDED),
+        "max_json_fields": ("400 `too_many_fields`", _BOUNDED),
+        "max_text_characters": ("400 `text_too_long`", _BOUNDED),
+        "max_graph_nodes": ("422 `limit_exceeded`", _BOUNDED),
+        "max_node_inputs": ("422 `limit_exceeded`", _BOUNDED),
+        "max_rank": ("422 `limit_exceeded`", _BOUNDED),
+        "max_elements": ("422 `limit_exceeded`", _BOUNDED),
+        "max_parameter_elements": ("422 `limit_exceeded`", _BOUNDED),
+        "max_program_characters": ("422 `limit_exceeded`", _BOUNDED),
+        "max_epochs": ("422 `out_of_range`", _BOUNDED),
+        "max_steps": ("422 `out_of_range`", _BOUNDED),
+        "max_zip_members": ("413 `too_many_members`", _BOUNDED),
+        "max_zip_ratio": ("413 `ratio_too_large`", _BOUNDED),
+        "max_record_bytes": ("413 `record_too_long`", _BOUNDED),
+        "max_classes": ("413 `too_many_classes`", _BOUNDED),
+        "ingest_memory_bytes": ("413 or 422", "tests/app/ingest/test_ingest.py"),
+        "ingest_cpu_seconds": ("413 or 422", "tests/app/ingest/test_ingest.py"),
+        "max_keys": ("409 `too_many_keys`", _BOUNDED),
+        "idempotency_days": ("the answer is forgotten", "tests/app/service/test_idempotency.py"),
         "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
     }
 )
@@ -98,10 +126,8 @@ _CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "app/api/gradients.py": _BOUNDS,
         "app/api/graphs.py": _BOUNDS,
         "app/api/metrics.py": _BOUNDS,
-        "app/api/strict_json.py": ("400 `too_deep`, or 422", "tests/app/api/test_strict_json.py"),
-        "app/api/guard.py": ("401, 414 `uri_too_long` or 431 `headers_too_large`", "tests/app/api/test_guard.py"),
+        "app/api/strict_json.py": ("400 `number_out_of_range`", "tests/app/api/test_strict_json.py"),
         "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py"),
-        "app/server.py": ("400, before any route", "tests/app/test_http_protocol.py"),
         "app/ingest/": _INGEST,
         "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py"),
         "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py"),
@@ -119,10 +145,12 @@ INTERNAL = (
     "app/api/forwarded.py",
     "app/api/polling.py",
     "app/api/validation.py",
+    "app/cli/",
     "app/domain/frames.py",
     "app/http_protocol.py",
     "app/main.py",
     "app/runner/session_crew.py",
+    "app/settings.py",
     "app/service/",
     "app/worker/",
 )
@@ -141,18 +169,33 @@ def _of_settings() -> Iterator[Limit]:
     for name, field in Settings.model_fields.items():
         if name in _SETTINGS:
             default = "cores" if name == "workers" else str(field.default).replace("None", "none")
-            yield Limit(f"ADJOINT_{name.upper()}", default, "app/settings.py", *_SETTINGS[name])
+            place = "app/bounds.py" if name in Bounds.model_fields else "app/settings.py"
+            yield Limit(f"ADJOINT_{name.upper()}", default, place, *_SETTINGS[name])
+
+
+def _lowered() -> Settings:
+    """Return settings that differ from the defaults in every number that can be lowered."""
+    lowered = {}
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.default, int) and not isinstance(field.default, bool):
+            least = next((bound.ge for bound in field.metadata if isinstance(bound, Ge)), 0)
+            lowered[name] = max(least, field.default - 1)
+    return Settings(**lowered)
 
 
 def _of_uploads() -> Iterator[Limit]:
     answer, test = "413 `too_large`, or 422", "tests/app/ingest/test_ingest.py"
+    constant = ingest_limits(Settings()), ingest_limits(_lowered())
     for field in fields(IngestLimits):
-        if f"{field.name}" not in Settings.model_fields:
+        if getattr(constant[0], field.name) == getattr(constant[1], field.name):
             yield Limit(f"IngestLimits.{field.name}", str(field.default), "app/ingest/limits.py", answer, test)
 
 
 def _of_graphs() -> Iterator[Limit]:
+    constant = graph_limits(Settings()), graph_limits(_lowered())
     for field in fields(GraphLimits):
+        if getattr(constant[0], field.name) != getattr(constant[1], field.name):
+            continue
         value = str(getattr(LIMITS, field.name))
         test = "tests/engine/graph/test_hostile.py"
         yield Limit(f"GraphLimits.{field.name}", value, "engine/graph/limits.py", "422 `limit_exceeded`", test)
