@@ -23,7 +23,9 @@ from engine.graph.limits import LIMITS, GraphLimits
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "deploy" / "reference"
-CALLS: Mapping[str, int] = MappingProxyType({"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0, "IngestError": 0})
+CALLS: Mapping[str, int] = MappingProxyType(
+    {"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0, "IngestError": 0}
+)
 """Classes that take a code, and at which place; of functions their parameters tell."""
 BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
 """Codes that are made from a status, for what no route of ours answers."""
@@ -33,18 +35,23 @@ UNSAID = "to be said"
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit as a row of the table: what it is of, where it is set, what exceeding it is answered, and its test."""
+    """A limit as a row of the table: what it is of, where it is set, what exceeding it is answered, and its test.
+
+    `fixed` says why it is no setting; that of a setting is empty.
+    """
 
     name: str
     default: str
     place: str
     answer: str
     test: str
+    fixed: str = ""
 
     @property
     def row(self) -> str:
         """The row."""
-        return f"| `{self.name}` | {self.default} | `{self.place}` | {self.answer} | `{self.test}` |"
+        said = [f"`{self.name}`", self.default, f"`{self.place}`", self.answer, f"`{self.test}`", self.fixed]
+        return f"| {' | '.join(filter(None, said))} |"
 
 
 _BOUNDED = "tests/app/api/test_bounds.py"
@@ -114,9 +121,13 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """Settings that are limits: what exceeding them comes to, and where that is tested."""
 
-_BOUNDS = ("422 `out_of_range` or `too_many`", "tests/app/api/test_schemathesis.py")
-_INGEST = ("413 or 422", "tests/app/ingest/test_mutations.py")
-_CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+_CONTRACT = "the contract names it, for clients to rely on"
+_FORMAT = "what is stored, or the format itself, holds no more"
+_READER = "keeps the work that one byte can make within what was measured"
+_ROOM = "keeps what the server holds for one session within what was measured"
+_BOUNDS = ("422 `out_of_range` or `too_many`", "tests/app/api/test_schemathesis.py", _CONTRACT)
+_INGEST = ("413 or 422", "tests/app/ingest/test_mutations.py", _READER)
+_CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "app/api/schemas/": _BOUNDS,
         "app/api/deps.py": _BOUNDS,
@@ -126,16 +137,16 @@ _CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "app/api/gradients.py": _BOUNDS,
         "app/api/graphs.py": _BOUNDS,
         "app/api/metrics.py": _BOUNDS,
-        "app/api/strict_json.py": ("400 `number_out_of_range`", "tests/app/api/test_strict_json.py"),
-        "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py"),
+        "app/api/strict_json.py": ("400 `number_out_of_range`", "tests/app/api/test_strict_json.py", _FORMAT),
+        "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py", _FORMAT),
         "app/ingest/": _INGEST,
-        "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py"),
-        "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py"),
-        "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py"),
-        "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py"),
+        "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py", _READER),
+        "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
+        "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),
+        "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py", _ROOM),
     }
 )
-"""The same for constants, by where they are."""
+"""The same for constants, by where they are, and why each of them is none that an operator sets."""
 
 INTERNAL = (
     "app/api/allowances.py",
@@ -188,7 +199,7 @@ def _of_uploads() -> Iterator[Limit]:
     constant = ingest_limits(Settings()), ingest_limits(_lowered())
     for field in fields(IngestLimits):
         if getattr(constant[0], field.name) == getattr(constant[1], field.name):
-            yield Limit(f"IngestLimits.{field.name}", str(field.default), "app/ingest/limits.py", answer, test)
+            yield Limit(f"IngestLimits.{field.name}", str(field.default), "app/ingest/limits.py", answer, test, _READER)
 
 
 def _of_graphs() -> Iterator[Limit]:
@@ -198,7 +209,8 @@ def _of_graphs() -> Iterator[Limit]:
             continue
         value = str(getattr(LIMITS, field.name))
         test = "tests/engine/graph/test_hostile.py"
-        yield Limit(f"GraphLimits.{field.name}", value, "engine/graph/limits.py", "422 `limit_exceeded`", test)
+        place = "engine/graph/limits.py"
+        yield Limit(f"GraphLimits.{field.name}", value, place, "422 `limit_exceeded`", test, _READER)
 
 
 def _of_modules() -> Iterator[Limit]:
@@ -210,8 +222,8 @@ def _of_modules() -> Iterator[Limit]:
                 assert isinstance(node, ast.Assign)
                 where = next((known for known in _CONSTANTS if place.startswith(known)), None)
                 if where is not None or not place.startswith(INTERNAL):
-                    answer, test = (UNSAID, UNSAID) if where is None else _CONSTANTS[where]
-                    yield Limit(target.id.strip("_"), ast.unparse(node.value), place, answer, test)
+                    said = (UNSAID, UNSAID, UNSAID) if where is None else _CONSTANTS[where]
+                    yield Limit(target.id.strip("_"), ast.unparse(node.value), place, *said)
 
 
 @cache
@@ -311,10 +323,12 @@ def errors_document() -> str:
 
 
 def limits_document() -> str:
-    """Spell the table of limits."""
-    about = "Everything that is bounded. What starts with ADJOINT_ is a setting; the rest is a constant of the code."
+    """Spell the tables of limits: those that can be set, and those that are fixed."""
+    about = "Everything that is bounded. The first table holds settings, the second one what is fixed, and why."
     head = ("limit", "default", "where it is set", "beyond it", "tested in")
-    return _document("Limits", about, head, [limit.row for limit in limits()])
+    settings = [limit.row for limit in limits() if not limit.fixed]
+    constants = _table((*head, "why it is fixed"), [limit.row for limit in limits() if limit.fixed])
+    return _document("Limits", about, head, settings) + "\n".join(["", "## Fixed", "", *constants, ""])
 
 
 def routes_document() -> str:
@@ -335,9 +349,12 @@ def _sorted(table: Mapping[str, set[str]]) -> list[tuple[str, set[str]]]:
 
 
 def _document(title: str, about: str, head: tuple[str, ...], rows: list[str]) -> str:
-    table = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
-    note = "`python -m tests.architecture.inventory` writes this table from the code."
-    return "\n".join([f"# {title}", "", f"{about} {note}", "", *table, ""])
+    note = "`python -m tests.architecture.inventory` writes this from the code."
+    return "\n".join([f"# {title}", "", f"{about} {note}", "", *_table(head, rows), ""])
+
+
+def _table(head: tuple[str, ...], rows: list[str]) -> list[str]:
+    return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
 
 
 if __name__ == "__main__":
