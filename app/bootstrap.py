@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from shutil import rmtree
 
+import engine
 from app.api.deps import Services
 from app.blobs.local import LocalBlobStore
+from app.bounds import Bounds
 from app.domain.clock import Clock, SystemClock
 from app.durable import Durable
 from app.ingest.limits import IngestLimits
@@ -15,7 +18,7 @@ from app.runner.local import LocalRunner
 from app.runner.session_crew import SessionCrew
 from app.runner.session_host import SessionHost
 from app.runner.supervisor import Supervisor
-from app.service.admission import Admission
+from app.service.admission import Admission, FitLengths
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.audit import AuditTrail
@@ -126,45 +129,44 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     host = SessionHost(runner)
     crew = SessionCrew(session_attempts, host, settings, room)
     supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room)
-    limits = IngestLimits(
-        max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
-    )
+    graph = graph_limits(settings)
     quota = TenantQuota(store, settings.tenant_storage_bytes)
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
-    ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, settings.tenant_queue)
-    admission = Admission(settings.gradients_max_bytes, memory)
+    ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue)
+    admission = Admission(settings.gradients_max_bytes, memory, FitLengths(settings.max_epochs, settings.max_steps))
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
     fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission)
+    inputs = InputReader(store, ingestion, clock, graph)
     bundles = Bundles(store, blobs)
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
-    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory)
+    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory, graph)
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
     trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)
     rotation = AuditRotation(store, trail_files, AuditTerms(settings.audit_entries, settings.audit_files))
     services = Services(
         settings=settings,
-        graphs=Graphs(store, clock),
+        graphs=Graphs(store, clock, graph),
         laboratory=Laboratory(store),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
-        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms, admission),
+        fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, blobs),
-        idempotency=Idempotency(store),
+        idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
         backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version()),
-        keys=Keys(store, ring),
+        keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery),
     )
@@ -177,3 +179,32 @@ def _emptied(folder: Path) -> Path:
     rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     return folder
+
+
+def graph_limits(bounds: Bounds) -> engine.GraphLimits:
+    """Return what a new graph has to be within."""
+    return engine.GraphLimits(
+        nodes=bounds.max_graph_nodes,
+        inputs_per_node=bounds.max_node_inputs,
+        rank=bounds.max_rank,
+        elements=bounds.max_elements,
+        parameter_elements=bounds.max_parameter_elements,
+        program_characters=bounds.max_program_characters,
+    )
+
+
+def ingest_limits(settings: Settings) -> IngestLimits:
+    """Return what an upload has to be within, and the process that reads it."""
+    return IngestLimits(
+        max_expanded_bytes=settings.max_expanded_bytes,
+        max_rows=settings.max_rows,
+        max_columns=settings.max_columns,
+        max_rank=settings.max_rank,
+        max_members=settings.max_zip_members,
+        max_ratio=settings.max_zip_ratio,
+        max_depth=settings.max_json_depth,
+        max_record_bytes=settings.max_record_bytes,
+        max_classes=settings.max_classes,
+        memory_bytes=settings.ingest_memory_bytes,
+        cpu_seconds=settings.ingest_cpu_seconds,
+    )

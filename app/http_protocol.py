@@ -37,9 +37,10 @@ class TooManyConnections(RetryLater):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a connection may take: seconds for headers, and the pace of answers; and how many there are."""
+    """What a connection may take: seconds and bytes of headers, the pace of answers; and how many there are."""
 
     header_seconds: float = 10.0
+    header_bytes: int = 64 * 1024
     pace: Pace = field(default_factory=Pace)
     max_connections: int = 2000
 

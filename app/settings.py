@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-MIB = 1024**2
-GIB = 1024**3
+from app.bounds import GIB, MIB, Bounds
+
 KEY_CHARACTERS_MAX = 1024
 
 
@@ -29,8 +29,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Settings(BaseSettings):
-    """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""
+class Operation(BaseSettings):
+    """How the server is run, and what it does by itself: the settings without the `Bounds`."""
 
     model_config = SettingsConfigDict(env_prefix="ADJOINT_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -230,8 +230,8 @@ class Settings(BaseSettings):
         key = value.get_secret_value()
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError(
-                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, to fit "
-                "into a header"
+                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, "
+                "to fit into a header"
             )
         return value
 
@@ -245,3 +245,7 @@ class Settings(BaseSettings):
                 "127.0.0.1"
             )
         return self
+
+
+class Settings(Bounds, Operation):
+    """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""

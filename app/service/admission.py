@@ -82,6 +82,25 @@ class AdmittedSweep:
     total_steps: int
 
 
+@dataclass(frozen=True, slots=True)
+class FitLengths:
+    """How long a fit may be."""
+
+    epochs: int = 10**6
+    steps: int = 10**9
+
+    def check(self, recipe: Mapping[str, Any], total_steps: int) -> None:
+        """Invalid if a recipe that comes to so many steps is longer."""
+        epochs = recipe.get("epochs")
+        if epochs is not None and epochs > self.epochs:
+            detail = f"this server makes at most {self.epochs} epochs of a fit"
+            raise invalid([Finding("/epochs", "out_of_range", detail)])
+        if total_steps > self.steps:
+            unit = "steps" if epochs is None else "epochs"
+            detail = f"this comes to {total_steps} steps, and this server makes at most {self.steps} of a fit"
+            raise invalid([Finding(f"/{unit}", "out_of_range", detail)])
+
+
 class Admission:
     """Decides what can be accepted. Safe in threads.
 
@@ -89,10 +108,13 @@ class Admission:
     others that differ in nothing an estimate depends on. Faults are not kept.
     """
 
-    def __init__(self, gradients_max_bytes: int, memory: MemoryTerms | None = None) -> None:
-        """Refuse fits that capture more bytes of gradients, or take more `memory`."""
+    def __init__(
+        self, gradients_max_bytes: int, memory: MemoryTerms | None = None, lengths: FitLengths | None = None
+    ) -> None:
+        """Refuse fits that capture more bytes of gradients, take more `memory`, or are longer than `lengths`."""
         self._gradients_max_bytes = gradients_max_bytes
         self._memory = memory or MemoryTerms()
+        self._lengths = lengths or FitLengths()
         self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
         self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
 
@@ -112,6 +134,7 @@ class Admission:
                     candidate.definition, recipe, columns, validation, replicas=replicas, executor=executor
                 ),
             )
+        self._lengths.check(document, estimate.total_steps)
         needed = self._needed(estimate, executor, replicas)
         check_captures(candidate.definition, recipe, estimate, self._gradients_max_bytes)
         return AdmittedFit(estimate, needed)
@@ -139,6 +162,7 @@ class Admission:
         largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory, executor))
         needed = self._needed(largest, executor, 1)
         for variant, fit in zip(variants, estimate.fits, strict=True):
+            self._lengths.check(variant.recipe, fit.total_steps)
             check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
         return _admitted(request, options, variants, estimate, needed)
 

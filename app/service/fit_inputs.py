@@ -13,7 +13,7 @@ from app.domain.fit import ids_in
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id
 from app.service.admission import Candidate
-from app.service.definitions import new_graph, read_definition
+from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.engine_faults import invalid
 from app.service.ingestion import Ingestion, UploadTerms
 from app.service.recent import Recent
@@ -64,11 +64,14 @@ def _small(definition: engine.Definition) -> bool:
 class InputReader:
     """Finds, or reads, what a request names. Small graphs that were named lately are not read again."""
 
-    def __init__(self, store: Store, ingestion: Ingestion, clock: Clock) -> None:
-        """Look things up in `store`; rows that come inline go through `ingestion`."""
+    def __init__(
+        self, store: Store, ingestion: Ingestion, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS
+    ) -> None:
+        """Look things up in `store`; rows that come inline go through `ingestion`, graphs are within `limits`."""
         self._store = store
         self._ingestion = ingestion
         self._clock = clock
+        self._limits = limits
         self._definitions: Recent[engine.Definition] = Recent(DEFINITIONS_KEPT, _small)
 
     def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
@@ -83,7 +86,7 @@ class InputReader:
             kept_rows = () if inline else _all_referred("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
             validation = _all_referred("/validation/dataset", held_out, work)
-        definition = read_definition(graph, "/graph") if known is None else self._definition(known)
+        definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
         record = known or new_graph(definition, self._clock)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
         return FitInputs(record, definition, rows, validation, known is None, inline)

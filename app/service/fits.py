@@ -48,7 +48,7 @@ class Fits:
     ) -> None:
         """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`."""
         self._store = store
-        self._inputs = InputReader(store, ingestion, clock)
+        self._inputs = InputReader(store, ingestion, clock, terms.graph)
         self._sweeper = sweeper
         self._space = space
         self._wakes = wakes

@@ -32,9 +32,10 @@ class Ticket:
 class Idempotency:
     """The kept answers, and the keys that are being answered now."""
 
-    def __init__(self, store: Store) -> None:
-        """Answer out of `store`."""
+    def __init__(self, store: Store, kept_for: timedelta = KEPT_FOR) -> None:
+        """Answer out of `store`, where answers are kept for so long."""
         self._store = store
+        self._kept_for = kept_for
         self._lock = threading.Lock()
         self._in_flight: set[tuple[str | None, str, str]] = set()
 
@@ -56,7 +57,7 @@ class Idempotency:
     def forget_old(self) -> None:
         """Drop the answers that no client can still be waiting for."""
         with self._store.begin() as work:
-            work.idempotency.forget(work.now - KEPT_FOR)
+            work.idempotency.forget(work.now - self._kept_for)
 
     @contextmanager
     def _alone(self, ticket: Ticket) -> Iterator[None]:

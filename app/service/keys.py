@@ -14,7 +14,6 @@ from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
 KEYS_MAX = 10_000
-"""Most keys that are not revoked: all of them are held in memory."""
 
 Enter = Callable[[UnitOfWork, str], object]
 """What is called with the id of a key that was changed, before that is committed."""
@@ -23,9 +22,13 @@ Enter = Callable[[UnitOfWork, str], object]
 class Keys:
     """The use cases of keys; `ring` knows of every change before it is acknowledged."""
 
-    def __init__(self, store: Store, ring: KeyRing) -> None:
-        """Keep keys in `store`, and have `ring` know those that are there."""
+    def __init__(self, store: Store, ring: KeyRing, most: int = KEYS_MAX) -> None:
+        """Keep keys in `store`, and have `ring` know those that are there.
+
+        All that are not revoked are held in memory: `most` at a time.
+        """
         self._store = store
+        self._most = most
         self._ring = ring
         self._turn = threading.Lock()
         with self._changing():
@@ -94,8 +97,8 @@ class Keys:
             raise _invalid("/expires_at", "out_of_range", "this moment has passed; choose a later one")
         if not self._ring.closed and Scope.ADMIN not in scopes:
             raise _invalid("/scopes", "admin_first", "the first key needs the scope admin: without one, none is made")
-        if len(work.api_keys.not_revoked()) >= KEYS_MAX:
-            raise Conflict(f"there are {KEYS_MAX} keys already; revoke some", code="too_many_keys")
+        if len(work.api_keys.not_revoked()) >= self._most:
+            raise Conflict(f"there are {self._most} keys already; revoke some", code="too_many_keys")
 
     @contextmanager
     def _changing(self) -> Iterator[UnitOfWork]:

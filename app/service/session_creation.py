@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import engine
 from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
@@ -14,7 +15,7 @@ from app.domain.ids import new_id
 from app.domain.session import SessionRecord, SessionState
 from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoint_files import intact_file
-from app.service.definitions import new_graph, read_definition
+from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.disk_space import DiskSpace
 from app.service.engine_faults import invalid
 from app.service.fit_inputs import referred
@@ -58,9 +59,10 @@ class SessionCreation:
         clock: Clock,
         most: int,
         memory: MemoryTerms | None = None,
+        limits: engine.GraphLimits = GRAPH_LIMITS,
     ) -> None:
         """Keep sessions in `store`, at most so many open ones, none of which takes more than one may of the `memory`;
-        checkpoints have their files in `blobs`.
+        checkpoints have their files in `blobs`. Graphs that come inline are within `limits`.
         """
         self._store = store
         self._blobs = blobs
@@ -70,6 +72,7 @@ class SessionCreation:
         self._clock = clock
         self._most = most
         self._memory = memory or MemoryTerms()
+        self._limits = limits
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
         """Check and store a session; its process is started by its first step.
@@ -85,9 +88,7 @@ class SessionCreation:
         with self._sweeper.holding():
             named = self._named(request)
             whole = _complete(request, named.before)
-            inline = (
-                None if named.graph is not None else new_graph(read_definition(request["graph"], "/graph"), self._clock)
-            )
+            inline = None if named.graph is not None else self._new_graph(request["graph"])
             graph = named.graph or inline
             assert graph is not None
             beginning = self._beginning(request, named)
@@ -119,6 +120,9 @@ class SessionCreation:
                 self._store_beginning(work, session, named)
                 keep(work, view)
         return view
+
+    def _new_graph(self, document: object) -> GraphRecord:
+        return new_graph(read_definition(document, "/graph", self._limits), self._clock)
 
     def _named(self, request: Mapping[str, Any]) -> _Named:
         """Look up what a request refers to; Invalid, with pointers, if it does not exist."""

@@ -1,5 +1,8 @@
 import ipaddress
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,39 @@ def test_the_proxy_has_no_rights_that_it_does_not_need():
     assert (proxy["cap_drop"], proxy["cap_add"]) == (["ALL"], ["NET_BIND_SERVICE"])
     assert proxy["security_opt"] == ["no-new-privileges:true"]
     assert {"mem_limit", "pids_limit"} <= proxy.keys()
+
+
+def run(tmp_path, *arguments, **environment):
+    """Run a command as in the container, on a data directory of its own; return its exit status, output and errors."""
+    said = dict(re.findall(r"(ADJOINT_[A-Z_]+)=(\S+)", DOCKERFILE))
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    own = {"ADJOINT_DATA_DIR": str(tmp_path / "data"), "ADJOINT_PORT": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        check=False,
+        capture_output=True,
+        cwd=ROOT,
+        env={**inherited, **said, **own, **environment},
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_container_does_not_start_open_and_a_key_can_be_made_before_it_starts(tmp_path):
+    (command,) = re.findall(r'^CMD \["adjoint", "(\w+)"\]$', DOCKERFILE, re.MULTILINE)
+    for environment, named in (
+        ({}, ("ADJOINT_ALLOWED_HOSTS", "ADJOINT_API_KEY", "adjoint keys create")),
+        ({"ADJOINT_ALLOWED_HOSTS": "127.0.0.1"}, ("ADJOINT_API_KEY", "adjoint keys create")),
+        # What Compose passes on of a variable that is not set.
+        ({"ADJOINT_ALLOWED_HOSTS": "127.0.0.1", "ADJOINT_API_KEY": ""}, ("ADJOINT_API_KEY", "adjoint keys create")),
+    ):
+        status, output, errors = run(tmp_path, command, **environment)
+        assert (status, output, errors.count("\n")) == (2, "", 1)
+        assert [name for name in named if name not in errors] == []
+    fresh = tmp_path / "fresh"
+    status, key, _ = run(fresh, "keys", "create", "--name", "admin", "--scopes", "admin")
+    assert status == 0
+    assert re.fullmatch(r"adj_\w+\n", key)
+    # That it serves with that key is tested with the command (tests/app/cli/test_keys.py).
+    assert (fresh / "data" / "adjoint.db").is_file()
