@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.conftest import ServerProcess
 
-EXAMPLES = 5
+EXAMPLES = 3
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
