@@ -7,7 +7,6 @@ already it knows, and answers as before.
 import asyncio
 import logging
 import socket
-from collections import deque
 from collections.abc import Coroutine
 from contextvars import Context
 from functools import partial
@@ -19,6 +18,7 @@ from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, S
 from app.domain.session import SessionRecord
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
+from app.runner.session_places import SessionPlaces
 from app.runner.session_post import Answer, Post
 from app.service.attempt_progress import Died
 from app.service.crashes import CRASHES, FOR_MEMORY
@@ -45,10 +45,6 @@ DEATHS_OF_POISON = 2
 DEATHS_MAX = 4
 """After so many processes that die in a row nobody waits any longer; the next step is another try."""
 
-_NO_MEMORY = (
-    "the process of the session needs about {} bytes of memory, which fits and other sessions have, or wait for; send "
-    "the step again later, or cancel a fit"
-)
 _STOPPING = "the server is stopping; send the step again when it is back, with the same seq"
 
 _logger = logging.getLogger(__name__)
@@ -66,7 +62,9 @@ class SessionCrew:
         self._host = host
         self._settings = settings
         self._posts: dict[str, Post] = {}
-        self._queue: deque[Post] = deque()
+        self._places = SessionPlaces(
+            self._posts, settings.session_workers, self._room, lambda post: self._spawn(self._start(post)), self._stop
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
@@ -165,51 +163,7 @@ class SessionCrew:
         if post.state == "ready":
             self._send(post)
         elif post.state is None and post.wanted and not post.ended:
-            self._make_room()
-            post.move("queued")
-            self._queue.append(post)
-            self._fill()
-
-    def _make_room(self) -> None:
-        """See that there will be room for one more process: the one that has been idle for longest is to rest."""
-        most = self._settings.session_workers
-        if sum(post.state in ("queued", "starting", "ready") for post in self._posts.values()) < most:
-            return
-        idle = self._idle()
-        if not idle:
-            raise SessionsFull(
-                f"all {most} processes of sessions are at work; wait until one is idle, or close a session"
-            )
-        self._stop(min(idle, key=lambda post: post.progress_at))
-
-    def _fill(self) -> None:
-        """Start processes for those that wait for one, as far as there is room."""
-        running = sum(post.state in ("starting", "ready", "stopping") for post in self._posts.values())
-        while self._queue and running < self._settings.session_workers:
-            post = self._queue[0]
-            if post.state == "queued":
-                if self._room.take_for_session(post.session_id, post.memory_bytes):
-                    post.move("starting")
-                    running += 1
-                    self._spawn(self._start(post))
-                elif self._room.would_be_enough(post.memory_bytes) and self._makes_way():
-                    return
-                else:
-                    post.move(None)
-                    post.refuse(SessionsFull(_NO_MEMORY.format(post.memory_bytes), code="memory_full"))
-            self._queue.popleft()
-
-    def _makes_way(self) -> bool:
-        """Whether a process is about to leave its memory to another; the one that is idle for longest is asked to."""
-        if not any(post.state == "stopping" for post in self._posts.values()):
-            idle = self._idle()
-            if not idle:
-                return False
-            self._stop(min(idle, key=lambda post: post.progress_at))
-        return True
-
-    def _idle(self) -> list[Post]:
-        return [post for post in self._posts.values() if post.state == "ready" and not (post.flying or post.wanted)]
+            self._places.ask(post)
 
     async def _start(self, post: Post) -> None:
         """Start the process of a session; what waits for it hears of it if that is not possible."""
@@ -390,14 +344,7 @@ class SessionCrew:
         """Have no process, unless another one is wanted at once."""
         if post.line is not None:
             post.line.close()
-        post.move(None)
-        if post.wanted and not self._draining and not post.ended:
-            # It had room, and has it again.
-            post.move("queued")
-            self._queue.appendleft(post)
-        else:
-            self._room.leave_session(post.session_id)
-        self._fill()
+        self._places.leave(post, returns=post.wanted and not self._draining and not post.ended)
 
     async def _record(self, write: "partial[None]") -> None:
         """Write down what a process has told; the session goes on if that cannot be done now."""

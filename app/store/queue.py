@@ -130,7 +130,7 @@ class Queue:
         First by tenant: the one with the fewest fits at work, of these the one whose last turn is longest ago; one
         with `at_work_max` of them has to wait. Of its fits by priority; then those that wait for memory already; then
         by share, chosen as the tenant is; then by age. Where one waits for memory that had its turn, no other tenant
-        has. `skip` names fits to pass over, such as those that wait before a retry.
+        has a turn. `skip` names fits to pass over, such as those that wait before a retry.
         """
         considered: ColumnElement[bool] = fits.c.id.not_in(skip) if skip else true()
         standing = self._standing(considered, at_work_max)

@@ -100,7 +100,10 @@ class Fit(ResourceShape):
     object: Literal["fit"] = "fit"
     state: FitState = Field(description=STATES)
     terminal: bool = Field(description="Whether nothing more happens unless a client asks for it.")
-    phase: str
+    phase: str = Field(
+        description="What it is doing within its state; waiting_for_memory: its turn has come, and there is too little "
+        "memory beside what runs."
+    )
     step: int
     total_steps: int
     epoch: int

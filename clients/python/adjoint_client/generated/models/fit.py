@@ -64,6 +64,8 @@ class Fit:
     parent: None | str
     """ The fit whose sweep it is a variant of. """
     phase: str
+    """ What it is doing within its state; waiting_for_memory: its turn has come, and there is too little memory
+    beside what runs. """
     progress: float
     record_every_steps: int
     """ Steps from one training row to the next. """
