@@ -48,6 +48,7 @@ from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
+from app.service.room import Room
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_creation import SessionCreation
 from app.service.session_folders import SESSIONS, SessionFolders
@@ -57,6 +58,7 @@ from app.service.session_steps import SessionSteps
 from app.service.session_use import SessionUse
 from app.service.sessions import Sessions
 from app.service.system import System
+from app.service.tenant_quota import TenantQuota
 from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
@@ -114,20 +116,24 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
     memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
-    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory)
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
+    work = WorkTerms(
+        settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
+    )
+    room = Room(memory.budget)
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
-    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
+    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms)
     recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
     runner = LocalRunner(clock)
     host = SessionHost(runner)
-    crew = SessionCrew(session_attempts, host, settings)
-    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host)
+    crew = SessionCrew(session_attempts, host, settings, room)
+    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room)
     graph = graph_limits(settings)
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
+    quota = TenantQuota(store, settings.tenant_storage_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
     ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, graph)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, settings.tenant_queue, graph)
     admission = Admission(settings.gradients_max_bytes, memory, FitLengths(settings.max_epochs, settings.max_steps))
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
@@ -138,7 +144,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
-    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, graph)
+    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory, graph)
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
     trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)

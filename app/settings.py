@@ -100,6 +100,15 @@ class Operation(BaseSettings):
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    tenant_queue: int = Field(default=10_000, ge=1, description="Most fits of one tenant waiting at a time.")
+    tenant_running: int | None = Field(
+        default=None, ge=1, description="Most fits of one tenant running at a time; by default all that can run."
+    )
+    tenant_storage_bytes: int | None = Field(
+        default=10 * GIB,
+        ge=1,
+        description="Most bytes of datasets, checkpoints and captured gradients that one tenant may store.",
+    )
     session_workers: int = Field(default=8, ge=1, le=1024, description="Processes of sessions at a time.")
     max_sessions: int = Field(default=1000, ge=1, description="Most open sessions.")
     session_idle_seconds: float = Field(
@@ -120,10 +129,10 @@ class Operation(BaseSettings):
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Memory for a fit, or for the variants of a sweep at work; by default 70 % of all.",
+        description="Memory for all processes of fits and sessions together; by default 70 % of all.",
     )
     fit_memory_bytes: int | None = Field(
-        default=None, ge=1, description="Most memory that a fit may ask for, in bytes; by default all of that."
+        default=None, ge=1, description="Most memory that a fit or session may ask for; by default all of that."
     )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
@@ -221,8 +230,8 @@ class Operation(BaseSettings):
         key = value.get_secret_value()
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError(
-                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, "
-                "to fit into a header"
+                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, to fit "
+                "into a header"
             )
         return value
 

@@ -16,6 +16,7 @@ ADMINISTRATION = frozenset({"/v1/keys", "/v1/audit", "/v1/backup"})
 """Nouns that are for administrators, whatever the method."""
 
 _KEY = "adjoint.passage"
+_TAMPERING = "adjoint.tampering"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +45,13 @@ def passage_of(scope: MutableMapping[str, Any]) -> Passage | None:
     """Return the decision; None if the door turned the request away unseen."""
     passage: Passage | None = scope.get(_KEY)
     return passage
+
+
+def report_tampering(scope: MutableMapping[str, Any]) -> None:
+    """Write down with the request that it met a file which is not the server's own."""
+    scope[_TAMPERING] = True
+
+
+def met_tampering(scope: MutableMapping[str, Any]) -> bool:
+    """Whether the request met such a file."""
+    return _TAMPERING in scope

@@ -1,4 +1,7 @@
-"""Writes the audit trail: every request that would change something and that the door let in, or refused."""
+"""Writes the audit trail: every request that would change something and that the door let in, or refused.
+
+Also every one, of whatever kind, that found a link in the place of a file: somebody has been at the data directory.
+"""
 
 import logging
 import time
@@ -7,7 +10,7 @@ from collections.abc import Iterable
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.access import READING, Passage, passage_of, scope_needed
+from app.api.access import READING, Passage, met_tampering, passage_of, scope_needed
 from app.api.allowances import TokenBucket
 from app.api.problems import problem
 from app.api.request_id import request_id_of
@@ -42,7 +45,7 @@ class Audited:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if scope["type"] != "http" or scope["method"] in READING:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         failed = False
@@ -67,6 +70,11 @@ class Audited:
             await self._trail.record(_act(scope, passage, start))
 
     def _is_of_interest(self, scope: Scope, passage: Passage, status: int) -> bool:
+        if met_tampering(scope):
+            _logger.error("a file of the server was replaced by a link", extra={"object": _plain(scope["path"])})
+            return True
+        if scope["method"] in READING:
+            return False
         if passage.admitted:
             if not getattr(scope.get("route"), "audited", True):
                 return False

@@ -6,7 +6,7 @@ that are rebound to 127.0.0.1, the Origin check stops pages of other sites from 
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,6 +18,7 @@ from app.api.headers import header
 from app.api.problems import problem
 from app.domain.api_key import Caller
 from app.domain.errors import AdjointError, Forbidden, Unauthorized, Unparsable
+from app.domain.tenancy import DEFAULT_TENANT, acting_for
 from app.service.key_ring import KeyRing
 from app.settings import Settings
 
@@ -80,7 +81,7 @@ class Guard:
         needed = scope_needed(scope["method"], scope["path"])
         if needed is None or not self._ring.closed:
             decide(scope, Passage(None, admitted=True))
-            return nullcontext()
+            return acting_for(DEFAULT_TENANT)
         caller = self._caller(scope)
         decide(scope, Passage(caller, admitted=False))
         if needed not in caller.scopes:
@@ -89,7 +90,7 @@ class Guard:
 
     @contextmanager
     def _taken(self, scope: Scope, caller: Caller) -> Iterator[None]:
-        with self._allowances.taken(caller.key_id):
+        with self._allowances.taken(caller.key_id), acting_for(caller.tenant):
             decide(scope, Passage(caller, admitted=True))
             yield
 

@@ -11,12 +11,13 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from app.api.access import report_tampering
 from app.api.head import BODY_ONLY
 from app.api.request_id import HEADER, request_id_of
 from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
 from app.api.validation import findings_of, summed_up
-from app.domain.errors import AdjointError, NotFound
+from app.domain.errors import AdjointError, NotFound, Planted
 
 TYPE_PREFIX = "urn:adjoint:problem:"
 CLOSING = frozenset({408, 413, 414, 431})
@@ -69,6 +70,8 @@ def install(app: FastAPI) -> None:
 
     async def on_adjoint(request: Request, error: Exception) -> Response:
         assert isinstance(error, AdjointError)
+        if isinstance(error, Planted):
+            report_tampering(request.scope)
         return problem(request, error)
 
     async def on_http(request: Request, error: Exception) -> Response:

@@ -5,20 +5,20 @@ import os
 import stat
 from pathlib import Path
 
-from app.domain.errors import NotFound
+from app.domain.errors import NotFound, Planted
 
-# ELOOP: the last part is a symbolic link; ENXIO: a socket.
-NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
+# ELOOP: the last part is a symbolic link; ENXIO: a socket; ENOTDIR: a link, or a file, in the place of a folder.
+NO_PLAIN_FILE = frozenset({errno.ELOOP, errno.ENXIO, errno.ENOTDIR})
 
 
 def open_plain_file(path: Path, folder: int | None = None) -> int:
-    """Open the file (in `folder`, a descriptor) for reading; NotFound unless it is a regular file with one name."""
+    """Open the file (in `folder`, a descriptor) for reading; NotFound, Planted unless it is plain and of one name."""
     # Not blocking: opening a planted pipe would wait for its writer.
     descriptor = _open_or_not_found(path, os.O_NONBLOCK, path.name, folder)
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         os.close(descriptor)
-        raise NotFound(f"blob {path.name} is not a plain file with one name; restore it from a backup")
+        raise _planted(path.name)
     return descriptor
 
 
@@ -35,6 +35,12 @@ def _open_or_not_found(path: Path, flags: int, name: str, folder: int | None = N
     try:
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=folder)
     except OSError as error:
-        if error.errno in NO_SUCH_FILE:
+        if error.errno == errno.ENOENT:
             raise NotFound(f"there is no blob {name}") from error
+        if error.errno in NO_PLAIN_FILE:
+            raise _planted(name) from error
         raise
+
+
+def _planted(name: str) -> Planted:
+    return Planted(f"blob {name} is not a plain file with one name; restore it from a backup")

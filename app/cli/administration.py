@@ -26,7 +26,9 @@ DEFAULT_DATA_DIR = Path("adjoint-data")
 class Administration(Protocol):
     """Keys and the audit trail, as documents of the HTTP interface (see `adjoint_client`)."""
 
-    def create_key(self, name: str, scopes: Sequence[str], expires_at: str | None = None) -> dict[str, Any]:
+    def create_key(
+        self, name: str, scopes: Sequence[str], expires_at: str | None = None, tenant: str | None = None
+    ) -> dict[str, Any]:
         """Make a key; what clients send is in `key`."""
         ...
 

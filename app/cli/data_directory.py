@@ -33,12 +33,14 @@ class DataDirectory:
         self._trail = AuditRotation(store, trail)
         self._keys = Keys(store, KeyRing(SystemClock()))
 
-    def create_key(self, name: str, scopes: Sequence[str], expires_at: str | None = None) -> dict[str, Any]:
+    def create_key(
+        self, name: str, scopes: Sequence[str], expires_at: str | None = None, tenant: str | None = None
+    ) -> dict[str, Any]:
         """Make a key; Invalid if a field is wrong."""
-        request = validated(KeyRequest, {"name": name, "scopes": [*scopes], "expires_at": expires_at})
+        request = validated(KeyRequest, {"name": name, "scopes": [*scopes], "expires_at": expires_at, "tenant": tenant})
         moment = None if request.expires_at is None else read_rfc3339(request.expires_at)
         key, spelled = self._keys.create(
-            request.name, [Scope(scope) for scope in request.scopes], moment, _enter("create_key")
+            request.name, [Scope(scope) for scope in request.scopes], moment, request.tenant, _enter("create_key")
         )
         return NewApiKey.made(key, spelled).model_dump(mode="json")
 

@@ -23,6 +23,9 @@ def create_key(
     expires: Annotated[
         str | None, typer.Option("--expires", help="When it ends, as 2027-01-31T12:00:00Z; by default never.")
     ] = None,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Whose things it is for; by default those of whoever makes it.")
+    ] = None,
     url: ServerOption = None,
     key_file: KeyFileOption = None,
     data_dir: DataOption = DEFAULT_DATA_DIR,
@@ -33,7 +36,7 @@ def create_key(
     without a key.
     """
     with administration(url, key_file, data_dir) as office:
-        made = office.create_key(name, [scope.strip() for scope in scopes.split(",")], expires)
+        made = office.create_key(name, [scope.strip() for scope in scopes.split(",")], expires, tenant)
     sys.stdout.write(f"{made['key']}\n")
     sys.stderr.write(f"{made['id']}: keep the key above, it is shown this once\n")
 
@@ -64,4 +67,6 @@ def revoke_key(
 def _line(key: dict[str, Any]) -> str:
     facts = {"expires": key["expires_at"], "revoked": key["revoked_at"], "last used": key["used_at"]}
     told = "".join(f", {name} {moment}" for name, moment in facts.items() if moment is not None)
-    return f"{key['id']}  {','.join(key['scopes']):<16}  {key['name']} (made {key['created_at']}{told})"
+    return (
+        f"{key['id']}  {key['tenant']}  {','.join(key['scopes']):<16}  {key['name']} (made {key['created_at']}{told})"
+    )

@@ -88,6 +88,13 @@ class NotFound(AdjointError):
     title = "Not found"
 
 
+class Planted(NotFound):
+    """What stands where a file of the server was is a link, or has a second name: somebody else has put it there."""
+
+    code = "file_replaced"
+    title = "A file of the server was replaced"
+
+
 class Conflict(AdjointError):
     """The request does not fit the present state of the thing it names."""
 

@@ -30,7 +30,7 @@ _ITEM = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _KEY_OF_GROUP = {"descr": "descr", "flag": "fortran_order", "shape": "shape"}
-_SHAPE = re.compile(r"\s*(?:(?:\d{1,19}\s*,\s*)+(?:\d{1,19}\s*)?)?", re.ASCII)
+_SHAPE = re.compile(r"\s*+(?:(?:\d{1,19}\s*+,\s*+)++(?:\d{1,19}\s*+)?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import engine
 from app.domain.dataset import DatasetRecord
-from app.domain.errors import Finding, TooLarge
+from app.domain.errors import Finding
 from app.domain.fit import ids_in
-from app.domain.runtime import AUTO
+from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepTerms
 from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
@@ -44,7 +44,8 @@ def replicas_of(request: Mapping[str, Any]) -> int:
 class Candidate:
     """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined.
 
-    The `digest` is equal for graphs that compute the same in the same way.
+    The `digest` is equal for graphs that compute the same in the same way; `runtime` is what it ran with before, or
+    goes on from.
     """
 
     request: Mapping[str, Any]
@@ -52,6 +53,15 @@ class Candidate:
     digest: str
     datasets: Sequence[DatasetRecord]
     validation: Sequence[DatasetRecord]
+    runtime: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedFit:
+    """A fit that can be run: its steps, and the bytes that each of its processes takes at its peak."""
+
+    estimate: engine.FitEstimate
+    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +118,14 @@ class Admission:
         self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
         self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
 
-    def fit(self, candidate: Candidate) -> engine.FitEstimate:
+    def fit(self, candidate: Candidate) -> AdmittedFit:
         """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
 
         Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
         """
         columns, validation = _rows(candidate)
         document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
-        executor = _executor(candidate.request.get("resources") or {})
+        executor = executor_here(candidate.request.get("resources") or {}, candidate.runtime)
         with engine_faults():
             recipe = engine.read_recipe(document)
             estimate = self._fits.read(
@@ -125,9 +135,9 @@ class Admission:
                 ),
             )
         self._lengths.check(document, estimate.total_steps)
-        _check_memory(estimate, replicas, executor, self._memory.most)
+        needed = self._needed(estimate, executor, replicas)
         check_captures(candidate.definition, recipe, estimate, self._gradients_max_bytes)
-        return estimate
+        return AdmittedFit(estimate, needed)
 
     def sweep(self, candidate: Candidate) -> AdmittedSweep:
         """Check a sweep, and each of its variants as a fit of its own.
@@ -148,13 +158,18 @@ class Admission:
                 _digest(candidate.digest, document, request["sweep"], columns, validation),
                 lambda _: engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation),
             )
-        executor = _executor(request.get("resources") or {})
+        executor = executor_here(request.get("resources") or {}, None)
         largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory, executor))
-        _check_memory(largest, 1, executor, self._memory.most)
+        needed = self._needed(largest, executor, 1)
         for variant, fit in zip(variants, estimate.fits, strict=True):
             self._lengths.check(variant.recipe, fit.total_steps)
             check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
-        return _admitted(request, options, variants, estimate, memory_needed(largest.memory, executor))
+        return _admitted(request, options, variants, estimate, needed)
+
+    def _needed(self, estimate: engine.FitEstimate, executor: str, replicas: int) -> int:
+        """Return the bytes that each process takes; TooLarge, with the sum, if all of them take too many."""
+        terms = memory_terms(estimate.memory, executor)
+        return self._memory.check(terms, "/batch_size", "the fit", "use smaller batches", processes=replicas)
 
 
 def _digest(*facts: Any) -> str:
@@ -213,10 +228,10 @@ def check_resources(resources: Mapping[str, Any]) -> None:
         raise invalid(faults)
 
 
-def _executor(resources: Mapping[str, Any]) -> str:
-    """Return what will run the fit as things stand."""
-    executor: str = resources.get("executor") or AUTO
-    return engine.executors()[-1] if executor == AUTO else executor
+def executor_here(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return what will compute as things stand (see `executor_of`)."""
+    executor, known = executor_of(resources, before), engine.executors()
+    return executor if executor in known else known[-1]
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -271,14 +286,3 @@ def _known(extreme: Callable[[list[float]], float], values: Sequence[float | Non
     """Return the extreme of what is known of all parts; None if of one it is not."""
     known = [value for value in values if value is not None]
     return extreme(known) if len(known) == len(values) else None
-
-
-def _check_memory(estimate: engine.FitEstimate, replicas: int, executor: str, most: int) -> None:
-    """TooLarge, with the sum, if the processes of the fit take more than `most` bytes."""
-    needed = replicas * memory_needed(estimate.memory, executor)
-    if needed > most:
-        terms = ", ".join(f"{term} {size}" for term, size in memory_terms(estimate.memory, executor).items())
-        each = f" for each of {replicas} processes" if replicas > 1 else ""
-        detail = f"the fit needs about {needed} bytes of memory ({terms}{each}); this server gives {most}"
-        finding = Finding("/batch_size", "memory_exceeded", f"{detail}; use smaller batches")
-        raise TooLarge(finding.detail, limit=most, code="memory_exceeded", findings=[finding])

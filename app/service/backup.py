@@ -175,7 +175,7 @@ class Backups:
             )
         with ExitStack() as held:
             held.callback(self._turn.release)
-            self._space.check()
+            self._space.check_disk()
             # Before the copy is made: from then on no blob that it may refer to is deleted.
             held.enter_context(self._sweeper.holding())
             folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))

@@ -33,9 +33,9 @@ class FitInputs:
     graph_is_new: bool
     rows_are_new: bool
 
-    def candidate(self, request: Mapping[str, Any]) -> Candidate:
-        """Return the fit that a request makes of them."""
-        return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation)
+    def candidate(self, request: Mapping[str, Any], runtime: Mapping[str, Any] | None = None) -> Candidate:
+        """Return the fit that a request makes of them; `runtime` is what it ran with before, or goes on from."""
+        return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation, runtime)
 
     def store(self, work: UnitOfWork) -> None:
         """Store what is new; NotFound if what is not was deleted meanwhile."""

@@ -26,12 +26,16 @@ class FitTerms:
     max_queue: int
     attempts_max: int
     fair_share_label: str
+    max_queue_per_tenant: int | None = None
     graph: engine.GraphLimits = GRAPH_LIMITS
 
     def check_queue(self, work: UnitOfWork) -> None:
-        """QueueFull if as many fits wait as may."""
+        """QueueFull if as many fits wait as may, of all tenants or of this one."""
         if work.fits.count([FitState.QUEUED]) >= self.max_queue:
             raise QueueFull(f"{self.max_queue} fits are waiting, which is as many as this server takes")
+        most = self.max_queue_per_tenant
+        if most is not None and work.fits.count_own([FitState.QUEUED]) >= most:
+            raise QueueFull(f"{most} of your fits are waiting, which is as many as this server takes of one tenant")
 
     def share(self, labels: Mapping[str, str]) -> str:
         """Return whose turn it is when it is the turn of a fit with these labels."""

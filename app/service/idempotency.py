@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from app.domain.errors import IdempotencyInFlight, IdempotencyMismatch
 from app.domain.idempotency import IdempotencyRecord
+from app.domain.tenancy import current_tenant
 from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Idempotency:
         self._store = store
         self._kept_for = kept_for
         self._lock = threading.Lock()
-        self._in_flight: set[tuple[str, str]] = set()
+        self._in_flight: set[tuple[str | None, str, str]] = set()
 
     @contextmanager
     def answering(self, ticket: Ticket) -> Iterator[IdempotencyRecord | None]:
@@ -60,7 +61,7 @@ class Idempotency:
 
     @contextmanager
     def _alone(self, ticket: Ticket) -> Iterator[None]:
-        name = (ticket.scope, ticket.key)
+        name = (current_tenant(), ticket.scope, ticket.key)
         with self._lock:
             if name in self._in_flight:
                 raise IdempotencyInFlight("a request with this Idempotency-Key is being answered; ask again soon")

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from app.domain.api_key import DEFAULT_TENANT, ID_PREFIX, ApiKeyRecord, Scope, digest_of, new_secret, spelled
+from app.domain.api_key import ID_PREFIX, ApiKeyRecord, Scope, digest_of, new_secret, spelled
 from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.ids import new_id
+from app.domain.tenancy import DEFAULT_TENANT, current_tenant
 from app.service.key_ring import KeyRing
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
@@ -34,9 +35,16 @@ class Keys:
             pass
 
     def create(
-        self, name: str, scopes: Sequence[Scope], expires_at: datetime | None, enter: Enter | None = None
+        self,
+        name: str,
+        scopes: Sequence[Scope],
+        expires_at: datetime | None,
+        tenant: str | None = None,
+        enter: Enter | None = None,
     ) -> tuple[ApiKeyRecord, str]:
         """Make a key and return it with its spelling, which nobody can tell later.
+
+        It is for `tenant`, by default for the one of whoever makes it.
 
         Invalid if it has expired already, or if it closes an open server to all administrators; Conflict if there are
         too many.
@@ -46,7 +54,7 @@ class Keys:
             self._check(work, scopes, expires_at)
             key = ApiKeyRecord(
                 id=new_id(ID_PREFIX),
-                tenant=DEFAULT_TENANT,
+                tenant=tenant or current_tenant() or DEFAULT_TENANT,
                 name=name,
                 scopes=[scope for scope in Scope if scope in scopes],
                 digest=digest_of(secret.encode()),

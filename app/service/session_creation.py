@@ -20,6 +20,7 @@ from app.service.disk_space import DiskSpace
 from app.service.engine_faults import invalid
 from app.service.fit_inputs import referred
 from app.service.idempotency import Keep
+from app.service.memory import MemoryTerms
 from app.service.session_admission import Applicant, Beginning, admit_session
 from app.service.session_view import SessionView
 from app.service.session_workforce import NO_PROCESS
@@ -57,11 +58,11 @@ class SessionCreation:
         wakes: Wakes,
         clock: Clock,
         most: int,
+        memory: MemoryTerms | None = None,
         limits: engine.GraphLimits = GRAPH_LIMITS,
     ) -> None:
-        """Keep sessions in `store`, at most so many open ones; checkpoints have their files in `blobs`.
-
-        Graphs that come inline are within `limits`.
+        """Keep sessions in `store`, at most so many open ones, none of which takes more than one may of the `memory`;
+        checkpoints have their files in `blobs`. Graphs that come inline are within `limits`.
         """
         self._store = store
         self._blobs = blobs
@@ -71,6 +72,7 @@ class SessionCreation:
         self._clock = clock
         self._most = most
         self._limits = limits
+        self._memory = memory or MemoryTerms()
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
         """Check and store a session; its process is started by its first step.
@@ -91,7 +93,9 @@ class SessionCreation:
             assert graph is not None
             beginning = self._beginning(request, named)
             definition = read_definition(graph.definition, "/graph")
-            admitted = admit_session(Applicant(whole, definition, graph, beginning, named.dataset))
+            runtime = named.runtime if whole["resources"].get("executor") is None else None
+            applicant = Applicant(whole, definition, graph, beginning, named.dataset, runtime)
+            admitted = admit_session(applicant, self._memory)
             now = self._clock.now()
             session = SessionRecord(
                 id=new_id("sess"),
@@ -104,7 +108,8 @@ class SessionCreation:
                 ttl_seconds=float(request.get("ttl_seconds") or TTL_SECONDS),
                 created_at=now,
                 used_at=now,
-                runtime=named.runtime if admitted.restore == "all" and not whole["resources"].get("executor") else None,
+                runtime=runtime if admitted.restore == "all" else None,
+                memory_bytes=admitted.memory_bytes,
             )
             view = SessionView(session, NO_PROCESS)
             with self._store.begin() as work:

@@ -27,7 +27,7 @@ OWN = ("INPUTS", "OUTPUTS", "STATE", "aligned", "arena", "base64", "ml_dtypes", 
 """Names of the program beside those of kernels and arrays."""
 LOCAL = ("array", "inputs", "name", "out", "output", "result", "state")
 """Names of variables in the program's functions."""
-MEMORY_NAME = re.compile(r"(arena|memory)(_\d+)+")
+MEMORY_NAME = re.compile(r"(arena|memory)(?:_\d++)+")
 
 ABOUT = """A plan of Adjoint as a NumPy program: {steps} steps, {bytes} bytes, about {flops} operations a run.
 

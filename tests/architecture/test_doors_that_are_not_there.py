@@ -57,6 +57,14 @@ def fields(schema: Any, seen: set[str]) -> Iterator[tuple[str, str]]:
         yield from fields(inner, seen)
 
 
+@pytest.mark.parametrize("part", ["app/api", "app/service", "app/main.py", "app/server.py"])
+def test_no_address_is_made_from_what_a_client_says_the_address_is(part: str) -> None:
+    """Incident S5: addresses that a framework puts together from Host and path, and that a server then trusts."""
+    for path in modules(part) or [ROOT / part]:
+        used = {node.attr for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Attribute)}
+        assert not {"url", "base_url", "url_for", "url_path_for", "hostname", "netloc"} & used, path
+
+
 def test_no_request_names_an_address_or_a_path() -> None:
     """Incident S7: files and databases that a server imports because a client names them."""
     seen: set[str] = set()

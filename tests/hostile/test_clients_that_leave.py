@@ -10,11 +10,14 @@ from typing import Any
 
 import httpx
 import orjson
+import pytest
 
 from tests.conftest import PATIENCE, ServerProcess
+from tests.hostile.siege import Siege
 from tests.hostile.wire import connect, received
 
-LEAVING = 100
+KEY = "of-those-who-leave"
+LEAVING = 200
 STAYING = 6
 QUESTIONS = 40
 ROUNDS = 4
@@ -35,7 +38,7 @@ def named_graph(name: str) -> dict[str, Any]:
 
 def spelled(method: str, path: str, document: Any = None) -> bytes:
     body = b"" if document is None else orjson.dumps(document)
-    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {KEY}\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
@@ -53,11 +56,11 @@ def leave(url: str, request: bytes, chance: random.Random) -> None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
 
 
-def answers_own(url: str, number: int) -> int:
+def answers_own(server: ServerProcess, key: str, number: int) -> int:
     """Ask for a thing of one's own many times on one connection; return how many answers were right."""
     name = f"mine{number}"
     right = 0
-    with httpx.Client(base_url=url, timeout=PATIENCE) as http:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE, headers={"X-API-Key": key}) as http:
         graph = http.post("/v1/graphs", json=named_graph(name)).json()["id"]
         for question in range(QUESTIONS):
             request_id = f"{name}-{question}"
@@ -67,9 +70,22 @@ def answers_own(url: str, number: int) -> int:
     return right
 
 
-def test_nobody_gets_an_answer_that_was_meant_for_one_who_left(server: ServerProcess) -> None:
+@pytest.fixture(scope="module")
+def keyed(siege: Siege) -> ServerProcess:
+    """Start a server that wants a key."""
+    return siege.start({"X-API-Key": KEY}, api_key=KEY)
+
+
+@pytest.fixture(scope="module")
+def keys(keyed: ServerProcess) -> list[str]:
+    """Return the keys of two clients."""
+    answers = [keyed.http.post("/v1/keys", json={"name": name, "scopes": ["train"]}) for name in ("one", "other")]
+    return [answer.json()["key"] for answer in answers]
+
+
+def test_nobody_gets_an_answer_that_was_meant_for_one_who_left(keyed: ServerProcess, keys: list[str]) -> None:
     chance = random.Random(SEED)
-    theirs = server.http.post("/v1/graphs", json=named_graph("theirs")).json()["id"]
+    theirs = keyed.http.post("/v1/graphs", json=named_graph("theirs")).json()["id"]
     requests = [
         spelled("GET", f"/v1/graphs/{theirs}"),
         spelled("GET", "/v1/graphs?limit=1000"),
@@ -78,13 +94,14 @@ def test_nobody_gets_an_answer_that_was_meant_for_one_who_left(server: ServerPro
         spelled("POST", f"/v1/graphs/{theirs}:evaluate", {"inputs": {"a": 2.0}, "parameters": {"theirs": 3.0}}),
     ]
     with ThreadPoolExecutor(STAYING + 4) as clients:
-        staying = [clients.submit(answers_own, server.url, number) for number in range(STAYING)]
+        staying = [clients.submit(answers_own, keyed, keys[number % 2], number) for number in range(STAYING)]
         seeds = [random.Random(chance.random()) for _ in range(LEAVING)]
-        leaving = [clients.submit(leave, server.url, seed.choice(requests), seed) for seed in seeds]
+        leaving = [clients.submit(leave, keyed.url, seed.choice(requests), seed) for seed in seeds]
         assert [answered.result() for answered in staying] == [QUESTIONS] * STAYING
         for left in leaving:
             left.result()
-    assert answers_own(server.url, STAYING) == QUESTIONS
+    for number, key in enumerate(keys, STAYING):
+        assert answers_own(keyed, key, number) == QUESTIONS
 
 
 def begin(http: httpx.Client) -> str:
@@ -107,13 +124,14 @@ def steps() -> list[tuple[str, dict[str, Any]]]:
     return [(verb, {**said, "seq": seq}) for seq, (verb, said) in enumerate(verbs, 1)]
 
 
-def test_a_step_whose_client_has_gone_is_carried_out_once(server: ServerProcess) -> None:
-    http = server.http
+def test_a_step_whose_client_has_gone_is_carried_out_once(siege: Siege, keyed: ServerProcess) -> None:
+    siege.files_may_be_left = True  # checkpoints
+    http = keyed.http
     undisturbed = begin(http)
     told = [http.post(f"/v1/sessions/{undisturbed}:{verb}", json=step).json() for verb, step in steps()]
     left = begin(http)
     for (verb, step), expected in zip(steps(), told, strict=True):
-        with connect(server.url) as connection:
+        with connect(keyed.url) as connection:
             connection.sendall(spelled("POST", f"/v1/sessions/{left}:{verb}", step))
             if step["seq"] % 2:  # the rest of the answer, unread, makes it a reset
                 connection.recv(1)

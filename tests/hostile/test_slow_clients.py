@@ -3,14 +3,14 @@
 import io
 import json
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.conftest import ServerProcess, serving
+from tests.conftest import ServerProcess
+from tests.hostile.siege import Siege
 from tests.hostile.wire import LITTLE, connect, dripped, exchange, read_answer, received, stalled, until_open
 
 SECONDS = 0.5
@@ -35,12 +35,11 @@ LEAST = 200_000
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def hasty(siege: Siege) -> ServerProcess:
     """Start a server that waits for nobody."""
     patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
     others = {"max_connections": CONNECTIONS, "unread_bytes_per_second": LEAST, "event_heartbeat_seconds": SECONDS / 2}
-    with serving(tmp_path_factory.mktemp("hasty"), **others, **patience) as started:
-        yield started
+    return siege.start(**others, **patience)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.blobs.local import LocalBlobStore
-from app.domain.errors import NotFound, StorageFailed, StorageFull
+from app.domain.errors import Planted, StorageFailed, StorageFull
 from app.durable import Durable
 
 
@@ -101,7 +101,7 @@ def test_what_is_planted_in_the_place_of_a_blob_is_not_read(
         (tmp_path / "elsewhere" / digest).write_bytes(b"secret")
         path.parent.symlink_to(tmp_path / "elsewhere")
     for look in (blobs.open, blobs.local_path, blobs.size):
-        with pytest.raises(NotFound, match=digest):
+        with pytest.raises(Planted, match=digest):
             look(digest)
 
 

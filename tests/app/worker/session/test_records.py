@@ -1,5 +1,8 @@
 """The log's records: whole ones are read, a torn end is none, and damage to what was promised is told from that."""
 
+from struct import pack
+from zlib import crc32
+
 import pytest
 
 from app.worker.session.records import DamagedLog, read_records, to_record
@@ -53,3 +56,34 @@ def test_records_of_one_write_may_be_torn_in_any_order() -> None:
     log = bytearray(written([0, first, first, first]))
     log[first + 3] ^= 1
     assert [record.head for record in read_records(bytes(log))] == [{"place": 0}]
+
+
+def forged(count: int, place: int) -> bytes:
+    """Spell beginnings of records that all claim to last to the end, and to have followed a sync beyond `place`."""
+    size = len(to_record({}, b"", 0)) - len(b"{}")
+    marks = [b"\xabLOG" + pack("!IIQQ", 0, 0, (count - number - 1) * size, place + 1) for number in range(count)]
+    return b"".join(marks)
+
+
+@pytest.mark.parametrize("count", [100, 3000])
+def test_forged_marks_behind_a_torn_end_are_looked_at_in_linear_work(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = to_record({"place": 0}, b"", 0)
+    log = whole + to_record({"place": 1}, forged(count, len(whole)) + b"torn", len(whole))[:-1]
+    summed = []
+
+    def counting(data: bytes, value: int = 0) -> int:
+        summed.append(len(data))
+        return crc32(data, value)
+
+    monkeypatch.setattr("app.worker.session.records.crc32", counting)
+    with pytest.raises(DamagedLog):
+        read_records(log)
+    assert sum(summed) <= 6 * len(log)
+
+
+def test_what_only_looks_like_a_record_behind_a_torn_end_is_none() -> None:
+    whole = to_record({"place": 0}, b"", 0)
+    log = whole + to_record({"place": 1}, forged(2, len(whole)) + b"torn", len(whole))[:-1]
+    assert [record.head for record in read_records(log)] == [{"place": 0}]

@@ -193,12 +193,13 @@ def test_a_second_process_waits_for_the_first_to_end(session: Make) -> None:
     assert second.ready()["next_seq"] == 2
 
 
-def test_a_poisoned_step_is_answered_and_never_carried_out(session: Make) -> None:
+@pytest.mark.parametrize(("starved", "code"), [(False, "step_lost_worker"), (True, "out_of_memory")])
+def test_a_poisoned_step_is_answered_and_never_carried_out(session: Make, starved: bool, code: str) -> None:
     desk = session()
-    process = desk.open(poison="bad")
+    process = desk.open(poison="bad", starved=starved)
     process.do("zero_grad", seq=1)
     error = process.refused("forward_backward", batch(1), seq=2, id="bad")
-    assert (error["status"], error["code"], error["expected_seq"]) == (422, "step_lost_worker", 3)
+    assert (error["status"], error["code"], error["expected_seq"]) == (422, code, 3)
     assert process.do("gradients")["data"][0]["norm"] is None
     process.do("zero_grad", seq=3)
     end_of(process)

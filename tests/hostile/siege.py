@@ -1,0 +1,78 @@
+"""Servers under attack, and what has to hold of each after every attack."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.conftest import ROOT, ServerProcess, serving
+
+GROWTH_BYTES_MAX = 64 << 20
+HEALTHY_SECONDS = 2.0
+DATABASE = "adjoint.db"
+"""Its journal comes and goes beside it."""
+BLOBS = "sha256"
+"""What is in it are folders, of which there are never more than 256."""
+
+
+@dataclass
+class Besieged:
+    """A server, the folder that its temporary files go to, and how much memory it took before it was attacked."""
+
+    server: ServerProcess
+    temporary: Path
+    rss: int
+    probes: int = 0
+
+    @property
+    def grown(self) -> int:
+        """Bytes of memory that the server's own process has taken since."""
+        return resident(self.server) - self.rss
+
+    def files(self) -> set[str]:
+        """Return every file of the server's: its data, its temporary ones, and those where it was started."""
+        folders = (self.server.data_dir, self.temporary)
+        own = {path for folder in folders for path in folder.rglob("*") if not path.name.startswith(DATABASE)}
+        return {str(path) for path in {*own, *ROOT.iterdir()} if path.parent.name != BLOBS}
+
+    def check_health(self) -> None:
+        """Fail unless the server is well, at once, no larger, and has met no error that it did not expect."""
+        self.probes += 1
+        began = time.monotonic()
+        assert self.server.http.get("/healthz", timeout=HEALTHY_SECONDS).status_code == 200
+        assert time.monotonic() - began < HEALTHY_SECONDS
+        assert self.grown < GROWTH_BYTES_MAX
+        assert not [line for line in self.server.log if "traceback" in line.lower()]
+
+
+@dataclass
+class Siege:
+    """The servers that a module of tests attacks."""
+
+    running: ExitStack
+    folder: Path
+    besieged: list[Besieged] = field(default_factory=list)
+    files_may_be_left: bool = False
+
+    def start(self, headers: dict[str, str] | None = None, **settings: Any) -> ServerProcess:
+        """Start a server that is looked after each test of the module, warm: what it takes later is for attacks."""
+        place = self.folder / str(len(self.besieged))
+        temporary = place / "tmp"
+        temporary.mkdir(parents=True)
+        started = serving(place / "data", headers, environment={"TMPDIR": str(temporary)}, **settings)
+        server = self.running.enter_context(started)
+        server.http.post("/v1/graphs:validate", json={"inputs": {"x": [2]}, "program": "a = x"})
+        self.besieged.append(Besieged(server, temporary, resident(server)))
+        return server
+
+    def probes(self, server: ServerProcess) -> int:
+        """Return how many requests were sent to a server to see whether it is well."""
+        return next(each.probes for each in self.besieged if each.server is server)
+
+
+def resident(server: ServerProcess) -> int:
+    """Return the bytes of memory that the server's own process takes."""
+    return int(psutil.Process(server.process.pid).memory_info().rss)
