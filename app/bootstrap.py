@@ -133,7 +133,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     quota = TenantQuota(store, settings.tenant_storage_bytes)
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
     ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, settings.tenant_queue, graph)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue)
     admission = Admission(settings.gradients_max_bytes, memory, FitLengths(settings.max_epochs, settings.max_steps))
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock

@@ -230,8 +230,8 @@ class Operation(BaseSettings):
         key = value.get_secret_value()
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValueError(
-                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, to fit "
-                "into a header"
+                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, "
+                "to fit into a header"
             )
         return value
 

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -104,11 +105,13 @@ def _obey(orders: socket.socket) -> None:
     """Fork a keeper for each order until there are no more; returns in the forked server alone, ready to run."""
     while True:
         order, ends, _, _ = socket.recv_fds(orders, ORDER_MAX, 3)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         if not order:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _keep(*ends)
             os.environ.clear()
             os.environ.update(json.loads(order))
@@ -146,7 +149,6 @@ def main() -> int:
     os.dup2(nothing, 0)
     os.close(nothing)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
     _obey(orders)

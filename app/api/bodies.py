@@ -1,6 +1,6 @@
 """Request bodies as bytes: of what type they are, how large they may be, and how they come in."""
 
-from asyncio import timeout, to_thread
+from asyncio import Task, create_task, timeout, to_thread, wait
 from collections.abc import AsyncIterator
 from time import monotonic
 from typing import Any
@@ -97,15 +97,28 @@ async def read_json_body(request: Request) -> tuple[bytes, Any]:
 async def receive(request: Request, upload: BlobWriter, limit: int) -> None:
     """Write the body to `upload` as it comes, in threads, so that the disk holds nobody else up.
 
-    TooLarge if it exceeds `limit` bytes, StorageFull if the disk is full.
+    One part is digested and written while the next one comes. TooLarge if the body exceeds `limit` bytes, StorageFull
+    if the disk is full.
     """
     gathered = bytearray()
-    async for chunk in chunks(request, limit):
-        gathered += chunk
-        if len(gathered) >= WRITE_BYTES:
-            await to_thread(upload.write, bytes(gathered))
-            gathered.clear()
+    writing: Task[None] | None = None
+    try:
+        async for chunk in chunks(request, limit):
+            gathered += chunk
+            if len(gathered) >= WRITE_BYTES:
+                await _written(writing)
+                writing = create_task(to_thread(upload.write, bytes(gathered)))
+                gathered.clear()
+    finally:
+        await _written(writing)  # a thread must not write to what its owner closes
     await to_thread(upload.write, bytes(gathered))
+
+
+async def _written(writing: Task[None] | None) -> None:
+    """Wait for a part; it goes on even if nobody waits any more."""
+    if writing is not None:
+        await wait([writing])
+        writing.result()
 
 
 def _too_large(limit: int) -> TooLarge:

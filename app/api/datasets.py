@@ -36,12 +36,13 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         NPZ: "npz",
         SAFETENSORS: "safetensors",
         "application/x-ndjson": "ndjson",
+        "application/vnd.apache.parquet": "parquet",
     }
 )
 MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()})
 OCTETS = "application/octet-stream"
 
-FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson"]
+FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet"]
 
 
 async def _terms(

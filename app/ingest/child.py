@@ -6,7 +6,7 @@ import sys
 
 from app.ingest.confinement import confine, die_with_parent
 from app.ingest.errors import IngestError
-from app.ingest.formats import IngestResult, read_file
+from app.ingest.formats import IngestResult, prepare, read_file
 from app.ingest.verdict import IngestRequest, decode_request, encode_verdict
 
 
@@ -14,6 +14,7 @@ def main() -> None:
     """Serve one request. Anything but a verdict on stdout means that the file broke the reader."""
     die_with_parent()
     request = decode_request(sys.stdin.buffer.readline())
+    prepare(request.format)
     confine(request.limits, request.path.stat().st_size)
     sys.stdout.buffer.write(encode_verdict(_verdict(request)))
 

@@ -17,6 +17,7 @@ from app.ingest.ndjson import read_ndjson
 from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
 from app.ingest.options import IngestOptions
+from app.ingest.parquet import load, read_parquet
 from app.ingest.safetensors import read_safetensors
 
 Reader = Callable[[BufferedReader, int, ColumnSet, IngestOptions], None]
@@ -28,6 +29,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "ndjson": read_ndjson,
         "npy": read_npy,
         "npz": read_npz,
+        "parquet": read_parquet,
         "safetensors": read_safetensors,
     }
 )
@@ -40,6 +42,12 @@ class IngestResult:
     name: str | None
     rows: int
     columns: tuple[IngestedColumn, ...]
+
+
+def prepare(format: str) -> None:
+    """Load what a format needs beside this module, before the memory for its files is counted."""
+    if format == "parquet":
+        load()
 
 
 def read_file(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:

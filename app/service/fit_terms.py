@@ -26,8 +26,8 @@ class FitTerms:
     max_queue: int
     attempts_max: int
     fair_share_label: str
-    max_queue_per_tenant: int | None = None
     graph: engine.GraphLimits = GRAPH_LIMITS
+    max_queue_per_tenant: int | None = None
 
     def check_queue(self, work: UnitOfWork) -> None:
         """QueueFull if as many fits wait as may, of all tenants or of this one."""

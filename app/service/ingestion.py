@@ -5,7 +5,8 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.blobs.store import BlobStore, BlobWriter
+from app.blobs.plain_files import same_bytes
+from app.blobs.store import Blob, BlobStore, BlobWriter
 from app.domain.clock import Clock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
@@ -57,7 +58,7 @@ class Ingestion:
             with self._children:
                 path = self._blobs.local_path(blob.digest)
                 result = ingest(path, terms.format, Path(folder), terms.options, self._limits)
-            columns = tuple(self._adopt(column, stored) for column in result.columns)
+            columns = tuple(self._adopt(column, blob, path, stored) for column in result.columns)
         return DatasetRecord(
             id=new_id("ds"),
             name=terms.name or result.name or "dataset",
@@ -69,8 +70,9 @@ class Ingestion:
             created_at=self._clock.now(),
         )
 
-    def _adopt(self, column: IngestedColumn, stored: set[str]) -> Column:
-        blob = self._blobs.adopt(column.path)
+    def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
+        # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
+        blob = upload if same_bytes(column.path, path) else self._blobs.adopt(column.path)
         stored.add(blob.digest)
         return Column(
             name=column.name,

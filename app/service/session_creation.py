@@ -71,8 +71,8 @@ class SessionCreation:
         self._wakes = wakes
         self._clock = clock
         self._most = most
-        self._limits = limits
         self._memory = memory or MemoryTerms()
+        self._limits = limits
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
         """Check and store a session; its process is started by its first step.

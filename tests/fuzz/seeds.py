@@ -11,11 +11,12 @@ import engine
 from app.domain.frames import Accepted, Step, to_frame
 from app.spelling.safetensors import safetensors_body
 from app.worker.session.records import to_record
-from tests.hostile.corpus import csv, json_bodies, json_columns, ndjson, npy, npz, safetensors
+from tests.hostile.corpus import csv, json_bodies, json_columns, ndjson, npy, npz, parquet, safetensors
 
 SMALL = 2048
 _CORPUS = {
     "npy": npy, "npz": npz, "safetensors": safetensors, "csv": csv, "ndjson": ndjson, "json": json_columns,
+    "parquet": parquet,
 }  # fmt: skip
 
 
@@ -39,6 +40,7 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
         _saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         _saved(np.savez_compressed, x=np.arange(40), y=np.zeros(40, np.float16)),
     ],
+    "parquet": [parquet.GOOD],
     "safetensors": [safetensors_body({"x": np.ones((2, 2), np.float32), "y": np.ones(2, np.uint8)}, {"a": "b"})],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "\u00e9\n".encode()],
     "json": [_spelled({"name": "n", "columns": _COLUMNS})],
@@ -150,6 +152,7 @@ WORDS: Mapping[str, Sequence[bytes]] = {
     "npy": [b"\x93NUMPY", b"'descr': ", b"'fortran_order': True, ", b"'shape': (", b"<f8", b"|O", b"4294967296"],
     "npz": [b"PK\1\2", b"PK\3\4", b"PK\5\6", b".npy", b"../", b"\x08\x00", b"\xff\xff\xff\xff"],
     "safetensors": [b'"dtype":"BF16"', b'"shape":[0]', b'"data_offsets":[0,8]', b'"__metadata__":{}', *_JSON_WORDS],
+    "parquet": [b"PAR1", b"\x15\x04", b"\x19\x1c", b"\x18\x01x", b"\x15\xff\xff\xff\xff\x0f", b"\x26\x08", b"\x00\x00"],
     "csv": [b",", b"\n", b"\r\n", b'"', b'""', b"nan", b"1e400", b"1_000", b"\xef\xbb\xbf", "\u0661".encode()],
     "ndjson": [b"\n", b'{"x":1}\n', *_JSON_WORDS],
     "json": [b'"columns":', b'"dtype":"int8"', b'"shape":[2]', b'"data":[1,2]', *_JSON_WORDS],

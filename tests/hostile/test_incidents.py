@@ -63,6 +63,11 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "app/ingest/test_ingest.py::test_the_child_is_confined_while_it_reads",
     ),
     "S15": (UPLOADS, "app/ingest/test_safetensors.py::test_a_hostile_file_is_refused_with_its_code"),
+    "S16": (
+        UPLOADS,
+        "app/ingest/test_parquet.py::test_a_hostile_file_is_refused_with_its_code",
+        "app/ingest/test_parquet.py::test_what_a_file_says_of_types_of_its_own_is_not_looked_at",
+    ),
     "S17": (TEXTS, TEXTS_SENT),
     "S18": (
         TEXTS,

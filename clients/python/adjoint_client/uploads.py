@@ -9,6 +9,7 @@ CONTENT_TYPES = {
     ".ndjson": "application/x-ndjson",
     ".npy": "application/x-npy",
     ".npz": "application/x-npz",
+    ".parquet": "application/vnd.apache.parquet",
     ".safetensors": "application/vnd.safetensors",
 }
 

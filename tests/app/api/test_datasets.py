@@ -5,6 +5,8 @@ import json
 import socket
 import struct
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import httpx
@@ -36,9 +38,18 @@ def safetensors() -> bytes:
     return struct.pack("<Q", len(text)) + text + X.tobytes() + Y.tobytes()
 
 
+def parquet() -> bytes:
+    arrow, writer = import_module("pyarrow"), import_module("pyarrow.parquet")
+    buffer = io.BytesIO()
+    writer.write_table(arrow.table({"x": arrow.FixedSizeListArray.from_arrays(X.ravel(), 3), "y": Y}), buffer)
+    return buffer.getvalue()
+
+
 CSV = "a,b,c,y\n" + "".join(f"{','.join(map(str, row))},{label}\n" for row, label in zip(X.tolist(), Y, strict=True))
 NDJSON = "".join(json.dumps({"x": row, "y": int(label)}) + "\n" for row, label in zip(X.tolist(), Y, strict=True))
 JSON = json.dumps({"columns": {"x": X.tolist(), "y": Y.tolist()}})
+PARQUET = find_spec("pyarrow") is not None
+"""Whether the extra is installed."""
 GROUPED = {"columns": "x:float32[3],y:int64"}
 
 BODIES: dict[str, tuple[str, bytes, dict[str, str]]] = {
@@ -47,6 +58,7 @@ BODIES: dict[str, tuple[str, bytes, dict[str, str]]] = {
     "npz": ("application/x-npz", npz(x=X, y=Y), {}),
     "safetensors": ("application/vnd.safetensors", safetensors(), {}),
     "ndjson": ("application/x-ndjson", NDJSON.encode(), {}),
+    **({"parquet": ("application/vnd.apache.parquet", parquet(), {})} if PARQUET else {}),
 }
 
 REFUSED: dict[str, tuple[str, bytes, dict[str, str], int, str]] = {
@@ -59,7 +71,7 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, str], int, str]] = {
     "cut off": ("application/x-npy", npy(X)[:-1], {}, 422, "truncated"),
     "a path for a name": ("application/x-npy", npy(X), {"column": "../x"}, 422, "bad_name"),
     "NaN in JSON": ("application/json", b'{"columns": {"x": [NaN]}}', {}, 422, "bad_json"),
-    "unknown format": ("application/octet-stream", npy(X), {"format": "parquet"}, 422, "unknown_name"),
+    "unknown format": ("application/octet-stream", npy(X), {"format": "feather"}, 422, "unknown_name"),
     "columns of no CSV": ("application/x-npy", npy(X), {"columns": "x:float32"}, 422, "bad_columns"),
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.blobs.local import LocalBlobStore
+from app.blobs.plain_files import same_bytes
 from app.domain.errors import Planted, StorageFailed, StorageFull
 from app.durable import Durable
 
@@ -103,6 +104,14 @@ def test_what_is_planted_in_the_place_of_a_blob_is_not_read(
     for look in (blobs.open, blobs.local_path, blobs.size):
         with pytest.raises(Planted, match=digest):
             look(digest)
+
+
+@pytest.mark.parametrize(("other", "same"), [(b"abc", True), (b"abd", False), (b"ab", False), (b"abcd", False)])
+def test_files_of_the_same_bytes_are_told(tmp_path: Path, other: bytes, same: bool) -> None:
+    one, another = tmp_path / "one", tmp_path / "another"
+    one.write_bytes(b"abc" * 700_000)
+    another.write_bytes(b"abc" * 699_999 + other)
+    assert same_bytes(one, another) is same
 
 
 def test_other_files_in_the_tree_are_not_taken_for_blobs(blobs: LocalBlobStore, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from app.ingest.errors import IngestError
 from app.ingest.formats import READERS, read_file
 from app.ingest.limits import MIB, IngestLimits
 from app.ingest.options import IngestOptions
+from tests.hostile.corpus import parquet
 
 LIMITS = IngestLimits(max_expanded_bytes=MIB, max_npy_header_bytes=4096, max_header_bytes=4096)
 INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, *b"\"'\\{}[](),.:-+eE_nN09\n\r\0"]
@@ -47,6 +48,7 @@ GOOD = {
         saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         saved(np.savez_compressed, x=np.arange(400), y=np.zeros(400, np.float16)),
     ],
+    "parquet": [parquet.GOOD],
     "safetensors": [safetensors()],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "é\n".encode()],
     "json": [json.dumps({"name": "n", "columns": COLUMNS}).encode()],

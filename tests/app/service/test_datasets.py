@@ -1,6 +1,8 @@
+import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.blobs.local import LocalBlobStore
@@ -51,6 +53,18 @@ def test_an_upload_that_cannot_be_stored_leaves_nothing(datasets: Datasets, blob
     with pytest.raises(ZeroDivisionError):
         upload(datasets, b"a\n1\n", keep=fail)
     assert not [*blobs.digests()]
+
+
+def test_an_upload_that_is_its_own_column_is_stored_and_digested_once(
+    datasets: Datasets, blobs: LocalBlobStore, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = io.BytesIO()
+    np.save(file, np.arange(6.0).reshape(3, 2))
+    monkeypatch.setattr(blobs, "adopt", lambda _path: pytest.fail("digested again"))
+    dataset = upload(datasets, file.getvalue(), UploadTerms("npy"))
+    assert [column.blob for column in dataset.columns] == [dataset.digest] == [*blobs.digests()]
+    assert not [*scratch.iterdir()]
+    assert datasets.rows(dataset.id, 2, 1)[1]["x"].tolist() == [[4.0, 5.0]]
 
 
 def test_a_dataset_takes_only_its_own_blobs_with_it(datasets: Datasets, blobs: LocalBlobStore) -> None:

@@ -1,6 +1,5 @@
 """Sessions whose processes are killed or drained, or find their files damaged: not a bit is another one for it."""
 
-import os
 import random
 import select
 from collections.abc import Callable
@@ -11,13 +10,13 @@ import numpy as np
 import pytest
 
 from app.domain.messages import Failed, Finished, NumericsChanged
+from tests.extent import FULL
 
 from .driver import DEMANDING, MLP, Desk, Lost, batch
 from .loops import Loop, Step, end_of, loop_steps, undisturbed
 
 Make = Callable[..., Desk]
 
-FULL = os.environ.get("CHAOS") == "full"
 KILLS = 20 if FULL else 2
 
 SMALL: list[Step] = [

@@ -1,0 +1,146 @@
+"""The schema of a Parquet file: flat columns of numbers, truth values and texts, and lists of numbers; nothing else."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from app.ingest import thrift
+from app.ingest.columns import pointer_to
+from app.ingest.errors import IngestError, too_large
+from app.ingest.limits import IngestLimits
+from app.ingest.thrift import Field, Struct, malformed, optional, required
+
+CheckName = Callable[[str, str], None]
+
+_REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
+_BYTE_ARRAY, _FIXED_BYTES = 6, 7
+_AS_LIST, _AS_TEXT = 3, 0
+"""What a converted type says; so do the numbers in the next table."""
+_STORED: Mapping[tuple[int, int | None], str] = MappingProxyType(
+    {
+        (0, None): "bool", (1, None): "int32", (2, None): "int64", (4, None): "float32", (5, None): "float64",
+        (1, 15): "int8", (1, 16): "int16", (1, 17): "int32", (2, 18): "int64",
+        (1, 11): "uint8", (1, 12): "uint16", (1, 13): "uint32", (2, 14): "uint64",
+    }
+)  # fmt: skip
+_LOGICAL_TEXT, _LOGICAL_LIST, _LOGICAL_INTEGER, _LOGICAL_FLOAT16 = 1, 3, 10, 15
+_KEPT = (1, 2, 3, 4, 5, 6, 10)
+_HALF_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column: its dtype, None for text; whether each row is a list; and how the schema spells it, and its path."""
+
+    name: str
+    dtype: np.dtype[Any] | None
+    in_list: bool
+    physical: int
+    path: tuple[str, ...]
+    spelled: tuple[Struct, ...]
+
+    @property
+    def pointer(self) -> str:
+        """JSON pointer to the column."""
+        return pointer_to(self.name)
+
+
+def read_schema(elements: list[Struct], limits: IngestLimits, check_name: CheckName) -> tuple[Leaf, ...]:
+    """Read the flattened tree of a schema, whose root comes first; `check_name` refuses names of columns."""
+    rest = iter(elements)
+    root = next(rest, None)
+    count = None if root is None else optional(root, 5, thrift.I32)
+    if not count or count < 0:
+        raise IngestError("no_columns", "/columns", "the file holds no columns; a data set needs at least one")
+    if count > limits.max_columns:
+        raise too_large("too_many_columns", "/columns", "columns", limits.max_columns)
+    leaves = []
+    for number in range(1, count + 1):
+        element = _next(rest)
+        check_name(_name(element), f"column {number}")
+        leaves.append(_column(element, rest))
+    if next(rest, None) is not None:
+        raise malformed("has a schema with more elements than it counts")
+    return tuple(leaves)
+
+
+def _next(rest: Iterator[Struct]) -> Struct:
+    element = next(rest, None)
+    if element is None:
+        raise malformed("has a schema with fewer elements than it counts")
+    return element
+
+
+def _column(element: Struct, rest: Iterator[Struct]) -> Leaf:
+    name = _name(element)
+    if optional(element, 3, thrift.I32) not in (_REQUIRED, _OPTIONAL):
+        raise _no_type(name, "it is repeated without being a list")
+    if 5 not in element:
+        return _leaf((element,))
+    if not _is_list(element) or element[5].value != 1:
+        raise _no_type(name, "a column is flat, or a list")
+    middle, last = _next(rest), _next(rest)
+    if required(middle, 3, thrift.I32) != _REPEATED or optional(middle, 5, thrift.I32) != 1 or 5 in last:
+        raise _no_type(name, "a list is of numbers, not of lists or structures")
+    if optional(last, 3, thrift.I32) not in (_REQUIRED, _OPTIONAL):
+        raise _no_type(name, "a list is of numbers, not of lists or structures")
+    return _leaf((element, middle, last))
+
+
+def _leaf(elements: tuple[Struct, ...]) -> Leaf:
+    last = elements[-1]
+    name, in_list = _name(elements[0]), len(elements) > 1
+    dtype = _dtype(last, name)
+    if dtype is None and in_list:
+        raise _no_type(name, "a list is of numbers, not of texts")
+    spelled = tuple({number: element[number] for number in _KEPT if number in element} for element in elements)
+    path = tuple(_name(element) for element in elements)
+    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, spelled)
+
+
+def _name(element: Struct) -> str:
+    try:
+        return str(required(element, 4, thrift.BINARY), "utf-8")
+    except UnicodeDecodeError:
+        raise malformed("has a name that is not UTF-8") from None
+
+
+def _is_list(element: Struct) -> bool:
+    logical = optional(element, 10, thrift.STRUCT)
+    return optional(element, 6, thrift.I32) == _AS_LIST or (logical is not None and _LOGICAL_LIST in logical)
+
+
+def _dtype(element: Struct, name: str) -> np.dtype[Any] | None:
+    physical, converted = required(element, 1, thrift.I32), optional(element, 6, thrift.I32)
+    logical = optional(element, 10, thrift.STRUCT)
+    if logical is not None:
+        if len(logical) != 1:
+            raise malformed("has a type that is not one")
+        ((kind, field),) = logical.items()
+        if kind == _LOGICAL_FLOAT16 and (physical, optional(element, 2, thrift.I32)) == (_FIXED_BYTES, _HALF_BYTES):
+            return np.dtype(np.float16)
+        converted = _converted(kind, field)
+    if (physical, converted) == (_BYTE_ARRAY, _AS_TEXT):
+        return None
+    stored = _STORED.get((physical, converted))
+    if stored is None:
+        raise _no_type(name, "its type is not taken; use whole numbers, floats, truth values or text")
+    return np.dtype(stored)
+
+
+def _converted(kind: int, field: Field) -> int | None:
+    """Return the older name of a logical type, -1 if there is none that is taken."""
+    if kind == _LOGICAL_TEXT:
+        return _AS_TEXT
+    if kind != _LOGICAL_INTEGER or field.type != thrift.STRUCT:
+        return -1
+    bits = required(field.value, 1, thrift.BYTE)[0]
+    signed = 2 in field.value and field.value[2].type == thrift.TRUE
+    return {8: 11, 16: 12, 32: 13, 64: 14}.get(bits, -100) + 4 * signed
+
+
+def _no_type(name: str, why: str) -> IngestError:
+    return IngestError("bad_dtype", pointer_to(name), f"column {name!r} is not taken: {why}")
