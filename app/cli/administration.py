@@ -41,7 +41,7 @@ class Administration(Protocol):
         ...
 
     def audit_entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the audit trail from its beginning."""
+        """Yield the audit trail from the oldest entry that is at hand."""
         ...
 
 

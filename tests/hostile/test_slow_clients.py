@@ -151,9 +151,15 @@ def test_a_download_may_be_read_by_fits_and_starts(hasty: ServerProcess, large: 
     assert time.monotonic() - began > 2 * SECONDS
 
 
-def test_a_stream_that_has_nothing_to_say_is_not_cut(hasty: ServerProcess) -> None:
-    fit = hasty.http.post("/v1/fits", json=PAUSED_FIT).json()["id"]
-    with stalled(hasty.url, f"/v1/fits/{fit}/events") as stream:
+@pytest.fixture(scope="module")
+def paused(hasty: ServerProcess) -> str:
+    """Return a fit of which there is nothing to tell."""
+    fit: dict[str, Any] = hasty.http.post("/v1/fits", json=PAUSED_FIT).json()
+    return str(fit["id"])
+
+
+def test_a_stream_that_has_nothing_to_say_is_not_cut(hasty: ServerProcess, paused: str) -> None:
+    with stalled(hasty.url, f"/v1/fits/{paused}/events") as stream:
         said, beats = b"", 0
         while beats < 6:
             more = received(stream)

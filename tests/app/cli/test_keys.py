@@ -49,7 +49,8 @@ def test_keys_are_made_offline_and_beside_the_running_server(
     capsys.readouterr()
     assert run(["keys", "list"]) == 0
     online = capsys.readouterr().out
-    assert re.search(rf"^{key_id}  read,train +ci \(made .*, expires 2100-.*, revoked .*\)$", online, re.MULTILINE)
+    told = rf"^{key_id}  default  read,train +ci \(made .*, expires 2100-.*, revoked .*\)$"
+    assert re.search(told, online, re.MULTILINE)
     assert run(["audit", "verify"]) == 0
     verdict = capsys.readouterr().out
     assert verdict.startswith("3 entries, unbroken")

@@ -38,7 +38,7 @@ class AsyncAdministration:
         await self._transport.send("DELETE", f"/v1/keys/{key_id}", repeatable=True)
 
     async def audit_entries(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the audit trail from its beginning."""
+        """Yield the audit trail from the oldest entry that is in the database."""
         async for entry in self._all("/v1/audit", "asc"):
             yield entry
 

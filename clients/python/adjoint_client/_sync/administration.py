@@ -39,7 +39,7 @@ class Administration:
         self._transport.send("DELETE", f"/v1/keys/{key_id}", repeatable=True)
 
     def audit_entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the audit trail from its beginning."""
+        """Yield the audit trail from the oldest entry that is in the database."""
         for entry in self._all("/v1/audit", "asc"):
             yield entry
 
