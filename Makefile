@@ -30,11 +30,13 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
-# What needs no server, without the walks over every sample of every op and every combination of options.
-WALKS := test_batching.py golden ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_programs_of_all_ops.py \
-	fit/test_resuming.py graph/test_autocast.py graph/test_segments.py layers/test_layer_golden.py metrics/test_metric_values.py \
-	fit/test_stepping.py fit/test_reopening.py fit/test_forking.py fit/test_capturing.py recipe/test_continuation.py session \
-	optim/test_chain.py optim/test_lbfgs.py optim/test_optimizers.py optim/test_tape_optimizer.py
+# What needs no server, without the walks over every sample of every op, kernel and layer, and every combination of options.
+WALKS := test_batching.py test_script.py data/test_prefetcher.py data/test_scaling.py golden native \
+	ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_programs_of_all_ops.py plan/test_program.py \
+	fit/test_resuming.py graph/test_autocast.py graph/test_segments.py layers/test_layer_golden.py layers/test_layers.py layers/test_losses.py \
+	metrics/test_metric_values.py fit/test_stepping.py fit/test_reopening.py fit/test_forking.py fit/test_capturing.py fit/test_proceeding.py \
+	recipe/test_continuation.py session training/test_budget.py \
+	optim/test_chain.py optim/test_lbfgs.py optim/test_momentum.py optim/test_optimizers.py optim/test_schedules.py optim/test_tape_optimizer.py
 QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/blobs tests/app/service tests/app/test_settings.py
 
 test: $(VENV)/test.stamp ## run all tests
@@ -43,8 +45,12 @@ test: $(VENV)/test.stamp ## run all tests
 check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not slow" $(QUICK)
 
+# What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
+COMBINATIONS := $(addprefix tests/engine/,test_batching.py fit/test_resuming.py graph/test_hostile.py \
+	metrics/test_metric_values.py ops/test_samples.py plan/test_every_op.py)
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
+	CHAOS=full $(PYTEST) $(COMBINATIONS)
 	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos tests/app/worker/session/test_recovery.py
 
 # FUZZ_SEED=n repeats a run; FUZZ_SECONDS is for all readers together. What breaks one is kept in fuzz-found.
@@ -64,7 +70,7 @@ lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml deploy/compose.proxy.yml
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python clients/generate.py --check
 

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from shutil import rmtree
 
+import engine
 from app.api.deps import Services
 from app.blobs.local import LocalBlobStore
+from app.bounds import Bounds
 from app.domain.clock import Clock, SystemClock
 from app.durable import Durable
 from app.ingest.limits import IngestLimits
@@ -15,10 +18,12 @@ from app.runner.local import LocalRunner
 from app.runner.session_crew import SessionCrew
 from app.runner.session_host import SessionHost
 from app.runner.supervisor import Supervisor
-from app.service.admission import Admission
+from app.service.admission import Admission, FitLengths
 from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.audit import AuditTrail
+from app.service.audit_files import AUDIT, AuditFiles
+from app.service.audit_rotation import AuditRotation, AuditTerms
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.bundles import Bundles
@@ -43,6 +48,7 @@ from app.service.metrics import Metrics
 from app.service.recovery import recover
 from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
+from app.service.room import Room
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_creation import SessionCreation
 from app.service.session_folders import SESSIONS, SessionFolders
@@ -52,6 +58,7 @@ from app.service.session_steps import SessionSteps
 from app.service.session_use import SessionUse
 from app.service.sessions import Sessions
 from app.service.system import System
+from app.service.tenant_quota import TenantQuota
 from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.settings import Settings
@@ -73,6 +80,7 @@ class Container:
     wakes: Wakes
     retention: Retention
     ring: KeyRing
+    rotation: AuditRotation
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
@@ -108,56 +116,61 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
     memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
-    work = WorkTerms(settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory)
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable)
+    work = WorkTerms(
+        settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
+    )
+    room = Room(memory.budget)
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
-    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op)
+    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms)
     recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
     runner = LocalRunner(clock)
     host = SessionHost(runner)
-    crew = SessionCrew(session_attempts, host, settings)
-    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host)
-    limits = IngestLimits(
-        max_expanded_bytes=settings.max_expanded_bytes, max_rows=settings.max_rows, max_columns=settings.max_columns
-    )
-    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage)
-    ingestion = Ingestion(blobs, scratch, space, limits, clock)
-    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label)
-    admission = Admission(settings.gradients_max_bytes, memory)
+    crew = SessionCrew(session_attempts, host, settings, room)
+    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room)
+    graph = graph_limits(settings)
+    quota = TenantQuota(store, settings.tenant_storage_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
+    ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue)
+    admission = Admission(settings.gradients_max_bytes, memory, FitLengths(settings.max_epochs, settings.max_steps))
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
     fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission)
+    inputs = InputReader(store, ingestion, clock, graph)
     bundles = Bundles(store, blobs)
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
-    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions)
+    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory, graph)
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
+    trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)
+    rotation = AuditRotation(store, trail_files, AuditTerms(settings.audit_entries, settings.audit_files))
     services = Services(
         settings=settings,
-        graphs=Graphs(store, clock),
+        graphs=Graphs(store, clock, graph),
         laboratory=Laboratory(store),
         datasets=Datasets(store, blobs, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
-        fit_revision=FitRevision(store, InputReader(store, ingestion, clock), wakes, supervisor, terms, admission),
+        fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
         checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
         gradients=Gradients(store, blobs),
-        idempotency=Idempotency(store),
+        idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
-        backups=Backups(store, blobs, sweeper, folders, scratch, space, clock, server_version()),
-        keys=Keys(store, ring),
+        backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version()),
+        keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention, ring)
+    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation)
 
 
 def _emptied(folder: Path) -> Path:
@@ -166,3 +179,32 @@ def _emptied(folder: Path) -> Path:
     rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     return folder
+
+
+def graph_limits(bounds: Bounds) -> engine.GraphLimits:
+    """Return what a new graph has to be within."""
+    return engine.GraphLimits(
+        nodes=bounds.max_graph_nodes,
+        inputs_per_node=bounds.max_node_inputs,
+        rank=bounds.max_rank,
+        elements=bounds.max_elements,
+        parameter_elements=bounds.max_parameter_elements,
+        program_characters=bounds.max_program_characters,
+    )
+
+
+def ingest_limits(settings: Settings) -> IngestLimits:
+    """Return what an upload has to be within, and the process that reads it."""
+    return IngestLimits(
+        max_expanded_bytes=settings.max_expanded_bytes,
+        max_rows=settings.max_rows,
+        max_columns=settings.max_columns,
+        max_rank=settings.max_rank,
+        max_members=settings.max_zip_members,
+        max_ratio=settings.max_zip_ratio,
+        max_depth=settings.max_json_depth,
+        max_record_bytes=settings.max_record_bytes,
+        max_classes=settings.max_classes,
+        memory_bytes=settings.ingest_memory_bytes,
+        cpu_seconds=settings.ingest_cpu_seconds,
+    )

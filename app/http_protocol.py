@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import h11
@@ -13,7 +13,7 @@ from app.api.request_id import HEADER
 from app.api.schemas.problem import CONTENT_TYPE
 from app.domain.errors import AdjointError, RetryLater, Unparsable
 from app.domain.ids import new_id
-from app.progress import Progress
+from app.progress import Pace, Progress
 
 LOGGER = logging.getLogger("adjoint.access")
 
@@ -37,10 +37,11 @@ class TooManyConnections(RetryLater):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a connection may take: seconds for headers, seconds without progress for answers; and how many there are."""
+    """What a connection may take: seconds and bytes of headers, the pace of answers; and how many there are."""
 
     header_seconds: float = 10.0
-    unread_seconds: float = 30.0
+    header_bytes: int = 64 * 1024
+    pace: Pace = field(default_factory=Pace)
     max_connections: int = 2000
 
 
@@ -107,7 +108,7 @@ class Connection(H11Protocol):
     # asyncio declares the wider BaseTransport; uvicorn narrows it likewise.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # see above
         """Begin to wait; or refuse, if too many connections are open."""
-        self._progress = Progress(transport, self.loop, self._terms.unread_seconds)
+        self._progress = Progress(transport, self.loop, self._terms.pace)
         joining: Any = JoiningTransport(transport, self.loop, self._progress)
         super().connection_made(joining)
         if len(self.connections) > self._terms.max_connections:
@@ -149,6 +150,8 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait for the next request; what is left of this one's body has no longer than headers have."""
         super().on_response_complete()
+        if self._progress is not None:
+            self._progress.renew()
         if self._is_left_over():
             self._expect_headers()
 

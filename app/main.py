@@ -41,9 +41,11 @@ from app.api.audited import Audited
 from app.api.directory import Directory
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
+from app.api.forwarded import ClientAddress
 from app.api.guard import Guard
 from app.api.head import HeadAsGet
 from app.api.openapi import check_operation_ids, openapi
+from app.api.overload import RefuseOverload
 from app.api.polling import SpelledFits
 from app.api.telemetry import RequestMetrics, Telemetry
 from app.bootstrap import Container, open_container
@@ -51,6 +53,7 @@ from app.domain.errors import DoorOpen
 from app.housekeeping import housekeeping
 from app.http_protocol import Terms
 from app.log import log_as_json
+from app.progress import Pace
 from app.server import bound_socket, serve, url_of
 from app.service.version import server_version
 from app.settings import Settings, is_loopback
@@ -80,7 +83,9 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 SLOW_MAX = 4
 EXPIRY_SECONDS = 5.0
-"""How often sessions are looked for that were not used for too long, and the last uses of keys are written down."""
+"""How often sessions are looked for that were not used for too long, the last uses of keys are written down, and the
+audit trail is kept within bounds.
+"""
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -98,8 +103,12 @@ def create_app(container: Container) -> FastAPI:
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)
     app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
+    app.add_middleware(
+        RefuseOverload, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
+    )
     app.add_middleware(Guard, settings=container.settings, ring=container.ring)
     app.add_middleware(Audited, trail=container.services.audit)
+    app.add_middleware(ClientAddress, proxies=container.settings.trusted_proxies)
     app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
     _collect(registry, container)
     return app
@@ -122,7 +131,8 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
         _check_door(container)
         with bound_socket(settings.host, settings.port) as listener:
             app = create_app(container)
-            terms = Terms(settings.header_seconds, settings.unread_seconds, settings.max_connections)
+            pace = Pace(settings.unread_seconds, settings.unread_bytes_per_second)
+            terms = Terms(settings.header_seconds, settings.max_header_bytes, pace, settings.max_connections)
             began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
 
@@ -164,7 +174,8 @@ async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     async with (
         housekeeping(chores, settings.housekeeping_seconds),
         housekeeping(
-            [services.sessions.expire, services.keys.write_uses], min(EXPIRY_SECONDS, settings.housekeeping_seconds)
+            [services.sessions.expire, services.keys.write_uses, container.rotation.rotate],
+            min(EXPIRY_SECONDS, settings.housekeeping_seconds),
         ),
     ):
         try:

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 
 from app.http_protocol import Connection, Terms
 
-HEADER_BYTES_MAX = 64 * 1024
 KEEP_ALIVE_SECONDS = 30
 GRACE_SECONDS = 3
 BACKLOG = 2048
@@ -90,7 +89,7 @@ def serve(
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        h11_max_incomplete_event_size=terms.header_bytes,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

@@ -2,13 +2,14 @@
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-MIB = 1024**2
-GIB = 1024**3
+from app.bounds import GIB, MIB, Bounds
+
+KEY_CHARACTERS_MAX = 1024
 
 
 def _usable_cores() -> int:
@@ -28,8 +29,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Settings(BaseSettings):
-    """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""
+class Operation(BaseSettings):
+    """How the server is run, and what it does by itself: the settings without the `Bounds`."""
 
     model_config = SettingsConfigDict(env_prefix="ADJOINT_", frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -46,9 +47,16 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(
         default=None, description="Key that allows everything, besides those of `adjoint keys`; loopback needs none."
     )
+    api_key_file: Path | None = Field(
+        default=None, description="File that holds this key, in the place of ADJOINT_API_KEY."
+    )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("localhost", "127.0.0.1", "[::1]"),
         description="Host names that requests may carry, separated by commas; ports do not matter.",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by commas.",
     )
     max_connections: int = Field(
         default=2000, ge=1, le=100_000, description="Most open connections; any more are answered 503 at once."
@@ -63,7 +71,10 @@ class Settings(BaseSettings):
         default=10_000.0, gt=0, description="Least rate at which a body has to come, in bytes a second."
     )
     unread_seconds: float = Field(
-        default=30.0, gt=0, le=3600, description="Time after which a client that takes nothing of its answer is cut."
+        default=30.0, gt=0, le=3600, description="Head start of an answer before it has to be taken at the least rate."
+    )
+    unread_bytes_per_second: float = Field(
+        default=10_000.0, gt=0, description="Least rate at which an answer has to be taken, in bytes a second."
     )
     failed_logins_per_minute: int = Field(
         default=10, ge=1, le=10_000, description="Wrong keys a minute after which an address is not listened to."
@@ -77,12 +88,27 @@ class Settings(BaseSettings):
     requests_at_once: int = Field(
         default=256, ge=1, le=1_000_000, description="Requests of one key that are answered at a time."
     )
+    max_requests_at_once: int = Field(
+        default=512, ge=1, le=100_000, description="Requests that are answered at a time; any more are answered 503."
+    )
+    max_waiting: int = Field(
+        default=1000, ge=1, le=100_000, description="Requests besides that wait for news: long polls and streams."
+    )
     max_json_bytes: int = Field(default=4 * MIB, ge=1024, description="Largest JSON body, in bytes.")
     max_upload_bytes: int = Field(default=1 * GIB, ge=1024, description="Largest upload, in bytes.")
     max_expanded_bytes: int = Field(default=4 * GIB, ge=1024, description="Largest upload once unpacked, in bytes.")
     max_rows: int = Field(default=1_000_000_000, ge=1, description="Most rows in a dataset.")
     max_columns: int = Field(default=10_000, ge=1, description="Most columns in a dataset.")
     max_queue: int = Field(default=100_000, ge=1, description="Most fits waiting at a time.")
+    tenant_queue: int = Field(default=10_000, ge=1, description="Most fits of one tenant waiting at a time.")
+    tenant_running: int | None = Field(
+        default=None, ge=1, description="Most fits of one tenant running at a time; by default all that can run."
+    )
+    tenant_storage_bytes: int | None = Field(
+        default=10 * GIB,
+        ge=1,
+        description="Most bytes of datasets, checkpoints and captured gradients that one tenant may store.",
+    )
     session_workers: int = Field(default=8, ge=1, le=1024, description="Processes of sessions at a time.")
     max_sessions: int = Field(default=1000, ge=1, description="Most open sessions.")
     session_idle_seconds: float = Field(
@@ -103,10 +129,10 @@ class Settings(BaseSettings):
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Memory for a fit, or for the variants of a sweep at work; by default 70 % of all.",
+        description="Memory for all processes of fits and sessions together; by default 70 % of all.",
     )
     fit_memory_bytes: int | None = Field(
-        default=None, ge=1, description="Most memory that a fit may ask for, in bytes; by default all of that."
+        default=None, ge=1, description="Most memory that a fit or session may ask for; by default all of that."
     )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."
@@ -145,6 +171,12 @@ class Settings(BaseSettings):
     retention_fits: int | None = Field(
         default=None, ge=0, description="Fits that are kept of those that have ended, the newest; by default all."
     )
+    audit_entries: int = Field(
+        default=100_000, ge=10, description="Entries of the audit trail in the database; older ones leave for files."
+    )
+    audit_files: int = Field(
+        default=100, ge=0, description="Files of older entries that are kept, each of up to 10,000; the oldest go."
+    )
     housekeeping_seconds: float = Field(
         default=3600.0, gt=0, le=86400, description="How often what is too old is looked for."
     )
@@ -152,10 +184,42 @@ class Settings(BaseSettings):
         default="info", description="Least severe level logged."
     )
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_at_commas(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies", mode="after")
+    @classmethod
+    def _proxies_are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in value:
+            try:
+                network = ipaddress.ip_network(proxy)
+            except ValueError as error:
+                raise ValueError(
+                    f"{proxy!r} in ADJOINT_TRUSTED_PROXIES is no address or network, as 10.0.0.2 or 10.0.0.0/24"
+                ) from error
+            if network.prefixlen == 0:
+                raise ValueError(f"{proxy!r} in ADJOINT_TRUSTED_PROXIES is everybody; name the proxies alone")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_key(cls, values: Any) -> Any:
+        file = values.get("api_key_file") if isinstance(values, dict) else None
+        if not file:
+            return values
+        if values.get("api_key"):
+            raise ValueError("ADJOINT_API_KEY and ADJOINT_API_KEY_FILE are both set; set one of them")
+        try:
+            with Path(file).open(encoding="utf-8") as opened:
+                key = opened.read(KEY_CHARACTERS_MAX).strip()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise ValueError(f"ADJOINT_API_KEY_FILE names a file that cannot be read: {file} ({why})") from error
+        if not key:
+            raise ValueError(f"ADJOINT_API_KEY_FILE names a file that holds no key: {file}")
+        return {**values, "api_key": key}
 
     @field_validator("api_key", mode="after")
     @classmethod
@@ -165,7 +229,10 @@ class Settings(BaseSettings):
             return None
         key = value.get_secret_value()
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise ValueError("ADJOINT_API_KEY must be printable ASCII without spaces, to fit into a header")
+            raise ValueError(
+                "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, "
+                "to fit into a header"
+            )
         return value
 
     @model_validator(mode="after")
@@ -178,3 +245,7 @@ class Settings(BaseSettings):
                 "127.0.0.1"
             )
         return self
+
+
+class Settings(Bounds, Operation):
+    """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""

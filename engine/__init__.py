@@ -54,6 +54,7 @@ from engine.gradient_statistics import GradientStatistics, gradient_statistics
 from engine.graph.capture import capture, graph_function
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
+from engine.graph.limits import GraphLimits
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.laboratory import (
@@ -188,6 +189,7 @@ __all__ = [
     "Graph",
     "GraphError",
     "GraphFull",
+    "GraphLimits",
     "Layer",
     "LimitError",
     "LossScaler",

@@ -1,6 +1,8 @@
+import atexit
 import gc
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,15 +11,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.mould import ForkedServer, Mould
+
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "tests" / "engine"
 PATIENCE = 30.0
+MEMORY = Path("/dev/shm")
+MEMORY_MIN = 6 * 1024**3
+"""Less free memory is left alone: the tests' folders take 1 GiB of it."""
+
 # What a command line does: serve, and say where.
 LAUNCH = """
 import sys
@@ -26,6 +35,15 @@ from app.settings import Settings
 sys.exit(run(Settings(), lambda url: print(url, flush=True)))
 """
 COMMAND = (sys.executable, "-c", LAUNCH)
+
+
+def pytest_configure() -> None:
+    """Keep the folders of tests in memory, where there is enough: on a disk each commit of theirs waits for it.
+
+    `make chaos` uses the disk.
+    """
+    if os.environ.get("CHAOS") != "full" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_MIN:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,7 +64,7 @@ def pytest_collection_finish() -> None:
 class ServerProcess:
     """A server in a process of its own, and a client of it."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | ForkedServer
     url: str
     data_dir: Path
     http: httpx.Client
@@ -65,25 +83,19 @@ StartServer = Callable[..., ServerProcess]
 def serving(
     data_dir: Path,
     headers: dict[str, str] | None = None,
-    command: Sequence[str] = COMMAND,
-    environment: Mapping[str, str] | None = None,
+    command: Sequence[str] | None = None,
     **settings: Any,
 ) -> Iterator[ServerProcess]:
     """Run a server on a port of the system's choice; whatever is left of it is killed in the end.
 
-    Where a `command` is given it is to serve in its place, and print the URL in a line.
+    It is forked from a process that has loaded the application. Where a `command` is given that serves in its place,
+    and prints the URL in a line; COMMAND is a server that loads everything itself.
     """
     chosen = {"port": 0, "data_dir": data_dir, "workers": 2, "log_level": "warning", **settings}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     said_by_environment = {f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()}
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**inherited, **said_by_environment, **(environment or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    variables = {**inherited, **said_by_environment}
+    process = _mould().fork(variables) if command is None else _run(command, variables)
     assert process.stdout is not None
     assert process.stderr is not None
     stderr, log = process.stderr, []
@@ -112,10 +124,21 @@ def serving(
         process.stderr.close()
 
 
+@cache
+def _mould() -> Mould:
+    mould = Mould()
+    atexit.register(mould.close)
+    return mould
+
+
+def _run(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """Start one server for all tests that do not mind what others leave in it."""
-    with serving(tmp_path_factory.mktemp("server")) as started:
+    with serving(tmp_path_factory.mktemp("server"), command=COMMAND) as started:
         yield started
 
 

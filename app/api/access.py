@@ -9,6 +9,9 @@ from app.domain.api_key import Caller, Scope
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS = frozenset({"/healthz"})
+WATCHED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Where it is told how the server is doing: also when it has no place for anything else."""
+
 ADMINISTRATION = frozenset({"/v1/keys", "/v1/audit", "/v1/backup"})
 """Nouns that are for administrators, whatever the method."""
 

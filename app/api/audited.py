@@ -24,7 +24,7 @@ REFUSALS_BURST = 100
 REFUSALS_PER_SECOND = 1.0
 """Refusals that are entered: whoever has no key must not be able to fill the disk with them."""
 
-TOLD_TO_WAIT = 429
+TOLD_TO_WAIT = frozenset({429, 503})
 
 _logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Audited:
             if not getattr(scope.get("route"), "audited", True):
                 return False
             return passage.caller is not None or scope_needed(scope["method"], scope["path"]) is KeyScope.ADMIN
-        if status == TOLD_TO_WAIT:
+        if status in TOLD_TO_WAIT:
             return False
         if self._refusals.take(time.monotonic()):
             _logger.warning("a refusal is left out of the audit trail: there are too many")

@@ -3,6 +3,7 @@
 from asyncio import Task, create_task, timeout, to_thread, wait
 from collections.abc import AsyncIterator
 from time import monotonic
+from typing import Any
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
@@ -10,10 +11,12 @@ from starlette.types import Message, Receive
 
 from app.api.deps import services_of
 from app.api.headers import header
+from app.api.strict_json import JsonLimits, read_json
 from app.blobs.store import BlobWriter
 from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
 
 WRITE_BYTES = 1024 * 1024
+SMALL_BYTES = 64 * 1024
 STALL_SECONDS = 30.0
 """How long a client may send nothing in the middle of a body, however fast it was before."""
 
@@ -78,6 +81,17 @@ async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
 async def whole(request: Request, limit: int) -> bytes:
     """Return the whole body; TooLarge if it exceeds `limit` bytes."""
     return b"".join([chunk async for chunk in chunks(request, limit)])
+
+
+async def read_json_body(request: Request) -> tuple[bytes, Any]:
+    """Return a JSON body, and what it says; TooLarge, or Unparsable where it is refused."""
+    settings = services_of(request).settings
+    limits = JsonLimits(settings.max_json_depth, settings.max_json_fields, settings.max_text_characters)
+    body = await whole(request, settings.max_json_bytes)
+    # A long body is read in a thread, so that other clients are answered meanwhile.
+    if len(body) <= SMALL_BYTES:
+        return body, read_json(body, limits)
+    return body, await to_thread(read_json, body, limits)
 
 
 async def receive(request: Request, upload: BlobWriter, limit: int) -> None:

@@ -74,11 +74,12 @@ def _service(name: str) -> Any:
 
 
 async def _page(
+    request: Request,
     limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(description="next_cursor of the page before.")] = None,
     order: Annotated[Literal["asc", "desc"], Query(description="By age; newest first by default.")] = "desc",
 ) -> PageRequest:
-    return PageRequest(limit, cursor, order)
+    return PageRequest(min(limit, services_of(request).settings.max_page), cursor, order)
 
 
 async def _slow(request: Request) -> CapacityLimiter:

@@ -6,7 +6,7 @@ that are rebound to 127.0.0.1, the Origin check stops pages of other sites from 
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,15 +18,13 @@ from app.api.headers import header
 from app.api.problems import problem
 from app.domain.api_key import Caller
 from app.domain.errors import AdjointError, Forbidden, Unauthorized, Unparsable
+from app.domain.tenancy import DEFAULT_TENANT, acting_for
 from app.service.key_ring import KeyRing
 from app.settings import Settings
 
 OWN_SITES = frozenset({"same-origin", "none"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
 VERSIONS = frozenset({"1.0", "1.1"})
-URI_BYTES_MAX = 8 * 1024
-HEADERS_MAX = 100
-HEADER_BYTES_MAX = 64 * 1024
 _HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._\-]{1,253}))(?::[0-9]{0,5})?")
 
 
@@ -53,6 +51,7 @@ class Guard:
         """Guard `app` with the keys of `ring`."""
         self._app = app
         self._ring = ring
+        self._settings = settings
         self._failed_logins = FailedLogins(settings.failed_logins_per_minute)
         self._allowances = Allowances(settings.requests_per_second, settings.requests_burst, settings.requests_at_once)
         self._hosts = {_allowed_name(host) for host in settings.allowed_hosts}
@@ -67,7 +66,7 @@ class Guard:
         with ExitStack() as held:
             answer = self._app
             try:
-                _check_size(scope)
+                _check_size(scope, self._settings)
                 _check_framing(scope)
                 held.enter_context(self._admitted(scope))
             except AdjointError as error:
@@ -82,7 +81,7 @@ class Guard:
         needed = scope_needed(scope["method"], scope["path"])
         if needed is None or not self._ring.closed:
             decide(scope, Passage(None, admitted=True))
-            return nullcontext()
+            return acting_for(DEFAULT_TENANT)
         caller = self._caller(scope)
         decide(scope, Passage(caller, admitted=False))
         if needed not in caller.scopes:
@@ -91,7 +90,7 @@ class Guard:
 
     @contextmanager
     def _taken(self, scope: Scope, caller: Caller) -> Iterator[None]:
-        with self._allowances.taken(caller.key_id):
+        with self._allowances.taken(caller.key_id), acting_for(caller.tenant):
             decide(scope, Passage(caller, admitted=True))
             yield
 
@@ -124,13 +123,13 @@ class Guard:
             raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
 
 
-def _check_size(scope: Scope) -> None:
+def _check_size(scope: Scope, most: Settings) -> None:
     # The HTTP parser limits only what it has to wait for: headers that arrive at once pass it at any size.
-    if len(scope["raw_path"]) + len(scope["query_string"]) > URI_BYTES_MAX:
-        raise UriTooLong(f"path and query are longer than {URI_BYTES_MAX} bytes")
-    headers = scope["headers"]
-    if len(headers) > HEADERS_MAX or sum(len(name) + len(value) for name, value in headers) > HEADER_BYTES_MAX:
-        raise HeadersTooLarge(f"more than {HEADERS_MAX} headers, or {HEADER_BYTES_MAX} bytes of them")
+    if len(scope["raw_path"]) + len(scope["query_string"]) > most.max_uri_bytes:
+        raise UriTooLong(f"path and query are longer than {most.max_uri_bytes} bytes")
+    headers, count, size = scope["headers"], most.max_headers, most.max_header_bytes
+    if len(headers) > count or sum(len(name) + len(value) for name, value in headers) > size:
+        raise HeadersTooLarge(f"more than {count} headers, or {size} bytes of them")
 
 
 def _sent_key(scope: Scope) -> bytes | None:

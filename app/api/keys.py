@@ -20,7 +20,8 @@ def create_key(request: KeyRequest, keys: KeysDep) -> Response:
     anybody: revoke it, and make another.
     """
     expires_at = None if request.expires_at is None else read_rfc3339(request.expires_at)
-    key, spelled = keys.create(request.name, [Scope(scope) for scope in request.scopes], expires_at)
+    scopes = [Scope(scope) for scope in request.scopes]
+    key, spelled = keys.create(request.name, scopes, expires_at, request.tenant)
     headers = {"Location": f"/v1/keys/{key.id}", "Cache-Control": "no-store"}
     return JsonAnswer(NewApiKey.made(key, spelled), 201, headers)
 

@@ -1,6 +1,5 @@
 """How every route reads its body and tags its answer."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -8,13 +7,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from app.api.answers import tagged
-from app.api.bodies import content_type, whole
-from app.api.deps import services_of
-from app.api.strict_json import read_json
+from app.api.bodies import content_type, read_json_body
 from app.domain.errors import UnsupportedMedia
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
-SMALL_BYTES = 64 * 1024
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -62,10 +58,7 @@ async def _read(request: Request) -> Request:
     kind = content_type(request)
     if kind not in JSON_TYPES:
         raise UnsupportedMedia("this route reads JSON; send Content-Type: application/json")
-    body = await whole(request, services_of(request).settings.max_json_bytes)
-    # A long body is read in a thread, so that other clients are answered meanwhile.
-    document = read_json(body) if len(body) <= SMALL_BYTES else await asyncio.to_thread(read_json, body)
-    return ReadRequest(request, body, document)
+    return ReadRequest(request, *await read_json_body(request))
 
 
 def router(tag: str) -> APIRouter:

@@ -1,20 +1,18 @@
 """What a client says with a step: in JSON; or in bytes that hold arrays, and the rest in the query."""
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
 
-from app.api.bodies import content_type, whole
+from app.api.bodies import content_type, read_json_body, whole
 from app.api.deps import services_of
 from app.api.headers import header
 from app.api.openapi_parts import JSON
-from app.api.routing import SMALL_BYTES
 from app.api.schemas.session_steps import VerbRequest
 from app.api.session_verbs import Verb
-from app.api.strict_json import escaped, read_json
+from app.api.strict_json import escaped
 from app.api.validation import validated, validated_text
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 
@@ -51,14 +49,7 @@ async def read_document(request: Request, kind: str, others: Iterable[str] = ())
         name = next(iter(request.query_params), "")
         detail = "a JSON body says all there is to say; put this into it"
         raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escaped(name)}", "unknown_field", detail)])
-    return await read_json_body(request) if says else {}
-
-
-async def read_json_body(request: Request) -> Any:
-    """Return what a JSON body says."""
-    body = await whole(request, services_of(request).settings.max_json_bytes)
-    # A long body is read in a thread, so that other clients are answered meanwhile.
-    return read_json(body) if len(body) <= SMALL_BYTES else await asyncio.to_thread(read_json, body)
+    return (await read_json_body(request))[1] if says else {}
 
 
 def _has_body(request: Request) -> bool:

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
 
-from app.api.bodies import content_type, whole
+from app.api.bodies import content_type, read_json_body, whole
 from app.api.deps import SessionId, services_of
 from app.api.openapi_parts import JSON, binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.session_answers import StepAnswer, TensorList, TensorStatistics
 from app.api.schemas.session_steps import Seq
 from app.api.schemas.tensors import Tensor
-from app.api.session_bodies import Said, read_json_body
+from app.api.session_bodies import Said
 from app.api.session_relay import PATH, relay
 from app.api.session_steps import Key, Prefer, accepted
 from app.api.session_verbs import SAFETENSORS
@@ -66,7 +66,7 @@ async def _given(request: Request, name: str, seq: int | None) -> Said:
         return Said({"name": name}, seq, NPY, body)
     if kind != JSON:
         raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to what the body is")
-    return Said({"name": name, "value": await read_json_body(request)}, seq)
+    return Said({"name": name, "value": (await read_json_body(request))[1]}, seq)
 
 
 def _add_reads(kind: Kind) -> None:

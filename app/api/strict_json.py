@@ -4,6 +4,7 @@ Duplicate keys, NaN and Infinity, bad UTF-8 and deep nesting are refused by the 
 that no reader could hold, lone surrogates and NUL are refused here.
 """
 
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -11,40 +12,49 @@ from app.domain.errors import Finding, Unparsable
 from app.ingest.errors import IngestError
 from app.ingest.strict_json import parse_json
 
-DEPTH_MAX = 64
 INTEGER_MAX = 2**64
-BODY_FIELDS_MAX = 100_000
-TEXT_MAX = 2**20
 LONG = 8
 
 
-def read_json(body: bytes) -> Any:
+@dataclass(frozen=True, slots=True)
+class JsonLimits:
+    """How deep JSON may be nested, how many keys its objects may have in all, and how long a text may be."""
+
+    depth: int = 64
+    fields: int = 100_000
+    text_characters: int = 2**20
+
+
+DEFAULTS = JsonLimits()
+
+
+def read_json(body: bytes, limits: JsonLimits = DEFAULTS) -> Any:
     """Return what `body` says; Unparsable, with the place where it can be told, if it is refused."""
     if not body.strip():
         raise _refused("", "empty", "the body is empty; send a JSON object")
     try:
-        document = parse_json(body, DEPTH_MAX, max_keys=BODY_FIELDS_MAX)
+        document = parse_json(body, limits.depth, max_keys=limits.fields)
     except IngestError as error:
         raise _refused(error.pointer, error.code, error.detail) from error
     except RecursionError as error:
-        raise _refused("", "too_deep", f"JSON is nested deeper than {DEPTH_MAX}") from error
-    _check(document, "")
+        raise _refused("", "too_deep", f"JSON is nested deeper than {limits.depth}") from error
+    _check(document, "", limits.text_characters)
     return document
 
 
-def _check(value: Any, pointer: str) -> None:
+def _check(value: Any, pointer: str, longest: int) -> None:
     if isinstance(value, str):
-        _check_text(value, pointer)
+        _check_text(value, pointer, longest)
     elif isinstance(value, dict):
         for key, item in value.items():
-            _check_text(key, pointer)
-            _check(item, f"{pointer}/{escaped(key)}")
+            _check_text(key, pointer, longest)
+            _check(item, f"{pointer}/{escaped(key)}", longest)
     elif isinstance(value, list):
         if _is_numbers(value):
             return
         for index, item in enumerate(value):
             if not _is_plain(item):
-                _check(item, f"{pointer}/{index}")
+                _check(item, f"{pointer}/{index}", longest)
     elif not _is_plain(value):
         raise _refused(pointer, "number_out_of_range", "this number is too large; 64 bits must hold it")
 
@@ -63,9 +73,9 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) is bool
 
 
-def _check_text(text: str, pointer: str) -> None:
-    if len(text) > TEXT_MAX:
-        raise _refused(pointer, "text_too_long", f"a text has more than {TEXT_MAX} characters; send a shorter one")
+def _check_text(text: str, pointer: str, longest: int) -> None:
+    if len(text) > longest:
+        raise _refused(pointer, "text_too_long", f"a text has more than {longest} characters; send a shorter one")
     if text.isascii():
         if "\0" in text:
             raise _refused(pointer, "nul", "a text holds the character U+0000; leave it out")

@@ -26,7 +26,9 @@ DEFAULT_DATA_DIR = Path("adjoint-data")
 class Administration(Protocol):
     """Keys and the audit trail, as documents of the HTTP interface (see `adjoint_client`)."""
 
-    def create_key(self, name: str, scopes: Sequence[str], expires_at: str | None = None) -> dict[str, Any]:
+    def create_key(
+        self, name: str, scopes: Sequence[str], expires_at: str | None = None, tenant: str | None = None
+    ) -> dict[str, Any]:
         """Make a key; what clients send is in `key`."""
         ...
 
@@ -44,10 +46,10 @@ class Administration(Protocol):
 
 
 @contextmanager
-def administration(url: str | None, key: str | None, data_dir: Path) -> Iterator[Administration]:
+def administration(url: str | None, key_file: str | None, data_dir: Path) -> Iterator[Administration]:
     """Administer the server at `url`, else the data directory, which no server may be using meanwhile."""
     if url:
-        with connect(url, key) as client:
+        with connect(url, key_file) as client:
             yield client.administration
         return
     # Only now: the database takes a while to load.

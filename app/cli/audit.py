@@ -7,8 +7,8 @@ from typing import Any
 import typer
 
 from app.cli.administration import DEFAULT_DATA_DIR, DataOption, ServerOption, administration
-from app.cli.connection import KeyOption
-from app.domain.audit import AuditRecord, TrailBroken, verified
+from app.cli.connection import KeyFileOption
+from app.domain.audit import AuditRecord, TrailBroken, examined
 from app.domain.clock import read_rfc3339
 
 BROKEN = 1
@@ -24,18 +24,26 @@ def _audit() -> None:
 
 
 @audit.command("verify")
-def verify(url: ServerOption = None, key: KeyOption = None, data_dir: DataOption = DEFAULT_DATA_DIR) -> None:
-    """Check every entry against the one before it, and print the number and the hash of the last one.
+def verify(url: ServerOption = None, key_file: KeyFileOption = None, data_dir: DataOption = DEFAULT_DATA_DIR) -> None:
+    """Check every entry against the one before it, and print their number and the hash of the last one.
 
-    Whoever writes these down elsewhere can see later that nothing is missing at the end.
+    A running server (--url) shows the entries in its database; older ones are in files of its data directory, which are
+    checked with the database when no server is using it (--data-dir).
+
+    Whoever writes number and hash down elsewhere can see later that nothing is missing at the end.
     """
-    with administration(url, key, data_dir) as office:
+    with administration(url, key_file, data_dir) as office:
         try:
-            count, last = verified(_records(office.audit_entries()))
+            found = examined(_records(office.audit_entries()))
+            if not found.accounted and not url:
+                raise TrailBroken(found.first - 1, "it is missing, and no entry says that it was deleted")
         except TrailBroken as error:
             sys.stderr.write(f"adjoint: the audit trail was tampered with: {error}\n")
             raise typer.Exit(BROKEN) from error
-    sys.stdout.write(f"{count} entries, unbroken; the last one is {last}\n")
+    sys.stdout.write(f"{found.count} entries, unbroken; the last one is {found.hash}\n")
+    if found.first > 1:
+        where = "were deleted, as an entry says" if found.accounted else "are in files: see to them with --data-dir"
+        sys.stdout.write(f"the first one is {found.first}; those before it {where}\n")
 
 
 def _records(entries: Iterator[dict[str, Any]]) -> Iterator[AuditRecord]:

@@ -6,20 +6,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
+from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
 
 
 def backup(
     file: Annotated[Path, typer.Argument(dir_okay=False, help="Where to put it; a file of that name is replaced.")],
     url: UrlOption = DEFAULT_URL,
-    key: KeyOption = None,
+    key_file: KeyFileOption = None,
 ) -> None:
     """Write all that a server has stored to a file, while it goes on to work.
 
     The file is there only once it is complete and checked. See `adjoint restore` for the way back.
     """
     try:
-        with connect(url, key) as client:
+        with connect(url, key_file) as client:
             manifest = client.backup(file)
     except OSError as error:
         raise typer.BadParameter(f"cannot write {file} ({error.strerror or error}); choose another file") from error

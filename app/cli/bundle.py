@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
+from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
 
 
 def bundle(
@@ -16,13 +16,13 @@ def bundle(
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to put it; by default it is printed.")
     ] = None,
     url: UrlOption = DEFAULT_URL,
-    key: KeyOption = None,
+    key_file: KeyFileOption = None,
 ) -> None:
     """Write the bundle of a fit, which `adjoint replay` runs again.
 
     It holds the graph and the request, and digests of the data and of the result.
     """
-    with connect(url, key) as client:
+    with connect(url, key_file) as client:
         text = json.dumps(client.get_fit(fit).bundle(), indent=2) + "\n"
     if output is None:
         sys.stdout.write(text)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from app.api.schemas.audit import AuditEntry
 from app.api.schemas.keys import ApiKey, KeyRequest, NewApiKey
@@ -11,7 +11,9 @@ from app.api.validation import validated
 from app.domain.api_key import Scope
 from app.domain.audit import OFFLINE, Act
 from app.domain.clock import SystemClock, read_rfc3339
-from app.service.audit import AuditTrail
+from app.durable import Durable
+from app.service.audit_files import AUDIT, AuditFiles
+from app.service.audit_rotation import AuditRotation
 from app.service.key_ring import KeyRing
 from app.service.keys import Enter, Keys
 from app.store.lock import data_directory_lock
@@ -26,39 +28,41 @@ A_PAGE = 1000
 class DataDirectory:
     """An `Administration` of a data directory."""
 
-    def __init__(self, store: Store) -> None:
-        """Work in `store`."""
-        self._store = store
+    def __init__(self, store: Store, trail: AuditFiles) -> None:
+        """Work in `store`, with the files of the audit trail's older entries."""
+        self._trail = AuditRotation(store, trail)
         self._keys = Keys(store, KeyRing(SystemClock()))
 
-    def create_key(self, name: str, scopes: Sequence[str], expires_at: str | None = None) -> dict[str, Any]:
+    def create_key(
+        self, name: str, scopes: Sequence[str], expires_at: str | None = None, tenant: str | None = None
+    ) -> dict[str, Any]:
         """Make a key; Invalid if a field is wrong."""
-        request = validated(KeyRequest, {"name": name, "scopes": [*scopes], "expires_at": expires_at})
+        request = validated(KeyRequest, {"name": name, "scopes": [*scopes], "expires_at": expires_at, "tenant": tenant})
         moment = None if request.expires_at is None else read_rfc3339(request.expires_at)
         key, spelled = self._keys.create(
-            request.name, [Scope(scope) for scope in request.scopes], moment, _enter("create_key")
+            request.name, [Scope(scope) for scope in request.scopes], moment, request.tenant, _enter("create_key")
         )
         return NewApiKey.made(key, spelled).model_dump(mode="json")
 
     def list_keys(self) -> list[dict[str, Any]]:
         """Return all keys, the newest first."""
-        return [ApiKey.of(key).model_dump(mode="json") for page in _pages(self._keys.list, "desc") for key in page]
+        return [ApiKey.of(key).model_dump(mode="json") for page in _pages(self._keys.list) for key in page]
 
     def revoke_key(self, key_id: str) -> None:
         """End a key; NotFound if there is none."""
         self._keys.revoke(key_id, _enter("revoke_key"))
 
     def audit_entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the audit trail from its beginning."""
-        for page in _pages(AuditTrail(self._store).list, "asc"):
-            yield from (AuditEntry.of(entry).model_dump(mode="json") for entry in page)
+        """Yield the audit trail from the oldest entry that is kept; TrailBroken at a line of a file that is none."""
+        for entry in self._trail.entries():
+            yield AuditEntry.of(entry).model_dump(mode="json")
 
 
 @contextmanager
 def opened(data_dir: Path) -> Iterator[DataDirectory]:
     """Open a data directory, made if missing; DataDirectoryInUse if a server has it, DatabaseUnusable."""
     with data_directory_lock(data_dir), Store.open(data_dir) as store:
-        yield DataDirectory(store)
+        yield DataDirectory(store, AuditFiles(data_dir / AUDIT, Durable()))
 
 
 def _enter(action: str) -> Enter:
@@ -66,10 +70,10 @@ def _enter(action: str) -> Enter:
     return lambda work, key_id: work.audit.append([Act(OFFLINE, action, f"/v1/keys/{key_id}", "done", "", "")])
 
 
-def _pages(fetch: Callable[[PageRequest], Page[T]], order: Literal["asc", "desc"]) -> Iterator[tuple[T, ...]]:
+def _pages(fetch: Callable[[PageRequest], Page[T]]) -> Iterator[tuple[T, ...]]:
     cursor: str | None = None
     while True:
-        page = fetch(PageRequest(A_PAGE, cursor, order))
+        page = fetch(PageRequest(A_PAGE, cursor))
         yield page.items
         if page.next_cursor is None:
             return

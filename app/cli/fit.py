@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from adjoint_client import SweepHandle
-from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
+from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
 from app.cli.watch import follow
 
 DEFAULT_EPOCHS = 10
@@ -53,7 +53,7 @@ def fit(
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Print the id of the fit and do not wait for it.")] = False,
     url: UrlOption = DEFAULT_URL,
-    key: KeyOption = None,
+    key_file: KeyFileOption = None,
 ) -> None:
     """Upload a graph (JSON) and data (CSV, JSON, NDJSON, npy, npz, safetensors), train, and show the progress.
 
@@ -77,7 +77,7 @@ def fit(
     if "steps" not in fields:
         fields.setdefault("epochs", DEFAULT_EPOCHS)
     console = Console()
-    with connect(url, key) as client:
+    with connect(url, key_file) as client:
         rows = [client.upload(path, columns=columns) for path in data]
         handle = client.fit(read_document(graph), rows[0] if len(rows) == 1 else rows, **fields)
         if detach:

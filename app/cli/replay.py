@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
+from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
 from app.cli.fit import read_document
 from app.cli.watch import follow
 
@@ -19,12 +19,12 @@ def replay(
         str, typer.Argument(metavar="FIT_OR_BUNDLE_FILE", help="Id of a fit, fit_..., or a file of adjoint bundle.")
     ],
     url: UrlOption = DEFAULT_URL,
-    key: KeyOption = None,
+    key_file: KeyFileOption = None,
 ) -> None:
     """Run a fit again from its bundle and compare bit for bit: exit status 0 if all is equal, else 1."""
     console = Console()
     path = Path(what)
-    with connect(url, key) as client:
+    with connect(url, key_file) as client:
         handle = client.replay(read_document(path) if path.is_file() else what)
         follow(handle, console)
         verdict = handle.verdict

@@ -11,6 +11,7 @@ from adjoint_client import BackupDamaged, Manifest
 from adjoint_client.archive import read_archive
 from app.blobs.local import LocalBlobStore
 from app.domain.errors import AdjointError
+from app.service.audit_files import AUDIT
 from app.service.session_folders import SESSIONS
 from app.store.check import check_database
 from app.store.database import FILE_NAME
@@ -69,7 +70,16 @@ class _Folder:
 
     @contextmanager
     def session_file(self, path: str, /) -> Iterator[Callable[[bytes], object]]:
-        target = self._folder / SESSIONS / path
+        with self._file(self._folder / SESSIONS / path) as write:
+            yield write
+
+    @contextmanager
+    def audit_file(self, name: str, /) -> Iterator[Callable[[bytes], object]]:
+        with self._file(self._folder / AUDIT / name) as write:
+            yield write
+
+    @contextmanager
+    def _file(self, target: Path) -> Iterator[Callable[[bytes], object]]:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with target.open("xb") as file:
             yield file.write

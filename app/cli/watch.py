@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from adjoint_client import FitHandle
-from app.cli.connection import DEFAULT_URL, KeyOption, UrlOption, connect
+from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
 from app.terminal.progress import shown
 
 STOPPED_WATCHING = 130
@@ -16,10 +16,10 @@ STOPPED_WATCHING = 130
 def watch(
     fit: Annotated[str, typer.Argument(help="Id of the fit, fit_...")],
     url: UrlOption = DEFAULT_URL,
-    key: KeyOption = None,
+    key_file: KeyFileOption = None,
 ) -> None:
     """Follow a fit until it ends."""
-    with connect(url, key) as client:
+    with connect(url, key_file) as client:
         follow(client.get_fit(fit), Console())
 
 

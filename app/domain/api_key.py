@@ -16,7 +16,6 @@ ID_PREFIX = "key"
 KEY_PREFIX = "adj"
 KEY_BYTES_MAX = 256
 SECRET_BYTES = 32
-DEFAULT_TENANT = "default"
 
 
 class Scope(StrEnum):

@@ -2,14 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from app.domain.clock import rfc3339
 
+_UP_TO = re.compile(r"/v1/audit/1-([1-9][0-9]{0,15})")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
 GENESIS = "0" * 64
 """What the first entry follows."""
+
+DELETED = "delete_audit_entries"
+"""The action by which the server says that it has deleted the oldest entries, since there were too many."""
 
 OFFLINE = "offline"
 """Who changes keys while no server runs: somebody with the data directory in hand."""
@@ -47,6 +55,24 @@ class AuditRecord:
     hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What of a trail was found unbroken: the number of the first entry, that of the last one, and its hash.
+
+    `accounted` says whether nothing comes before the first, or an entry says that what did was deleted.
+    """
+
+    first: int
+    last: int
+    hash: str
+    accounted: bool
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return self.last - self.first + 1
+
+
 class TrailBroken(Exception):  # noqa: N818 (named as what happened)
     """An entry of the trail was changed, removed or put in between."""
 
@@ -79,6 +105,39 @@ def verified(entries: Iterable[AuditRecord], after: tuple[int, str] = (0, GENESI
             raise TrailBroken(entry.seq, "it does not say what it said when it was written")
         after = (entry.seq, entry.hash)
     return after
+
+
+def deletion(last: int, last_hash: str) -> Act:
+    """Return the act of deleting all entries up to `last`, whose hash is named: what is left vouches for it."""
+    return Act(None, DELETED, f"/v1/audit/1-{last}", last_hash, "", "")
+
+
+def examined(entries: Iterable[AuditRecord]) -> Extent:
+    """Check entries as `verified` does, whatever the number of the first one; TrailBroken likewise."""
+    waiting = iter(entries)
+    first = next(waiting, None)
+    if first is None:
+        return Extent(1, 0, GENESIS, accounted=True)
+    before = (0, GENESIS) if first.seq <= 1 else (first.seq - 1, first.previous)
+    accounted = first.seq <= 1
+
+    def watched() -> Iterator[AuditRecord]:
+        nonlocal accounted
+        for entry in chain((first,), waiting):
+            accounted = accounted or _accounts_for(entry, *before)
+            yield entry
+
+    last, last_hash = verified(watched(), before)
+    return Extent(before[0] + 1, last, last_hash, accounted)
+
+
+def _accounts_for(entry: AuditRecord, last: int, last_hash: str) -> bool:
+    """Whether an entry is the server's word that those up to `last`, and perhaps more, were to be deleted."""
+    told = _UP_TO.fullmatch(entry.object)
+    # A client can choose the method that stands for an action, and a path, but no result that is a hash.
+    if told is None or entry.action != DELETED or not _HASH.fullmatch(entry.result):
+        return False
+    return int(told[1]) > last or (int(told[1]) == last and entry.result == last_hash)
 
 
 def _hash_of(entry: AuditRecord) -> str:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.domain.tenancy import DEFAULT_TENANT
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
@@ -29,3 +31,4 @@ class CheckpointRecord:
     pinned: bool = False
     session_id: str | None = None
     session_seq: int | None = None
+    tenant: str = DEFAULT_TENANT

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.domain.tenancy import DEFAULT_TENANT
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -35,3 +37,4 @@ class DatasetRecord:
     columns: tuple[Column, ...]
     format: str
     created_at: datetime
+    tenant: str = DEFAULT_TENANT

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from app.domain.errors import Conflict
+from app.domain.tenancy import DEFAULT_TENANT
 
 
 class FitState(StrEnum):
@@ -27,6 +28,9 @@ class FitState(StrEnum):
 
 KILLED = "killed"
 """The `stop_reason` of a fit that was cancelled without a last checkpoint."""
+
+WAITS_FOR_MEMORY = "waiting_for_memory"
+"""The phase of a fit whose turn it is, and for which there is too little memory beside what runs."""
 
 TERMINAL = frozenset({FitState.CANCELLED, FitState.SUCCEEDED, FitState.FAILED})
 # What a free worker may take. An interrupted fit lost its process and goes on from its last checkpoint.
@@ -86,7 +90,9 @@ class FitRecord:
     `bit_exact` is False once it has gone on under other numerics; `seconds` is how long it has run, over all attempts;
     `deadline_at` when it fails unless it has ended; `share` the label value that it shares the workers by; `origin` the
     checkpoint that it was forked from (see `Origin`); `reopened_at` the step at which it was last taken up again after
-    its end, or with other hyperparameters; `replay` what it is to reproduce, if that is what it is for.
+    its end, or with other hyperparameters; `replay` what it is to reproduce, if that is what it is for; `memory_bytes`
+    what each of its processes takes at its peak (None: of a sweep, whose terms tell, and of one from before this was
+    kept).
     """
 
     id: str
@@ -121,6 +127,8 @@ class FitRecord:
     origin: dict[str, Any] | None = None
     reopened_at: int | None = None
     replay: dict[str, Any] | None = None
+    memory_bytes: int | None = None
+    tenant: str = DEFAULT_TENANT
 
     @property
     def dataset_ids(self) -> tuple[str, ...]:

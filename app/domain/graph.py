@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.domain.tenancy import DEFAULT_TENANT
+
 
 @dataclass(frozen=True, slots=True)
 class GraphRecord:
@@ -18,3 +20,4 @@ class GraphRecord:
     definition: dict[str, Any]
     report: dict[str, Any]
     created_at: datetime
+    tenant: str = DEFAULT_TENANT

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.domain.tenancy import DEFAULT_TENANT
+
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRecord:
@@ -18,3 +20,4 @@ class IdempotencyRecord:
     response_body: str
     resource_id: str | None
     created_at: datetime
+    tenant: str = DEFAULT_TENANT

@@ -24,6 +24,7 @@ class Assignment:
     `runtime` what to run with, as `Runtime.to_json` writes it; `replicas` how many processes share each batch. With a
     `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
     `checkpoint_seconds` is how long it may be to the next checkpoint, if they are cheap; None: as long as it is.
+    `memory_bytes` is what each process may take at its peak, None: as much as it likes.
     `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.durable`).
     """
 
@@ -43,6 +44,7 @@ class Assignment:
     reopened_at: int | None = None
     kill_at_op: int | None = None
     checkpoint_seconds: float | None = None
+    memory_bytes: int | None = None
 
     @property
     def owner_id(self) -> str:
@@ -59,7 +61,9 @@ class SessionAssignment:
     and its log, across all its processes; only one of them at a time holds its lock. `datasets` are those that steps
     have taken rows of so far: for each its columns, as in `Assignment`. `saved` are the steps whose checkpoints the
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
-    of: it is answered with an error instead of being carried out.
+    of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out.
+    `memory_bytes` is what the process may take, whatever
+    steps it is given; None: as much as it likes.
     """
 
     session_id: str
@@ -75,7 +79,9 @@ class SessionAssignment:
     saved: list[int]
     runtime: dict[str, Any]
     poison: str | None = None
+    starved: bool = False
     kill_at_op: int | None = None
+    memory_bytes: int | None = None
 
     @property
     def owner_id(self) -> str:

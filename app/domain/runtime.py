@@ -42,6 +42,12 @@ class Runtime:
         return cls(**document)
 
 
+def executor_of(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return the executor that a fit is to run with: that which it ran with `before`, else what it asks for."""
+    executor: str = before["executor"] if before is not None else resources.get("executor") or AUTO
+    return executor
+
+
 def allot(resources: Mapping[str, Any], before: Mapping[str, Any] | None, *, cores: int, workers: int) -> Runtime:
     """Decide what the processes of a fit run with.
 
@@ -61,10 +67,9 @@ def allot(resources: Mapping[str, Any], before: Mapping[str, Any] | None, *, cor
     usable = cores if bound is None else min(cores, len(bound))
     wanted = requested or min(cores // (workers * replicas), usable)
     threads = max(1, min(wanted, usable // replicas))
-    executor = resources.get("executor") or AUTO
-    if before is not None:
-        executor = before["executor"]
-        threads = before["threads"] if executor == NUMPY else threads
+    executor = executor_of(resources, before)
+    if before is not None and executor == NUMPY:
+        threads = before["threads"]
     niceness = NICENESS[resources.get("priority") or "normal"]
     return Runtime(executor, threads, requested, bound, niceness, {})
 

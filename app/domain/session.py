@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from app.domain.tenancy import DEFAULT_TENANT
+
 SessionKind = Literal["training", "static"]
 """`training` has the verbs of PyTorch's loop, `static` those of ggml's low-level flow."""
 
@@ -30,7 +32,8 @@ class SessionRecord:
     `attempt` counts the processes started for it; `runtime` is what the last one ran with (see `app.domain.runtime`);
     `ttl_seconds` how long it may be idle; `used_at` when it was last used, to about a minute; `checkpoint_id` the
     checkpoint that was saved when it expired; `bit_exact` is False once it has gone on under other numerics; `version`
-    grows by one with every update.
+    grows by one with every update; `memory_bytes` is what its process takes before any step (None: the session is from
+    before that was kept).
     """
 
     id: str
@@ -49,3 +52,5 @@ class SessionRecord:
     checkpoint_id: str | None = None
     bit_exact: bool = True
     version: int = 1
+    memory_bytes: int | None = None
+    tenant: str = DEFAULT_TENANT

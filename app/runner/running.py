@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from app.domain.clock import Clock
 from app.domain.fit import FitRecord, FitState
+from app.domain.messages import Failed
 from app.runner.inbox import Inbox
 from app.runner.port import Exited, Handle
 from app.service.attempt_progress import Died, Expired, Progress
 from app.service.claim import Claim
+from app.service.crashes import OUT_OF_MEMORY
 from app.service.time_limits import expired, timeout_seconds
 
 
@@ -81,7 +83,7 @@ class Running:
             moments.append(now + (fit.deadline_at - clock.now()).total_seconds())
         return min(moments, default=None)
 
-    def death(self, exited: Exited, *, draining: bool) -> Died:
+    def death(self, exited: Exited, *, draining: bool) -> Died | Failed:
         """Say what it means that the process is gone, if it gave no verdict."""
         if self.stalled:
             return Died("stalled", "the process had not been heard of for too long and was killed")
@@ -89,5 +91,8 @@ class Running:
             return Died("stopped", "the process was stopped, since the server is stopping")
         if self.stopping and exited.reason == "killed":
             return Died("stopped", "the process did not end in the time that it was given, and was killed")
+        # What a variant of a sweep does to its process the others need not suffer for: they go on in another one.
+        if exited.reason == "blas_abort" and self.fit.sweep is None:
+            return OUT_OF_MEMORY
         # One that ends by itself has a verdict to give first.
         return Died("error" if exited.reason == "finished" else exited.reason, exited.detail)

@@ -9,6 +9,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Coroutine
+from contextvars import Context
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,8 @@ from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
 from app.runner.session_post import Answer, Post
 from app.service.attempt_progress import Died
-from app.service.crashes import CRASHES
+from app.service.crashes import CRASHES, FOR_MEMORY
+from app.service.room import Room
 from app.service.session_attempts import SessionAttempts
 from app.service.session_workforce import NO_PROCESS, SessionStatus
 from app.settings import Settings
@@ -43,6 +45,10 @@ DEATHS_OF_POISON = 2
 DEATHS_MAX = 4
 """After so many processes that die in a row nobody waits any longer; the next step is another try."""
 
+_NO_MEMORY = (
+    "the process of the session needs about {} bytes of memory, which fits and other sessions have, or wait for; send "
+    "the step again later, or cancel a fit"
+)
 _STOPPING = "the server is stopping; send the step again when it is back, with the same seq"
 
 _logger = logging.getLogger(__name__)
@@ -51,9 +57,12 @@ _logger = logging.getLogger(__name__)
 class SessionCrew:
     """Runs at most `settings.session_workers` processes at a time (a `service.session_workforce.SessionWorkforce`)."""
 
-    def __init__(self, attempts: SessionAttempts, host: SessionHost, settings: Settings) -> None:
-        """Have processes run by `host`, with what `attempts` says they need to know."""
+    def __init__(
+        self, attempts: SessionAttempts, host: SessionHost, settings: Settings, room: Room | None = None
+    ) -> None:
+        """Have processes run by `host`, as far as there is `room`, with what `attempts` says they need to know."""
         self._attempts = attempts
+        self._room = room or Room()
         self._host = host
         self._settings = settings
         self._posts: dict[str, Post] = {}
@@ -64,7 +73,7 @@ class SessionCrew:
 
     async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> Answer:
         """Have a step carried out; the client may go away meanwhile, it is carried out all the same."""
-        post = self._post(session.id)
+        post = self._post(session)
         waiting = post.take(step, body, BYTES_FACTOR * self._settings.max_step_bytes)
         try:
             self._see_to(post)
@@ -75,7 +84,7 @@ class SessionCrew:
 
     async def wake(self, session: SessionRecord) -> None:
         """Start a process if there is none, and wait until it is ready."""
-        post = self._post(session.id)
+        post = self._post(session)
         if post.state == "ready":
             return
         waker = asyncio.get_running_loop().create_future()
@@ -142,13 +151,13 @@ class SessionCrew:
         if flying or self._tasks:
             await asyncio.wait([*flying, *self._tasks], timeout=self._settings.drain_seconds)
 
-    def _post(self, session_id: str) -> Post:
+    def _post(self, session: SessionRecord) -> Post:
         if self._draining:
             raise Draining(_STOPPING)
         self._loop = asyncio.get_running_loop()
-        post = self._posts.setdefault(session_id, Post(session_id))
+        post = self._posts.setdefault(session.id, Post(session.id, session.memory_bytes or 0))
         if post.ended:
-            raise _closed(session_id)
+            raise _closed(session.id)
         return post
 
     def _see_to(self, post: Post) -> None:
@@ -166,7 +175,7 @@ class SessionCrew:
         most = self._settings.session_workers
         if sum(post.state in ("queued", "starting", "ready") for post in self._posts.values()) < most:
             return
-        idle = [post for post in self._posts.values() if post.state == "ready" and not (post.flying or post.wanted)]
+        idle = self._idle()
         if not idle:
             raise SessionsFull(
                 f"all {most} processes of sessions are at work; wait until one is idle, or close a session"
@@ -177,18 +186,38 @@ class SessionCrew:
         """Start processes for those that wait for one, as far as there is room."""
         running = sum(post.state in ("starting", "ready", "stopping") for post in self._posts.values())
         while self._queue and running < self._settings.session_workers:
-            post = self._queue.popleft()
+            post = self._queue[0]
             if post.state == "queued":
-                post.move("starting")
-                running += 1
-                self._spawn(self._start(post))
+                if self._room.take_for_session(post.session_id, post.memory_bytes):
+                    post.move("starting")
+                    running += 1
+                    self._spawn(self._start(post))
+                elif self._room.would_be_enough(post.memory_bytes) and self._makes_way():
+                    return
+                else:
+                    post.move(None)
+                    post.refuse(SessionsFull(_NO_MEMORY.format(post.memory_bytes), code="memory_full"))
+            self._queue.popleft()
+
+    def _makes_way(self) -> bool:
+        """Whether a process is about to leave its memory to another; the one that is idle for longest is asked to."""
+        if not any(post.state == "stopping" for post in self._posts.values()):
+            idle = self._idle()
+            if not idle:
+                return False
+            self._stop(min(idle, key=lambda post: post.progress_at))
+        return True
+
+    def _idle(self) -> list[Post]:
+        return [post for post in self._posts.values() if post.state == "ready" and not (post.flying or post.wanted)]
 
     async def _start(self, post: Post) -> None:
         """Start the process of a session; what waits for it hears of it if that is not possible."""
         poison = post.suspect if post.deaths >= DEATHS_OF_POISON else None
         error: AdjointError | None = None
         try:
-            assignment = await asyncio.to_thread(self._attempts.begin, post.session_id, poison)
+            begin = partial(self._attempts.begin, post.session_id, poison, starved=post.starved)
+            assignment = await asyncio.to_thread(begin)
             if self._draining or post.ended:
                 error = Draining(_STOPPING)
             else:
@@ -288,11 +317,15 @@ class SessionCrew:
         quiet = self._now() - post.progress_at
         if post.flying and quiet >= step_seconds:
             self._cut_short(post)
-        elif not post.flying and not post.wanted and quiet >= idle_seconds:
+        elif not post.flying and not post.wanted and quiet >= self._patience():
             self._stop(post)
         else:
             again = min(idle_seconds, step_seconds) / LOOKS
             post.timer = asyncio.get_running_loop().call_later(again, self._look, post)
+
+    def _patience(self) -> float:
+        """Return how long a process may be idle: less where a fit waits for its memory."""
+        return self._settings.session_idle_seconds / (LOOKS if self._room.fit_waits else 1)
 
     def _cut_short(self, post: Post) -> None:
         _logger.warning("session %s: a step takes too long, and its process is killed", post.session_id)
@@ -334,6 +367,7 @@ class SessionCrew:
         """Count a death that nobody wanted; after several in a row nobody waits any longer."""
         _logger.warning("session %s: its process is gone: %s", post.session_id, death.detail)
         post.deaths += 1
+        post.starved = death.reason in FOR_MEMORY
         if overdue and post.suspect is not None:
             post.deaths = max(post.deaths, DEATHS_OF_POISON)
         if post.deaths >= DEATHS_MAX:
@@ -361,6 +395,8 @@ class SessionCrew:
             # It had room, and has it again.
             post.move("queued")
             self._queue.appendleft(post)
+        else:
+            self._room.leave_session(post.session_id)
         self._fill()
 
     async def _record(self, write: "partial[None]") -> None:
@@ -371,7 +407,8 @@ class SessionCrew:
             _logger.warning("what the process of a session tells cannot be written down: %s", error.detail)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        # Not for whoever has sent a request just now: it may be about the process of another one.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -85,6 +85,12 @@ class SessionHost:
             if hosted.pid is not None
         ]
 
+    def rss_bytes(self) -> dict[str, int]:
+        """Return what the processes that have reported hold in memory, by their sessions; for the supervisor."""
+        return {
+            hosted.handle.owner_id: rss_bytes(hosted.pid) for hosted in self._hosted.values() if hosted.pid is not None
+        }
+
     @property
     def quiet(self) -> bool:
         """Whether there are no processes, and none are to be started."""

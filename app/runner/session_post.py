@@ -41,6 +41,7 @@ class Post:
     """A session's steps that wait, and its process.
 
     Attributes:
+        memory_bytes: what its process takes of the memory.
         state: of the process; "queued" while it waits for room, None while none is wanted.
         waiting: steps whose answers are waited for, in the order of their arrival.
         flying: ids of the steps that the process has and has not answered, in the order in which it got them; those
@@ -50,11 +51,13 @@ class Post:
         standing: where the session was when its process last said so.
         deaths: processes that died one after another without any answer.
         suspect: the step that the last one died of, if it had only one.
+        starved: whether that one found no memory.
         overdue: whether the process is killed because a step takes too long.
         ended: whether the session is over.
     """
 
     session_id: str
+    memory_bytes: int = 0
     state: PostState | None = None
     waiting: dict[str, Waiting] = field(default_factory=dict)
     waiting_bytes: int = 0
@@ -70,6 +73,7 @@ class Post:
     verdict: Finished | Failed | None = None
     deaths: int = 0
     suspect: str | None = None
+    starved: bool = False
     overdue: bool = False
     ended: bool = False
     progress_at: float = 0.0

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.domain.clock import Clock
-from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFailed, StorageFull
+from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFailed, StorageFull, TooLarge
 from app.domain.fit import FitState
 from app.domain.messages import Control, Failed
 from app.runner.inbox import NOW, Inbox
@@ -25,6 +25,7 @@ from app.runner.vigil import Vigil
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts
 from app.service.claim import Claim
+from app.service.room import Room
 from app.service.workforce import WorkerStatus
 from app.settings import Settings
 
@@ -39,6 +40,9 @@ CLOSE_SECONDS = 5.0
 
 DEADLINE_SECONDS = 60.0
 """How long a deadline is trusted to be as far away as it was: wall clocks are put right at times."""
+
+MEMORY_SECONDS = 5.0
+"""How often the queue is looked at while a fit waits for memory."""
 
 UNRECORDED = Failed("internal_error", "the server could not write down what the fit reported; its log says why")
 
@@ -66,14 +70,20 @@ class Supervisor:
         clock: Clock,
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
         sessions: SessionHost | None = None,
+        room: Room | None = None,
     ) -> None:
-        """Do nothing before `start`. The processes of `sessions`, which are on the same runner, have their turn too."""
+        """Do nothing before `start`. The processes of `sessions`, which are on the same runner, have their turn too.
+
+        The `room` in memory, which those of fits get from `attempts`, is shared with them.
+        """
         self._attempts = attempts
         self._runner = runner
         self._settings = settings
         self._clock = clock
         self._backoff_seconds = tuple(backoff_seconds)
         self._sessions = sessions or SessionHost(runner)
+        self._room = room or Room()
+        self._room.on_session_gone(self.wake)
         self._running: dict[Handle, Running] = {}
         self._turns = Turns()
         self._changed: deque[tuple[str, str | None]] = deque()
@@ -203,11 +213,15 @@ class Supervisor:
             return
         try:
             self._turns.look_at(self._before(self._attempts.fail_overdue()))
+            self._room.measure(self._sessions.rss_bytes())
             while len(self._running) < self._settings.workers:
                 claim = self._attempts.claim(skip={*self._turns.resting, *self._dying()})
                 if claim is None:
-                    return
+                    break
                 self._begin(claim)
+            if self._room.fit_waits:
+                # What processes of sessions hold may have become less, and nobody says so.
+                self._turns.look_at(now + MEMORY_SECONDS)
         except NOT_NOW as error:
             _logger.warning("no fit can be begun: %s", error.detail)
             self._turns.look_at(now + RETRY_SECONDS)
@@ -233,6 +247,9 @@ class Supervisor:
         except NotFound as error:
             running.gone_at = now
             running.inbox.end(Failed("input_missing", error.detail))
+        except TooLarge as error:
+            running.gone_at = now
+            running.inbox.end(Failed(error.code, error.detail))
         except NOT_NOW as error:
             running.gone_at = now
             running.inbox.end(Died(STORAGE, f"no process could be started: {error.detail}"))
@@ -288,7 +305,7 @@ class Supervisor:
             self._record(running, running.news)
         if running.gone and running.ended:
             # One that was given up has left its files.
-            self._attempts.clear_up(running.claim)
+            self._attempts.gone(running.claim)
             del self._running[running.handle]
             self._turns.wake()
 

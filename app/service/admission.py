@@ -8,9 +8,9 @@ from typing import Any
 
 import engine
 from app.domain.dataset import DatasetRecord
-from app.domain.errors import Finding, TooLarge
+from app.domain.errors import Finding
 from app.domain.fit import ids_in
-from app.domain.runtime import AUTO
+from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepTerms
 from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
@@ -44,7 +44,8 @@ def replicas_of(request: Mapping[str, Any]) -> int:
 class Candidate:
     """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined.
 
-    The `digest` is equal for graphs that compute the same in the same way.
+    The `digest` is equal for graphs that compute the same in the same way; `runtime` is what it ran with before, or
+    goes on from.
     """
 
     request: Mapping[str, Any]
@@ -52,6 +53,15 @@ class Candidate:
     digest: str
     datasets: Sequence[DatasetRecord]
     validation: Sequence[DatasetRecord]
+    runtime: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedFit:
+    """A fit that can be run: its steps, and the bytes that each of its processes takes at its peak."""
+
+    estimate: engine.FitEstimate
+    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,25 @@ class AdmittedSweep:
     total_steps: int
 
 
+@dataclass(frozen=True, slots=True)
+class FitLengths:
+    """How long a fit may be."""
+
+    epochs: int = 10**6
+    steps: int = 10**9
+
+    def check(self, recipe: Mapping[str, Any], total_steps: int) -> None:
+        """Invalid if a recipe that comes to so many steps is longer."""
+        epochs = recipe.get("epochs")
+        if epochs is not None and epochs > self.epochs:
+            detail = f"this server makes at most {self.epochs} epochs of a fit"
+            raise invalid([Finding("/epochs", "out_of_range", detail)])
+        if total_steps > self.steps:
+            unit = "steps" if epochs is None else "epochs"
+            detail = f"this comes to {total_steps} steps, and this server makes at most {self.steps} of a fit"
+            raise invalid([Finding(f"/{unit}", "out_of_range", detail)])
+
+
 class Admission:
     """Decides what can be accepted. Safe in threads.
 
@@ -79,21 +108,24 @@ class Admission:
     others that differ in nothing an estimate depends on. Faults are not kept.
     """
 
-    def __init__(self, gradients_max_bytes: int, memory: MemoryTerms | None = None) -> None:
-        """Refuse fits that capture more bytes of gradients, or take more `memory`."""
+    def __init__(
+        self, gradients_max_bytes: int, memory: MemoryTerms | None = None, lengths: FitLengths | None = None
+    ) -> None:
+        """Refuse fits that capture more bytes of gradients, take more `memory`, or are longer than `lengths`."""
         self._gradients_max_bytes = gradients_max_bytes
         self._memory = memory or MemoryTerms()
+        self._lengths = lengths or FitLengths()
         self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
         self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
 
-    def fit(self, candidate: Candidate) -> engine.FitEstimate:
+    def fit(self, candidate: Candidate) -> AdmittedFit:
         """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
 
         Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
         """
         columns, validation = _rows(candidate)
         document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
-        executor = _executor(candidate.request.get("resources") or {})
+        executor = executor_here(candidate.request.get("resources") or {}, candidate.runtime)
         with engine_faults():
             recipe = engine.read_recipe(document)
             estimate = self._fits.read(
@@ -102,9 +134,10 @@ class Admission:
                     candidate.definition, recipe, columns, validation, replicas=replicas, executor=executor
                 ),
             )
-        _check_memory(estimate, replicas, executor, self._memory.most)
+        self._lengths.check(document, estimate.total_steps)
+        needed = self._needed(estimate, executor, replicas)
         check_captures(candidate.definition, recipe, estimate, self._gradients_max_bytes)
-        return estimate
+        return AdmittedFit(estimate, needed)
 
     def sweep(self, candidate: Candidate) -> AdmittedSweep:
         """Check a sweep, and each of its variants as a fit of its own.
@@ -125,12 +158,18 @@ class Admission:
                 _digest(candidate.digest, document, request["sweep"], columns, validation),
                 lambda _: engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation),
             )
-        executor = _executor(request.get("resources") or {})
+        executor = executor_here(request.get("resources") or {}, None)
         largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory, executor))
-        _check_memory(largest, 1, executor, self._memory.most)
+        needed = self._needed(largest, executor, 1)
         for variant, fit in zip(variants, estimate.fits, strict=True):
+            self._lengths.check(variant.recipe, fit.total_steps)
             check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
-        return _admitted(request, options, variants, estimate, memory_needed(largest.memory, executor))
+        return _admitted(request, options, variants, estimate, needed)
+
+    def _needed(self, estimate: engine.FitEstimate, executor: str, replicas: int) -> int:
+        """Return the bytes that each process takes; TooLarge, with the sum, if all of them take too many."""
+        terms = memory_terms(estimate.memory, executor)
+        return self._memory.check(terms, "/batch_size", "the fit", "use smaller batches", processes=replicas)
 
 
 def _digest(*facts: Any) -> str:
@@ -189,10 +228,10 @@ def check_resources(resources: Mapping[str, Any]) -> None:
         raise invalid(faults)
 
 
-def _executor(resources: Mapping[str, Any]) -> str:
-    """Return what will run the fit as things stand."""
-    executor: str = resources.get("executor") or AUTO
-    return engine.executors()[-1] if executor == AUTO else executor
+def executor_here(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return what will compute as things stand (see `executor_of`)."""
+    executor, known = executor_of(resources, before), engine.executors()
+    return executor if executor in known else known[-1]
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -247,14 +286,3 @@ def _known(extreme: Callable[[list[float]], float], values: Sequence[float | Non
     """Return the extreme of what is known of all parts; None if of one it is not."""
     known = [value for value in values if value is not None]
     return extreme(known) if len(known) == len(values) else None
-
-
-def _check_memory(estimate: engine.FitEstimate, replicas: int, executor: str, most: int) -> None:
-    """TooLarge, with the sum, if the processes of the fit take more than `most` bytes."""
-    needed = replicas * memory_needed(estimate.memory, executor)
-    if needed > most:
-        terms = ", ".join(f"{term} {size}" for term, size in memory_terms(estimate.memory, executor).items())
-        each = f" for each of {replicas} processes" if replicas > 1 else ""
-        detail = f"the fit needs about {needed} bytes of memory ({terms}{each}); this server gives {most}"
-        finding = Finding("/batch_size", "memory_exceeded", f"{detail}; use smaller batches")
-        raise TooLarge(finding.detail, limit=most, code="memory_exceeded", findings=[finding])

@@ -80,6 +80,7 @@ class Adoption:
             created_at=self._clock.now(),
             is_best=written.is_best,
             deleted=False,
+            tenant=claim.fit.tenant,
         )
 
     def _hold_up(self, claim: Claim, fit_id: str, progress: Progress, error: StorageFull) -> None:

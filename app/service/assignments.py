@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 import engine
 from app.blobs.store import BlobStore
 from app.domain.dataset import DatasetRecord
-from app.domain.fit import FitRecord
+from app.domain.errors import TooLarge
+from app.domain.fit import TERMINAL, FitRecord
 from app.domain.messages import Assignment, SweepShare, VariantShare
 from app.domain.runtime import Runtime, allot
-from app.domain.sweep import VariantTerms, terms_of
+from app.domain.sweep import SweepTerms, VariantTerms, terms_of
 from app.service.admission import recipe_of, replicas_of
-from app.service.claim import Claim
+from app.service.claim import Claim, MemoryNeed
 from app.service.memory import MemoryTerms
 from app.service.resumption import Beginning, Resumption
 from app.service.staging import Staging
-from app.store.unit_of_work import Store
+from app.store.unit_of_work import Store, UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,15 @@ class WorkTerms:
     """How attempts are made.
 
     Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
-    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`.
+    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`;
+    and of one tenant up to `tenant_running` at a time.
     """
 
     workers: int = 1
     checkpoint_seconds: float = 30.0
     kill_at_op: int | None = None
     memory: MemoryTerms = field(default_factory=MemoryTerms)
+    tenant_running: int | None = None
 
 
 class Assignments:
@@ -49,9 +52,11 @@ class Assignments:
     def draw_up(self, claim: Claim) -> Assignment:
         """Return what the attempt's process needs to know; NotFound if something it needs is gone.
 
-        The process goes on from the furthest checkpoint whose file is sound.
+        The process goes on from the furthest checkpoint whose file is sound. TooLarge if it takes more memory than
+        there is by now.
         """
         fit = claim.fit
+        self._check_memory(claim.need)
         with self._store.begin() as work:
             graph = work.graphs.get(fit.graph_id)
             datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
@@ -77,7 +82,28 @@ class Assignments:
             reopened_at=fit.reopened_at,
             checkpoint_seconds=self._terms.checkpoint_seconds,
             kill_at_op=self._terms.kill_at_op if fit.attempt == 1 else None,
+            memory_bytes=claim.need.each,
         )
+
+    def memory_need(self, work: UnitOfWork, fit: FitRecord) -> MemoryNeed:
+        """Return what the processes of a fit that is to be worked on take of the memory."""
+        if fit.sweep is None:
+            each = fit.memory_bytes
+            return MemoryNeed(each, None if each is None else each * replicas_of(fit.request))
+        terms = terms_of(fit)
+        left = sum(standing.state not in TERMINAL for standing in work.fits.standings(fit.id))
+        at_once = terms.fit_bytes * max(1, min(self._threads(terms, self._runtime(fit)), left))
+        return MemoryNeed(at_once, at_once)
+
+    def _check_memory(self, need: MemoryNeed) -> None:
+        budget = self._terms.memory.budget
+        if need.total is not None and need.total > budget:
+            detail = f"the fit needs about {need.total} bytes of memory; this server gives {budget}, less than before"
+            raise TooLarge(f"{detail}: give it more, and resume the fit", limit=budget, code="memory_exceeded")
+
+    def _threads(self, terms: SweepTerms, runtime: Runtime) -> int:
+        """Return how many variants of a sweep may be worked on at a time."""
+        return min(runtime.threads, max(1, self._terms.memory.budget // max(1, terms.fit_bytes)))
 
     def _runtime(self, fit: FitRecord) -> Runtime:
         resources = fit.request.get("resources") or {}
@@ -106,5 +132,5 @@ class Assignments:
             )
             for fit in variants
         ]
-        roomy = max(1, self._terms.memory.budget // max(1, terms.fit_bytes))
-        return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, min(runtime.threads, roomy), shares)
+        threads = self._threads(terms, runtime)
+        return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, threads, shares)

@@ -6,6 +6,7 @@ passes the fence of its attempt's token first: a process that was given up can c
 
 import secrets
 from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -15,24 +16,29 @@ from app.blobs.store import BlobStore
 from app.domain.attempt import Attempt
 from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
-from app.domain.fit import FitRecord
-from app.domain.messages import Assignment, Finished
+from app.domain.fit import WAITS_FOR_MEMORY, FitRecord
+from app.domain.messages import Assignment, Finished, Log
 from app.durable import Durable
 from app.service.adoption import Adoption
 from app.service.assignments import Assignments, WorkTerms
-from app.service.attempt_journal import AttemptJournal
+from app.service.attempt_journal import AttemptJournal, record_log
 from app.service.attempt_news import write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
-from app.service.claim import Claim
+from app.service.claim import Claim, MemoryNeed
 from app.service.journal import record_state
 from app.service.replay_verdict import compared
 from app.service.resumption import Resumption
+from app.service.room import Room
 from app.service.staging import Staging
 from app.service.sweep_journal import SweepJournal, close_variants
 from app.service.time_limits import fail_overdue
 from app.store.unit_of_work import Store, UnitOfWork
 
+MEMORY_FULL = (
+    "the fit waits for memory: it needs about {need} bytes, and of the {budget} that there are for all that runs, "
+    "{taken} are taken; nothing of its priority begins before it"
+)
 LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
 
 
@@ -69,19 +75,24 @@ class Attempts:
         clock: Clock,
         terms: WorkTerms | None = None,
         durable: Durable | None = None,
+        room: Room | None = None,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
 
-        Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`.
+        Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`, and has its
+        memory of `room`.
         """
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
         self._notify = notify
+        self._room = room or Room()
         self._staging = Staging(staging, durable or Durable())
         self._adoption = Adoption(store, blobs, self._staging, notify, clock)
         resumption = Resumption(store, blobs, sweeper, notify)
-        self._assignments = Assignments(store, blobs, resumption, self._staging, terms or WorkTerms())
+        terms = terms or WorkTerms()
+        self._tenant_running = terms.tenant_running
+        self._assignments = Assignments(store, blobs, resumption, self._staging, terms)
 
     def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
@@ -101,19 +112,55 @@ class Attempts:
         return TakenBack(len(lost), folders)
 
     def claim(self, skip: Collection[str] = ()) -> Claim | None:
-        """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits."""
+        """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits.
+
+        Also None as long as there is too little memory beside what runs for the fit whose turn it is: then it waits,
+        and others of its priority with it. What it takes is taken until `gone` is called.
+        """
         token = secrets.token_hex(16)
-        with self._store.begin() as work:
-            fit = work.queue.claim(skip=skip)
+        needs: dict[str, MemoryNeed] = {}
+        with ExitStack() as undo, self._store.begin() as work:
+
+            def admits(fit: FitRecord) -> bool:
+                needs[fit.id] = need = self._assignments.memory_need(work, fit)
+                undo.callback(self._room.leave_fit, fit.id)
+                return self._admits(work, fit, need)
+
+            fit = work.queue.claim(skip=skip, at_work_max=self._tenant_running, admits=admits)
+            if not needs:
+                self._room.nothing_awaited()
             if fit is None:
                 return None
             work.attempts.start(fit.id, fit.attempt, token)
             record_state(work, fit)
+            work.after_commit(undo.pop_all)
             work.after_commit(partial(self._notify, fit.id))
-        return Claim(fit, token)
+        return Claim(fit, token, needs[fit.id])
+
+    def gone(self, claim: Claim) -> None:
+        """Delete the folder that the attempt's processes wrote to, and take their memory back: they are gone."""
+        self.clear_up(claim)
+        self._room.leave_fit(claim.fit.id)
+
+    def _admits(self, work: UnitOfWork, fit: FitRecord, need: MemoryNeed) -> bool:
+        """Give a fit the memory that it needs; if there is too little now, have it wait, and say so the first time."""
+        budget = self._room.budget
+        if budget is not None and need.total is not None and need.total > budget:
+            return True  # it would wait for ever, and is told so instead (see `assignment`)
+        if self._room.take_for_fit(fit.id, need.total):
+            return True
+        if fit.phase != WAITS_FOR_MEMORY:
+            work.fits.update(replace(fit, phase=WAITS_FOR_MEMORY))
+            text = MEMORY_FULL.format(need=need.total or budget, taken=self._room.taken, budget=budget)
+            record_log(work, fit.id, Log("info", text, "memory_full"))
+            work.after_commit(partial(self._notify, fit.id))
+        return False
 
     def assignment(self, claim: Claim) -> Assignment:
-        """Return what the attempt's process needs to know; NotFound if something it needs is gone."""
+        """Return what the attempt's process needs to know.
+
+        NotFound if something it needs is gone, TooLarge if it takes more memory than there is by now.
+        """
         return self._assignments.draw_up(claim)
 
     def fit(self, claim: Claim) -> FitRecord | None:

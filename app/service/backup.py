@@ -1,9 +1,10 @@
-"""Backups of a server at work: one archive of the database at one moment, of every blob that it refers to then, and of
-what sessions have put aside.
+"""Backups of a server at work: one archive of the database at one moment, of every blob that it refers to then, of what
+sessions have put aside, and of the files of old entries of the audit trail.
 
 The archive is an uncompressed tar: `adjoint.db`, the blobs as `blobs/<digest>` in the order of their digests, the files
-of sessions as `sessions/<id>/<name>`, and `manifest.json`, which says what there is and so shows that nothing is
-missing. Should a blob turn out to be damaged, `error.json` ends the archive in place of the manifest.
+of sessions as `sessions/<id>/<name>`, those of the trail as `audit/<first>-<last>.ndjson`, and `manifest.json`, which
+says what there is and so shows that nothing is missing. Should a blob turn out to be damaged, `error.json` ends the
+archive in place of the manifest.
 """
 
 import hashlib
@@ -21,14 +22,16 @@ from typing import Any, BinaryIO
 from app.blobs.store import BlobStore
 from app.domain.clock import Clock, rfc3339
 from app.domain.errors import AdjointError, BackupInProgress, NotFound
+from app.service.audit_files import AuditFile
+from app.service.audit_rotation import AuditRotation
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
 from app.service.session_folders import SessionFile, SessionFolders
 from app.store.snapshot import Snapshot
 from app.store.unit_of_work import Store
 
-FORMAT = "adjoint-backup/2"
-DATABASE, BLOBS, SESSIONS = "adjoint.db", "blobs/", "sessions/"
+FORMAT = "adjoint-backup/3"
+DATABASE, BLOBS, SESSIONS, TRAIL = "adjoint.db", "blobs/", "sessions/", "audit/"
 MANIFEST, ERROR = "manifest.json", "error.json"
 CHUNK_BYTES = 1024 * 1024
 END = bytes(2 * tarfile.BLOCKSIZE)
@@ -52,14 +55,18 @@ class Backup:
         self,
         snapshot: Snapshot,
         sessions: Sequence[SessionFile],
+        trail: Sequence[AuditFile],
         blobs: BlobStore,
         made_at: datetime,
         version: str,
         held: ExitStack,
     ) -> None:
-        """Read the blobs of `snapshot` and the files of `sessions`, and let `held` go in the end."""
+        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `held` go in the end."""
         self._snapshot = snapshot
-        self._sessions = sessions
+        self._files = [
+            *((f"{SESSIONS}{kept.session_id}/{kept.name}", kept.path, kept.size_bytes) for kept in sessions),
+            *((TRAIL + file.path.name, file.path, file.path.stat().st_size) for file in trail),
+        ]
         self._blobs = blobs
         self._made_at = made_at
         self._version = version
@@ -84,8 +91,8 @@ class Backup:
             _logger.error("a backup ends early", extra={"detail": error.detail})
             yield from _document(ERROR, {"code": error.code, "detail": error.detail})
         else:
-            sessions = yield from self._of_sessions()
-            yield from _document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed, sessions))
+            files = yield from self._written_files()
+            yield from _document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed, files))
         yield END
 
     def _blob(self, digest: str) -> Generator[bytes, None, int]:
@@ -99,17 +106,17 @@ class Backup:
                 raise BlobDamaged(f"blob {digest} holds other bytes; delete what refers to it, or restore it")
         return size
 
-    def _of_sessions(self) -> Generator[bytes, None, dict[str, Any]]:
+    def _written_files(self) -> Generator[bytes, None, dict[str, Any]]:
+        """Write the files of sessions and of the trail, and return their sizes and digests by name."""
         listed: dict[str, Any] = {}
-        for kept in self._sessions:
-            name = f"{kept.session_id}/{kept.name}"
-            with kept.path.open("rb") as file:
-                digest = yield from _entry(SESSIONS + name, file, kept.size_bytes)
-            listed[name] = {"digest": digest, "size_bytes": kept.size_bytes}
+        for name, path, size in self._files:
+            with path.open("rb") as file:
+                digest = yield from _entry(name, file, size)
+            listed[name] = {"digest": digest, "size_bytes": size}
         return listed
 
     def _manifest(
-        self, database: Mapping[str, Any], blobs: Mapping[str, int], sessions: Mapping[str, Any]
+        self, database: Mapping[str, Any], blobs: Mapping[str, int], files: Mapping[str, Any]
     ) -> dict[str, Any]:
         return {
             "format": FORMAT,
@@ -119,7 +126,8 @@ class Backup:
             "counts": dict(self._snapshot.counts),
             "database": dict(database),
             "blobs": dict(blobs),
-            "sessions": dict(sessions),
+            "sessions": _below(SESSIONS, files),
+            "audit": _below(TRAIL, files),
         }
 
 
@@ -132,6 +140,7 @@ class Backups:
         blobs: BlobStore,
         sweeper: BlobSweeper,
         folders: SessionFolders,
+        trail: AuditRotation,
         scratch: Path,
         space: DiskSpace,
         clock: Clock,
@@ -139,7 +148,8 @@ class Backups:
     ) -> None:
         """Copy `store`, below `scratch` for a while, and `blobs`, which `sweeper` keeps in place meanwhile.
 
-        What is in the `folders` of sessions has a second name below `scratch` meanwhile.
+        What is in the `folders` of sessions and in the files of the `trail` has a second name below `scratch`
+        meanwhile.
 
         `version` is this server's.
         """
@@ -147,6 +157,7 @@ class Backups:
         self._blobs = blobs
         self._sweeper = sweeper
         self._folders = folders
+        self._trail = trail
         self._scratch = scratch
         self._space = space
         self._clock = clock
@@ -164,19 +175,26 @@ class Backups:
             )
         with ExitStack() as held:
             held.callback(self._turn.release)
-            self._space.check()
+            self._space.check_disk()
             # Before the copy is made: from then on no blob that it may refer to is deleted.
             held.enter_context(self._sweeper.holding())
             folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
             made_at = self._clock.now()
             # Before the database, which then knows of all datasets and checkpoints that they refer to.
             sessions = self._folders.link(Path(folder) / "sessions")
-            snapshot = self._store.snapshot(Path(folder))
-            return Backup(snapshot, sessions, self._blobs, made_at, self._version, held.pop_all())
+            # At one moment: what leaves the table for a file must be in one of them, and so in the copy.
+            with self._trail.resting() as files:
+                trail = files.link(Path(folder) / "audit")
+                snapshot = self._store.snapshot(Path(folder))
+            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, held.pop_all())
 
     def end(self) -> None:
         """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""
         self._turn.acquire(timeout=END_SECONDS)
+
+
+def _below(prefix: str, files: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): file for name, file in files.items() if name.startswith(prefix)}
 
 
 def _entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:

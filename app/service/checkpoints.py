@@ -55,6 +55,7 @@ class Checkpoints:
         with self._sweeper.holding() as stored:
             blob = upload.commit()
             stored.add(blob.digest)
+            self._space.check(blob.size)
             loaded = read_uploaded(self._blobs.local_path(blob.digest), definition)
             checkpoint = CheckpointRecord(
                 id=new_id("ckpt"),

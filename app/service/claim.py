@@ -7,12 +7,21 @@ import engine
 from app.domain.fit import FitRecord
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """Bytes that the processes of an attempt take: each of them, and all together; None: nobody knows."""
+
+    each: int | None = None
+    total: int | None = None
+
+
 @dataclass(frozen=True)
 class Claim:
     """A fit that this server took, and the attempt it is about to make."""
 
     fit: FitRecord
     token: str
+    need: MemoryNeed = MemoryNeed()
 
     @cached_property
     def policy(self) -> engine.CheckpointPolicy:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from app.domain.messages import Failed
+
 _LESS_MEMORY = "give it less to hold: a smaller batch_size or model, fewer workers, or a machine with more memory"
 
 CRASHES: Mapping[str, str] = MappingProxyType(
@@ -17,10 +19,18 @@ CRASHES: Mapping[str, str] = MappingProxyType(
 )
 """Reasons that count as a crash of the fit, each with advice; that the server went down, or stopped it, does not."""
 
+FOR_MEMORY = frozenset({"out_of_memory", "blas_abort"})
+"""Those that say that the process found no memory."""
+
+OUT_OF_MEMORY = Failed(
+    "out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size, or a smaller model"
+)
+"""The verdict on a fit that has found no memory within what it was given: to start it again would not help."""
+
 _LOOP = "{losses} processes in a row died without getting any further; the last one ({reason}): {detail}; {advice}"
 
 
 def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
     """Return the error of a fit that is given up, since attempt after attempt crashed."""
     text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=CRASHES[reason])
-    return {"code": "crash_loop", "detail": text}
+    return {"code": OUT_OF_MEMORY.code if reason in FOR_MEMORY else "crash_loop", "detail": text}

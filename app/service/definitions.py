@@ -6,11 +6,16 @@ from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.service.engine_faults import engine_faults
 
+GRAPH_LIMITS = engine.GraphLimits()
+"""The most that the engine takes, and what a graph that is stored was within in any case."""
 
-def read_definition(document: object, pointer: str = "") -> engine.Definition:
-    """Read a graph in any of its spellings; Invalid, with pointers below `pointer`, if it is none."""
+
+def read_definition(
+    document: object, pointer: str = "", limits: engine.GraphLimits = GRAPH_LIMITS
+) -> engine.Definition:
+    """Read a graph in any of its spellings; Invalid, with pointers below `pointer`, if it is none or too large."""
     with engine_faults(pointer):
-        return engine.parse_graph(document)
+        return engine.parse_graph(document, limits)
 
 
 def new_graph(definition: engine.Definition, clock: Clock) -> GraphRecord:

@@ -134,6 +134,8 @@ class FitControl:
 
     def _told(self, work: UnitOfWork, fit: FitRecord) -> None:
         record_state(work, fit)
+        # Others may have waited behind it.
+        work.after_commit(self._workforce.wake)
         work.after_commit(partial(self._wakes.notify, fit.id))
 
     def _tell_parent(self, work: UnitOfWork, fit: FitRecord) -> None:

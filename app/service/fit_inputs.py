@@ -13,7 +13,7 @@ from app.domain.fit import ids_in
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id
 from app.service.admission import Candidate
-from app.service.definitions import new_graph, read_definition
+from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.engine_faults import invalid
 from app.service.ingestion import Ingestion, UploadTerms
 from app.service.recent import Recent
@@ -33,9 +33,9 @@ class FitInputs:
     graph_is_new: bool
     rows_are_new: bool
 
-    def candidate(self, request: Mapping[str, Any]) -> Candidate:
-        """Return the fit that a request makes of them."""
-        return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation)
+    def candidate(self, request: Mapping[str, Any], runtime: Mapping[str, Any] | None = None) -> Candidate:
+        """Return the fit that a request makes of them; `runtime` is what it ran with before, or goes on from."""
+        return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation, runtime)
 
     def store(self, work: UnitOfWork) -> None:
         """Store what is new; NotFound if what is not was deleted meanwhile."""
@@ -64,11 +64,14 @@ def _small(definition: engine.Definition) -> bool:
 class InputReader:
     """Finds, or reads, what a request names. Small graphs that were named lately are not read again."""
 
-    def __init__(self, store: Store, ingestion: Ingestion, clock: Clock) -> None:
-        """Look things up in `store`; rows that come inline go through `ingestion`."""
+    def __init__(
+        self, store: Store, ingestion: Ingestion, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS
+    ) -> None:
+        """Look things up in `store`; rows that come inline go through `ingestion`, graphs are within `limits`."""
         self._store = store
         self._ingestion = ingestion
         self._clock = clock
+        self._limits = limits
         self._definitions: Recent[engine.Definition] = Recent(DEFINITIONS_KEPT, _small)
 
     def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
@@ -83,7 +86,7 @@ class InputReader:
             kept_rows = () if inline else _all_referred("/dataset", dataset, work)
             held_out = (request.get("validation") or {}).get("dataset")
             validation = _all_referred("/validation/dataset", held_out, work)
-        definition = read_definition(graph, "/graph") if known is None else self._definition(known)
+        definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
         record = known or new_graph(definition, self._clock)
         rows = (self._ingest(dataset, stored),) if inline else kept_rows
         return FitInputs(record, definition, rows, validation, known is None, inline)

@@ -10,7 +10,7 @@ from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.messages import Log
 from app.domain.sweep import check_whole
-from app.service.admission import Admission, recipe_of
+from app.service.admission import Admission, AdmittedFit, recipe_of
 from app.service.attempt_journal import record_log
 from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import FitInputs, InputReader
@@ -88,11 +88,12 @@ class FitRevision:
                 fit = work.fits.get(fit_id)
                 _check_extendable(work, fit)
                 check_startable(work, fit)
-            request, total_steps = self._extended(fit, extension)
+            request, admitted = self._extended(fit, extension)
+            steps, memory_bytes = admitted.estimate.total_steps, admitted.memory_bytes
             with self._store.begin() as work:
                 if work.fits.get(fit_id).version != fit.version:
                     continue
-                fit = self._taking_up.queue(work, fit, request=request, total_steps=total_steps)
+                fit = self._taking_up.queue(work, fit, request=request, total_steps=steps, memory_bytes=memory_bytes)
                 view = view_of(work, fit)
                 keep(work, view)
                 return view
@@ -116,25 +117,26 @@ class FitRevision:
                 if work.fits.get(fit_id).version == fit.version:
                     return self._stored(work, revision)
 
-    def _extended(self, fit: FitRecord, extension: Extension) -> tuple[dict[str, Any], int]:
-        """Return the request for so much more, and its steps."""
+    def _extended(self, fit: FitRecord, extension: Extension) -> tuple[dict[str, Any], AdmittedFit]:
+        """Return the request for so much more, and what there is to know of it."""
         unit, request = extension.unit, _with_rows_as_before(fit, fit.request)
         inputs = self._inputs.read(request, set())
         try:
-            steps = 1 if unit == "steps" else self._estimate(inputs, request).steps_per_epoch
+            steps = 1 if unit == "steps" else self._admitted_as(fit, inputs, request).estimate.steps_per_epoch
             request = {name: value for name, value in request.items() if name not in LENGTHS}
             request[unit] = -(-fit.step // steps) + extension.count
-            total_steps = self._estimate(inputs, request).total_steps
+            admitted = self._admitted_as(fit, inputs, request)
         except Invalid as error:
             # The client named a number only, and not the field that does not go with it.
             raise invalid(replace(fault, pointer=f"/{unit}") for fault in error.findings) from error
         budget = request.get("budget") or {}
         if budget.get("steps") is not None:
-            request["budget"] = {**budget, "steps": max(budget["steps"], total_steps)}
-        return request, total_steps
+            request["budget"] = {**budget, "steps": max(budget["steps"], admitted.estimate.total_steps)}
+        return request, admitted
 
-    def _estimate(self, inputs: FitInputs, request: Mapping[str, Any]) -> engine.FitEstimate:
-        return self._admission.fit(inputs.candidate(request))
+    def _admitted_as(self, fit: FitRecord, inputs: FitInputs, request: Mapping[str, Any]) -> AdmittedFit:
+        """Check a new request of a fit, which keeps the executor that it ran with."""
+        return self._admission.fit(inputs.candidate(request, fit.runtime))
 
     def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
         """Return what the changes come to; Conflict if the fit may not change so as it is now."""
@@ -171,8 +173,9 @@ class FitRevision:
     def _admitted(self, revision: _Revision) -> _Revision:
         """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
         before, after = revision.before, revision.after
-        estimate = self._estimate(self._inputs.read(after.request, set()), after.request)
-        after = replace(after, total_steps=estimate.total_steps)
+        admitted = self._admitted_as(before, self._inputs.read(after.request, set()), after.request)
+        estimate = admitted.estimate
+        after = replace(after, total_steps=estimate.total_steps, memory_bytes=admitted.memory_bytes)
         if not revision.begun:
             return replace(revision, after=after)
         with engine_faults():

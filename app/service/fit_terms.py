@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import engine
 from app.domain.clock import read_rfc3339
 from app.domain.errors import Finding, QueueFull
 from app.domain.fit import FitState
+from app.service.definitions import GRAPH_LIMITS
 from app.service.engine_faults import invalid
 from app.store.unit_of_work import UnitOfWork
 
@@ -17,18 +19,23 @@ LABELS_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class FitTerms:
-    """Limits on fits: how many may wait, and how many processes each may lose; and the label by which they share the
-    workers.
+    """Limits on fits: how many may wait, how many processes each may lose, and how large a graph of its own may be; and
+    the label by which they share the workers.
     """
 
     max_queue: int
     attempts_max: int
     fair_share_label: str
+    graph: engine.GraphLimits = GRAPH_LIMITS
+    max_queue_per_tenant: int | None = None
 
     def check_queue(self, work: UnitOfWork) -> None:
-        """QueueFull if as many fits wait as may."""
+        """QueueFull if as many fits wait as may, of all tenants or of this one."""
         if work.fits.count([FitState.QUEUED]) >= self.max_queue:
             raise QueueFull(f"{self.max_queue} fits are waiting, which is as many as this server takes")
+        most = self.max_queue_per_tenant
+        if most is not None and work.fits.count_own([FitState.QUEUED]) >= most:
+            raise QueueFull(f"{most} of your fits are waiting, which is as many as this server takes of one tenant")
 
     def share(self, labels: Mapping[str, str]) -> str:
         """Return whose turn it is when it is the turn of a fit with these labels."""

@@ -48,7 +48,7 @@ class Fits:
     ) -> None:
         """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`."""
         self._store = store
-        self._inputs = InputReader(store, ingestion, clock)
+        self._inputs = InputReader(store, ingestion, clock, terms.graph)
         self._sweeper = sweeper
         self._space = space
         self._wakes = wakes
@@ -75,7 +75,7 @@ class Fits:
             fork = self._fork(request)
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
-            fit, *variants = self._drawn_up(request, inputs)
+            fit, *variants = self._drawn_up(request, inputs, None if fork is None else fork.runtime_of(request))
             fit = replace(fit, replay=None if replay is None else asdict(replay))
             if fork is not None:
                 fork.check(request, inputs, fit.total_steps)
@@ -151,11 +151,14 @@ class Fits:
         with self._store.begin() as work:
             return view_of(work, work.fits.get(fit_id))
 
-    def _drawn_up(self, request: Mapping[str, Any], inputs: FitInputs) -> tuple[FitRecord, ...]:
+    def _drawn_up(
+        self, request: Mapping[str, Any], inputs: FitInputs, runtime: Mapping[str, Any] | None
+    ) -> tuple[FitRecord, ...]:
         """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
         if request.get("sweep") is None:
-            estimate = self._admission.fit(inputs.candidate(request))
-            return (self._new(request, inputs, estimate.total_steps),)
+            admitted = self._admission.fit(inputs.candidate(request, runtime))
+            fit = self._new(request, inputs, admitted.estimate.total_steps)
+            return (replace(fit, memory_bytes=admitted.memory_bytes),)
         sweep = self._admission.sweep(inputs.candidate(request))
         # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
         parent = replace(

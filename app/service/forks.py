@@ -49,6 +49,13 @@ class Fork:
         """The step at which the fit begins to count."""
         return self.checkpoint.step if self.restore == "all" else 0
 
+    def runtime_of(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the runtime that a fit of the request goes on from, so that its bits are those that the other fit
+        would have come to; None if it asks for something else.
+        """
+        asked = (request.get("resources") or {}).get("executor")
+        return self.runtime if self.restore == "all" and not asked else None
+
     def completed(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request with the fields that it leaves out as the other fit's request has them."""
         taken = {name: value for name, value in self.before.items() if name not in NOT_TAKEN}
@@ -97,8 +104,7 @@ class Fork:
             pinned=False,
         )
         origin = Origin(checkpoint.id, checkpoint.fit_id, self.step, checkpoint.digest, self.restore, copy.id)
-        # Its bits are to be those that the other fit would have come to, unless it asks for something else.
-        runtime = self.runtime if everything and not (fit.request.get("resources") or {}).get("executor") else None
+        runtime = self.runtime_of(fit.request)
         begun = replace(fit, step=copy.step, epoch=copy.epoch, origin=asdict(origin), runtime=runtime)
         work.fits.add(begun)
         work.checkpoints.add(copy)

@@ -7,7 +7,7 @@ import engine
 from app.domain.clock import Clock
 from app.domain.errors import Conflict
 from app.domain.graph import GraphRecord
-from app.service.definitions import new_graph, read_definition
+from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.engine_faults import engine_faults
 from app.service.idempotency import Keep
 from app.store.pages import Page, PageRequest
@@ -17,14 +17,15 @@ from app.store.unit_of_work import Store
 class Graphs:
     """The use cases of graphs."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        """Keep graphs in `store`."""
+    def __init__(self, store: Store, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS) -> None:
+        """Keep graphs in `store`, of which new ones are within `limits`."""
         self._store = store
         self._clock = clock
+        self._limits = limits
 
     def create(self, document: object, keep: Keep[GraphRecord]) -> GraphRecord:
         """Check and store a definition in any of its spellings; Invalid with everything that is wrong with it."""
-        graph = new_graph(read_definition(document), self._clock)
+        graph = new_graph(read_definition(document, limits=self._limits), self._clock)
         with self._store.begin() as work:
             work.graphs.add(graph)
             keep(work, graph)
@@ -32,7 +33,7 @@ class Graphs:
 
     def validate(self, document: object) -> GraphRecord:
         """Do all that `create` does, but store nothing."""
-        return new_graph(read_definition(document), self._clock)
+        return new_graph(read_definition(document, limits=self._limits), self._clock)
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""
@@ -47,6 +48,7 @@ class Graphs:
     def delete(self, graph_id: str) -> None:
         """Forget the graph; Conflict while a fit in progress, an open session or a checkpoint needs it."""
         with self._store.begin() as work:
+            work.graphs.get(graph_id)
             if work.graphs.in_use(graph_id):
                 raise Conflict(
                     f"graph {graph_id} is needed by a fit in progress, an open session or checkpoints; cancel, close "

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from app.domain.errors import IdempotencyInFlight, IdempotencyMismatch
 from app.domain.idempotency import IdempotencyRecord
+from app.domain.tenancy import current_tenant
 from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")
@@ -31,11 +32,12 @@ class Ticket:
 class Idempotency:
     """The kept answers, and the keys that are being answered now."""
 
-    def __init__(self, store: Store) -> None:
-        """Answer out of `store`."""
+    def __init__(self, store: Store, kept_for: timedelta = KEPT_FOR) -> None:
+        """Answer out of `store`, where answers are kept for so long."""
         self._store = store
+        self._kept_for = kept_for
         self._lock = threading.Lock()
-        self._in_flight: set[tuple[str, str]] = set()
+        self._in_flight: set[tuple[str | None, str, str]] = set()
 
     @contextmanager
     def answering(self, ticket: Ticket) -> Iterator[IdempotencyRecord | None]:
@@ -55,11 +57,11 @@ class Idempotency:
     def forget_old(self) -> None:
         """Drop the answers that no client can still be waiting for."""
         with self._store.begin() as work:
-            work.idempotency.forget(work.now - KEPT_FOR)
+            work.idempotency.forget(work.now - self._kept_for)
 
     @contextmanager
     def _alone(self, ticket: Ticket) -> Iterator[None]:
-        name = (ticket.scope, ticket.key)
+        name = (current_tenant(), ticket.scope, ticket.key)
         with self._lock:
             if name in self._in_flight:
                 raise IdempotencyInFlight("a request with this Idempotency-Key is being answered; ask again soon")

@@ -53,6 +53,7 @@ class Ingestion:
         """
         blob = writer.commit()
         stored.add(blob.digest)
+        self._space.check(blob.size)
         with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
             with self._children:
                 path = self._blobs.local_path(blob.digest)

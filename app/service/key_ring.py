@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from hmac import compare_digest
 
-from app.domain.api_key import DEFAULT_TENANT, ApiKeyRecord, Caller, Scope, allowed_by, digest_of, parsed
+from app.domain.api_key import ApiKeyRecord, Caller, Scope, allowed_by, digest_of, parsed
 from app.domain.clock import Clock
 from app.domain.errors import Unauthorized
+from app.domain.tenancy import DEFAULT_TENANT
 
 SETTING = Caller("setting", DEFAULT_TENANT, frozenset(Scope))
 """Whoever sends the key that the server was started with; it allows everything."""

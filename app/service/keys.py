@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from app.domain.api_key import DEFAULT_TENANT, ID_PREFIX, ApiKeyRecord, Scope, digest_of, new_secret, spelled
+from app.domain.api_key import ID_PREFIX, ApiKeyRecord, Scope, digest_of, new_secret, spelled
 from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.ids import new_id
+from app.domain.tenancy import DEFAULT_TENANT, current_tenant
 from app.service.key_ring import KeyRing
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
 KEYS_MAX = 10_000
-"""Most keys that are not revoked: all of them are held in memory."""
 
 Enter = Callable[[UnitOfWork, str], object]
 """What is called with the id of a key that was changed, before that is committed."""
@@ -22,18 +22,29 @@ Enter = Callable[[UnitOfWork, str], object]
 class Keys:
     """The use cases of keys; `ring` knows of every change before it is acknowledged."""
 
-    def __init__(self, store: Store, ring: KeyRing) -> None:
-        """Keep keys in `store`, and have `ring` know those that are there."""
+    def __init__(self, store: Store, ring: KeyRing, most: int = KEYS_MAX) -> None:
+        """Keep keys in `store`, and have `ring` know those that are there.
+
+        All that are not revoked are held in memory: `most` at a time.
+        """
         self._store = store
+        self._most = most
         self._ring = ring
         self._turn = threading.Lock()
         with self._changing():
             pass
 
     def create(
-        self, name: str, scopes: Sequence[Scope], expires_at: datetime | None, enter: Enter | None = None
+        self,
+        name: str,
+        scopes: Sequence[Scope],
+        expires_at: datetime | None,
+        tenant: str | None = None,
+        enter: Enter | None = None,
     ) -> tuple[ApiKeyRecord, str]:
         """Make a key and return it with its spelling, which nobody can tell later.
+
+        It is for `tenant`, by default for the one of whoever makes it.
 
         Invalid if it has expired already, or if it closes an open server to all administrators; Conflict if there are
         too many.
@@ -43,7 +54,7 @@ class Keys:
             self._check(work, scopes, expires_at)
             key = ApiKeyRecord(
                 id=new_id(ID_PREFIX),
-                tenant=DEFAULT_TENANT,
+                tenant=tenant or current_tenant() or DEFAULT_TENANT,
                 name=name,
                 scopes=[scope for scope in Scope if scope in scopes],
                 digest=digest_of(secret.encode()),
@@ -86,8 +97,8 @@ class Keys:
             raise _invalid("/expires_at", "out_of_range", "this moment has passed; choose a later one")
         if not self._ring.closed and Scope.ADMIN not in scopes:
             raise _invalid("/scopes", "admin_first", "the first key needs the scope admin: without one, none is made")
-        if len(work.api_keys.not_revoked()) >= KEYS_MAX:
-            raise Conflict(f"there are {KEYS_MAX} keys already; revoke some", code="too_many_keys")
+        if len(work.api_keys.not_revoked()) >= self._most:
+            raise Conflict(f"there are {self._most} keys already; revoke some", code="too_many_keys")
 
     @contextmanager
     def _changing(self) -> Iterator[UnitOfWork]:

@@ -1,4 +1,4 @@
-"""How much memory fits may take on this machine, and what one takes at its peak."""
+"""How much memory processes may take on this machine, and what one takes at its peak."""
 
 import os
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from app.domain.errors import Finding, TooLarge
 from app.domain.runtime import NATIVE, NUMPY
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -22,7 +23,7 @@ DATA, PROCESS = "data_bytes", "process_bytes"
 
 @dataclass(frozen=True, slots=True)
 class MemoryTerms:
-    """How many bytes a fit, or the variants of a sweep at work, may take, and what is the most that one may ask for.
+    """How many bytes all processes may take together, and what is the most that one fit or session may ask for.
 
     None is what the machine has.
     """
@@ -32,17 +33,31 @@ class MemoryTerms:
 
     @property
     def budget(self) -> int:
-        """Bytes for a process and all that it works on at a time."""
+        """Bytes for all that runs at a time."""
         return memory_budget() if self.budget_bytes is None else self.budget_bytes
 
     @property
     def most(self) -> int:
-        """Bytes that one fit may ask for."""
+        """Bytes that one fit or session may ask for."""
         return self.budget if self.fit_bytes is None else min(self.fit_bytes, self.budget)
+
+    def check(self, terms: Mapping[str, int], pointer: str, what: str, advice: str, *, processes: int = 1) -> int:
+        """Return the bytes that each of the `processes` of a fit or session takes, the sum of its `terms`.
+
+        TooLarge, with the sum and what to change, if all of them take more than one may ask for.
+        """
+        each = sum(terms.values())
+        if processes * each > self.most:
+            spelled = ", ".join(f"{term} {size}" for term, size in terms.items())
+            for_each = f" for each of {processes} processes" if processes > 1 else ""
+            needed = f"{what} needs about {processes * each} bytes of memory ({spelled}{for_each})"
+            finding = Finding(pointer, "memory_exceeded", f"{needed}; this server gives {self.most}; {advice}")
+            raise TooLarge(finding.detail, limit=self.most, code="memory_exceeded", findings=[finding])
+        return each
 
 
 def memory_budget() -> int:
-    """Return the bytes that fits may take: a share of what the machine, or the container, has."""
+    """Return the bytes that processes may take: a share of what the machine, or the container, has."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit = CGROUP_LIMIT.read_text(encoding="ascii").strip()

@@ -5,15 +5,18 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from app.domain.tenancy import current_tenant
+
 V = TypeVar("V")
 
 
 class _Entry(Generic[V]):
-    """What is being read, or was."""
+    """What is being read, or was, and for whom."""
 
-    __slots__ = ("value",)
+    __slots__ = ("tenant", "value")
 
     def __init__(self) -> None:
+        self.tenant = current_tenant()
         self.value: V | None = None
 
 
@@ -22,6 +25,7 @@ class Recent(Generic[V]):
 
     A place is taken before the reading and lost by a change: what was read before the change, and comes after it, has
     no place any more. So `forget` has to be called after each commit that changes the value, and before that is told.
+    What was read for one tenant is not known to the others: each reads for itself what it may see.
     """
 
     def __init__(self, most: int, worth_keeping: Callable[[V], bool] | None = None) -> None:
@@ -35,7 +39,7 @@ class Recent(Generic[V]):
         """Return the value if it is known. Never waits for a reading, so an event loop may ask."""
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or entry.value is None:
+            if entry is None or entry.value is None or entry.tenant != current_tenant():
                 return None
             self._entries.move_to_end(key)
             return entry.value

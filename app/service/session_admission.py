@@ -3,24 +3,26 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import engine
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Finding, TooLarge
+from app.domain.errors import Finding
 from app.domain.graph import GraphRecord
-from app.domain.runtime import NUMPY
-from app.service.admission import check_resources
+from app.service.admission import check_resources, executor_here
 from app.service.engine_faults import engine_faults, invalid
-from app.service.memory import memory_budget, memory_needed
-from app.service.session_static import check_static
+from app.service.memory import MemoryTerms, memory_terms
+from app.service.session_static import check_static, input_bytes
 
 Restore = Literal["all", "parameters"]
 
 COPIES = 5
 """How many times a session holds as much as its parameters are: these, gradients, two slots of the optimizer, and what
 a snapshot copies."""
+NUMBER_BYTES: Mapping[str, int] = MappingProxyType({"float64": 8})
+"""What a number takes at a precision; 4 at others, where the parameters themselves are kept exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +40,43 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Applicant:
-    """A session on its way: the request, complete with its defaults, and what it refers to."""
+    """A session on its way: the request, complete with its defaults, and what it refers to.
+
+    `runtime` is what it runs with if it takes everything of its checkpoint.
+    """
 
     request: Mapping[str, Any]
     definition: engine.Definition
     graph: GraphRecord
     beginning: Beginning | None
     dataset: DatasetRecord | None
+    runtime: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedSession:
-    """What there is to know of a session that can be begun: its parameters, and what it takes of its checkpoint."""
+    """What there is to know of a session that can be begun: its parameters, what it takes of its checkpoint, and the
+    bytes that its process takes.
+    """
 
     parameters: list[dict[str, Any]]
     restore: Restore | None
+    memory_bytes: int
 
 
-def admit_session(applicant: Applicant) -> AdmittedSession:
+def admit_session(applicant: Applicant, memory: MemoryTerms) -> AdmittedSession:
     """Check that graph, options, checkpoint and rows fit together and into memory.
 
     Invalid with the faults found, TooLarge if the machine cannot hold the session.
     """
     request = applicant.request
     check_resources(request["resources"])
-    _check_memory(applicant.graph)
+    needed = _memory_needed(applicant, memory)
     faults = [*_feed_faults(applicant)]
     if faults:
         raise invalid(faults)
     if request["static"] is not None:
-        return _admit_static(applicant)
+        return _admit_static(applicant, needed)
     with engine_faults():
         made = engine.Session(
             applicant.definition,
@@ -79,16 +88,16 @@ def admit_session(applicant: Applicant) -> AdmittedSession:
             threads=1,
         )
     restore = None if applicant.beginning is None else _restored(made, applicant.beginning)
-    return AdmittedSession(_parameters(made.definition), restore)
+    return AdmittedSession(_parameters(made.definition), restore, needed)
 
 
-def _admit_static(applicant: Applicant) -> AdmittedSession:
+def _admit_static(applicant: Applicant, needed: int) -> AdmittedSession:
     made = check_static(applicant.definition, applicant.request)
     if applicant.beginning is None:
-        return AdmittedSession(_parameters(made.definition), None)
+        return AdmittedSession(_parameters(made.definition), None, needed)
     with engine_faults("/checkpoint"):
         made.load(engine.Checkpoint.load(applicant.beginning.file))
-    return AdmittedSession(_parameters(made.definition), "parameters")
+    return AdmittedSession(_parameters(made.definition), "parameters", needed)
 
 
 def _parameters(definition: engine.Definition) -> list[dict[str, Any]]:
@@ -152,13 +161,19 @@ def _misfit(spec: Any, column: Column) -> tuple[str, str] | None:
     return None
 
 
-def _check_memory(graph: GraphRecord) -> None:
-    count: int = graph.report["parameter_count"]
-    needed, budget = memory_needed({"parameter_bytes": COPIES * 4 * count}, NUMPY), memory_budget()
-    if needed > budget:
-        detail = f"a session of {count} parameters needs about {needed} bytes of memory; this server gives {budget}"
-        finding = Finding("/graph", "memory_exceeded", detail)
-        raise TooLarge(detail, limit=budget, code="memory_exceeded", findings=[finding])
+def _memory_needed(applicant: Applicant, memory: MemoryTerms) -> int:
+    """Return the bytes that the process takes before any step; TooLarge, with the sum, if they are too many."""
+    count: int = applicant.graph.report["parameter_count"]
+    executor = executor_here(applicant.request["resources"], applicant.runtime)
+    number_bytes = NUMBER_BYTES.get(applicant.request["precision"], 4)
+    held = {"parameter_bytes": COPIES * number_bytes * count}
+    needed = memory.check(memory_terms(held, executor), "/graph", "the session", "use a smaller graph")
+    static = applicant.request["static"]
+    if static is None:
+        return needed
+    with engine_faults():
+        held["input_bytes"] = input_bytes(applicant.definition, static.get("dims") or {})
+    return memory.check(memory_terms(held, executor), "/dims", "the session", "use smaller extents")
 
 
 def _escaped(name: str) -> str:

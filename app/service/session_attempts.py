@@ -30,11 +30,13 @@ class SessionTerms:
     """How processes of sessions are made.
 
     They get the threads that a fit would get if there were so many `workers`; the first one of each session is killed
-    before its operation `kill_at_op` on the disk.
+    before its operation `kill_at_op` on the disk; each may take `memory_bytes`, since what a step takes shows when it
+    is carried out.
     """
 
     workers: int = 1
     kill_at_op: int | None = None
+    memory_bytes: int | None = None
 
 
 class SessionAttempts:
@@ -57,10 +59,11 @@ class SessionAttempts:
             kept = work.sessions.with_folders()
         return self._folders.remove_others(kept)
 
-    def begin(self, session_id: str, poison: str | None = None) -> SessionAssignment:
+    def begin(self, session_id: str, poison: str | None = None, *, starved: bool = False) -> SessionAssignment:
         """Begin an attempt, and return what its process needs to know.
 
-        `poison` is the id of the step that the last processes died of, if they did. StepRefused if the session has
+        `poison` is the id of the step that the last processes died of, if they did, and `starved` says that they found
+        no memory. StepRefused if the session has
         ended, NotFound if something that it needs is gone, StorageFull or StorageFailed if it has no place to work.
         """
         with self._store.begin() as work:
@@ -88,7 +91,9 @@ class SessionAttempts:
             saved=[*saved],
             runtime=runtime.to_json(),
             poison=poison,
+            starved=starved,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
+            memory_bytes=self._terms.memory_bytes,
         )
 
     def attachment(self, dataset_id: str) -> Attach:

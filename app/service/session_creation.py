@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import engine
 from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
@@ -14,11 +15,12 @@ from app.domain.ids import new_id
 from app.domain.session import SessionRecord, SessionState
 from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoint_files import intact_file
-from app.service.definitions import new_graph, read_definition
+from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.disk_space import DiskSpace
 from app.service.engine_faults import invalid
 from app.service.fit_inputs import referred
 from app.service.idempotency import Keep
+from app.service.memory import MemoryTerms
 from app.service.session_admission import Applicant, Beginning, admit_session
 from app.service.session_view import SessionView
 from app.service.session_workforce import NO_PROCESS
@@ -56,8 +58,12 @@ class SessionCreation:
         wakes: Wakes,
         clock: Clock,
         most: int,
+        memory: MemoryTerms | None = None,
+        limits: engine.GraphLimits = GRAPH_LIMITS,
     ) -> None:
-        """Keep sessions in `store`, at most so many open ones; checkpoints have their files in `blobs`."""
+        """Keep sessions in `store`, at most so many open ones, none of which takes more than one may of the `memory`;
+        checkpoints have their files in `blobs`. Graphs that come inline are within `limits`.
+        """
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
@@ -65,6 +71,8 @@ class SessionCreation:
         self._wakes = wakes
         self._clock = clock
         self._most = most
+        self._memory = memory or MemoryTerms()
+        self._limits = limits
 
     def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
         """Check and store a session; its process is started by its first step.
@@ -80,14 +88,14 @@ class SessionCreation:
         with self._sweeper.holding():
             named = self._named(request)
             whole = _complete(request, named.before)
-            inline = (
-                None if named.graph is not None else new_graph(read_definition(request["graph"], "/graph"), self._clock)
-            )
+            inline = None if named.graph is not None else self._new_graph(request["graph"])
             graph = named.graph or inline
             assert graph is not None
             beginning = self._beginning(request, named)
             definition = read_definition(graph.definition, "/graph")
-            admitted = admit_session(Applicant(whole, definition, graph, beginning, named.dataset))
+            runtime = named.runtime if whole["resources"].get("executor") is None else None
+            applicant = Applicant(whole, definition, graph, beginning, named.dataset, runtime)
+            admitted = admit_session(applicant, self._memory)
             now = self._clock.now()
             session = SessionRecord(
                 id=new_id("sess"),
@@ -100,7 +108,8 @@ class SessionCreation:
                 ttl_seconds=float(request.get("ttl_seconds") or TTL_SECONDS),
                 created_at=now,
                 used_at=now,
-                runtime=named.runtime if admitted.restore == "all" and not whole["resources"].get("executor") else None,
+                runtime=runtime if admitted.restore == "all" else None,
+                memory_bytes=admitted.memory_bytes,
             )
             view = SessionView(session, NO_PROCESS)
             with self._store.begin() as work:
@@ -111,6 +120,9 @@ class SessionCreation:
                 self._store_beginning(work, session, named)
                 keep(work, view)
         return view
+
+    def _new_graph(self, document: object) -> GraphRecord:
+        return new_graph(read_definition(document, "/graph", self._limits), self._clock)
 
     def _named(self, request: Mapping[str, Any]) -> _Named:
         """Look up what a request refers to; Invalid, with pointers, if it does not exist."""

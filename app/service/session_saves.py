@@ -75,6 +75,7 @@ class SessionSaves:
                 deleted=False,
                 session_id=session.id,
                 session_seq=seq,
+                tenant=session.tenant,
             )
             with self._store.begin() as work:
                 if outdated is not None:

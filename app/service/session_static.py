@@ -5,9 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import engine
-from app.domain.errors import Finding, TooLarge
 from app.service.engine_faults import engine_faults
-from app.service.memory import memory_budget
 
 MADE_WITH = ("dims", "size", "grads", "order", "mem_size", "no_alloc", "training")
 """What of a request says how the first graph and its context are made."""
@@ -40,22 +38,18 @@ def threadpool_params(document: Mapping[str, Any], pointer: str) -> engine.Threa
 
 
 def check_static(definition: engine.Definition, request: Mapping[str, Any]) -> engine.StaticSession:
-    """Make a session, to see whether it can be, without threads; Invalid or TooLarge if not."""
+    """Make a session, to see whether it can be, without threads; Invalid if not."""
     with engine_faults():
-        _check_memory(definition, request["static"].get("dims") or {})
         made = static_session(definition, request)
     made.close()
     return made
 
 
-def _check_memory(definition: engine.Definition, dims: Mapping[str, int]) -> None:
-    """Refuse inputs that the machine cannot hold: their extents are the client's to choose."""
+def input_bytes(definition: engine.Definition, dims: Mapping[str, int]) -> int:
+    """Return what inputs of the extents take, which are the client's to choose; EngineError if they are none."""
     extents = engine.checked_extents(definition, dims)
-    needed, budget = 0, memory_budget()
-    for spec in definition.inputs.values():
-        shape = [extents[extent] if isinstance(extent, str) else extent for extent in spec.shape]
-        needed += math.prod(shape) * spec.dtype.itemsize
-    if needed > budget:
-        detail = f"inputs of these extents need {needed} bytes of memory; this server gives {budget}"
-        finding = Finding("/dims", "memory_exceeded", detail)
-        raise TooLarge(detail, limit=budget, code="memory_exceeded", findings=[finding])
+    shapes = {
+        name: [extents[extent] if isinstance(extent, str) else extent for extent in spec.shape]
+        for name, spec in definition.inputs.items()
+    }
+    return sum(math.prod(shape) * definition.inputs[name].dtype.itemsize for name, shape in shapes.items())

@@ -16,6 +16,7 @@ from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.media import JSON
 from app.domain.session import SessionRecord, SessionState
+from app.domain.tenancy import current_tenant
 from app.service.blob_sweeper import BlobSweeper
 from app.service.recent import Recent
 from app.service.session_folders import SessionFolders
@@ -85,7 +86,7 @@ class SessionSteps:
         self._workforce = workforce
         self._use = use
         self._recent: Recent[_Known] = Recent(RECENT_MAX)
-        self._asked: dict[tuple[str, int], asyncio.Task[Carried]] = {}
+        self._asked: dict[tuple[str | None, str, int], asyncio.Task[Carried]] = {}
         store.on_change(self._recent.forget)
 
     async def carry_out(self, session_id: str, step: Step, body: bytes = b"") -> Carried:
@@ -122,7 +123,7 @@ class SessionSteps:
 
         Clients that ask again meanwhile wait for one and the same answer.
         """
-        place = (session_id, seq)
+        place = (current_tenant(), session_id, seq)
         task = self._asked.get(place)
         if task is None:
             step = Step(new_id("req"), "operation", {"seq": seq})

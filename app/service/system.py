@@ -2,20 +2,20 @@
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 import engine
-from app.domain.errors import AdjointError, StorageFull
+from app.domain.errors import AdjointError, NotFound, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
 from app.service.recovery import Recovery
 from app.service.version import server_version
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus, Workforce
-from app.store.unit_of_work import Store
+from app.store.unit_of_work import Store, UnitOfWork
 
 
 class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
@@ -78,8 +78,15 @@ class System:
             recovery=self._recovery,
             queued=sum(counts[state] for state in CLAIMABLE),
             running=sum(counts[state] for state in AT_WORK),
-            workers=self._workforce.workers(),
+            workers=self._own(self._workforce.workers()),
         )
+
+    def _own(self, workers: Sequence[WorkerStatus]) -> tuple[WorkerStatus, ...]:
+        """Return the workers without the names of what others have them do."""
+        with self._store.begin() as work:
+            return tuple(
+                worker if _sees(work, worker) else replace(worker, fit_id=None, session_id=None) for worker in workers
+            )
 
     def counts(self) -> dict[FitState, int]:
         """Return how many fits are in each state."""
@@ -93,6 +100,17 @@ class System:
         with self._store.begin() as work:
             work.fits.count([FitState.RUNNING])
         try:
-            self._space.check()
+            self._space.check_disk()
         except StorageFull as error:
             raise NotReady(error.detail) from error
+
+
+def _sees(work: UnitOfWork, worker: WorkerStatus) -> bool:
+    try:
+        if worker.fit_id is not None:
+            work.fits.get(worker.fit_id)
+        if worker.session_id is not None:
+            work.sessions.get(worker.session_id)
+    except NotFound:
+        return False
+    return True

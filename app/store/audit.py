@@ -1,10 +1,10 @@
 """The audit trail in the database."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from app.domain.audit import GENESIS, Act, AuditRecord, entered
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
@@ -16,7 +16,11 @@ _LAST = select(audit.c.seq, audit.c.hash).order_by(audit.c.seq.desc()).limit(1)
 
 
 class Audit:
-    """The trail, within one unit of work. `now` is the time it began. Nothing here changes what was entered."""
+    """The trail, within one unit of work. `now` is the time it began. Nothing here changes what was entered.
+
+    The oldest entries may have left for files (`app.service.audit_rotation`); the table always has the last one, which
+    the next one follows.
+    """
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self._connection = connection
@@ -33,6 +37,30 @@ class Audit:
             previous = entries[-1].hash
         if entries:
             self._connection.execute(insert(audit), [values_of(entry) for entry in entries])
+
+    def extent(self) -> tuple[int, int] | None:
+        """Return the numbers of the first and the last entry in the table; None if there is none."""
+        first, last = self._connection.execute(select(func.min(audit.c.seq), func.max(audit.c.seq))).one()
+        return None if first is None else (first, last)
+
+    def find(self, seq: int) -> AuditRecord | None:
+        """Return an entry, if it is in the table."""
+        row = self._connection.execute(select(audit).where(audit.c.seq == seq)).first()
+        return None if row is None else AuditRecord(*row)
+
+    def after(self, seq: int, most: int) -> Sequence[AuditRecord]:
+        """Return the entries in the table that come after `seq`, so many at most."""
+        statement = select(audit).where(audit.c.seq > seq).order_by(audit.c.seq).limit(most)
+        return [AuditRecord(*row) for row in self._connection.execute(statement)]
+
+    def says(self, act: Act) -> bool:
+        """Whether an act like this is in the table, whoever did it."""
+        told = (audit.c.action == act.action) & (audit.c.object == act.object) & (audit.c.result == act.result)
+        return self._connection.execute(select(audit.c.seq).where(told).limit(1)).first() is not None
+
+    def drop(self, last: int) -> None:
+        """Take the entries up to `last` out of the table: they are kept elsewhere."""
+        self._connection.execute(delete(audit).where(audit.c.seq <= last))
 
     def list(self, page: PageRequest) -> Page[AuditRecord]:
         """Return a page of the trail."""

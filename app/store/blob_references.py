@@ -1,8 +1,8 @@
 """Which blobs the database refers to: the others may be deleted."""
 
-from sqlalchemy import Connection, bindparam, exists, false, or_, select, union
+from sqlalchemy import Connection, bindparam, exists, false, func, or_, select, union
 
-from app.store.tables import checkpoints, dataset_columns, datasets, gradients
+from app.store.tables import checkpoints, dataset_columns, datasets, fits, gradients
 
 _ALL = union(
     select(datasets.c.digest),
@@ -22,6 +22,17 @@ _OF_FIT = union(
     select(checkpoints.c.digest).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.deleted == false()),
     select(gradients.c.digest).where(gradients.c.fit_id == bindparam("fit")),
 )
+_SIZES = union(
+    *(
+        select(table.c.digest, table.c.size_bytes).where(*present)
+        for table, present in (
+            (datasets, [datasets.c.tenant == bindparam("whose")]),
+            (checkpoints, [checkpoints.c.tenant == bindparam("whose"), checkpoints.c.deleted == false()]),
+            (gradients, [gradients.c.fit_id == fits.c.id, fits.c.tenant == bindparam("whose")]),
+        )
+    )
+).subquery()
+_BYTES = select(func.coalesce(func.sum(_SIZES.c.size_bytes), 0))
 
 
 class BlobReferences:
@@ -43,3 +54,10 @@ class BlobReferences:
     def of_fit(self, fit_id: str) -> frozenset[str]:
         """Return every digest that the fit refers to."""
         return frozenset(self._connection.execute(_OF_FIT, {"fit": fit_id}).scalars())
+
+    def bytes_of(self, tenant: str) -> int:
+        """Return the size of all that the tenant has stored, the same bytes counting once.
+
+        Datasets count as they came, without the columns that were made of them.
+        """
+        return int(self._connection.execute(_BYTES, {"whose": tenant}).scalar_one())

@@ -4,70 +4,76 @@ from sqlalchemy import Connection, bindparam, false, insert, null, select, updat
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
+from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import checkpoints
 
-_GET = select(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id"))
+_ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
+_GET = select(checkpoints).where(*_ITSELF)
 _KEPT = select(checkpoints).where(checkpoints.c.deleted == false())
-_KEPT_OF_FIT = _KEPT.where(checkpoints.c.fit_id == bindparam("fit"))
+_KEPT_OF_FIT = _KEPT.where(checkpoints.c.fit_id == bindparam("fit"), owned(checkpoints))
 _NEWEST_FIRST = (checkpoints.c.step.desc(), checkpoints.c.id.desc())
 _LATEST = _KEPT_OF_FIT.order_by(*_NEWEST_FIRST).limit(1)
 _BEST = _KEPT_OF_FIT.where(checkpoints.c.is_best).order_by(*_NEWEST_FIRST).limit(1)
 _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
-_WITH_DIGEST = _KEPT.where(checkpoints.c.digest == bindparam("content")).order_by(checkpoints.c.id)
+_WITH_DIGEST = _KEPT.where(checkpoints.c.digest == bindparam("content"), owned(checkpoints)).order_by(checkpoints.c.id)
 _OF_STEP = select(checkpoints).where(
-    checkpoints.c.session_id == bindparam("session"), checkpoints.c.session_seq == bindparam("place")
+    checkpoints.c.session_id == bindparam("session"),
+    checkpoints.c.session_seq == bindparam("place"),
+    owned(checkpoints),
 )
 _SAVED = (
     select(checkpoints.c.session_seq)
     .where(checkpoints.c.session_id == bindparam("session"), checkpoints.c.session_seq > 0)
     .order_by(checkpoints.c.session_seq)
 )
-_FORGET_STEP = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(session_seq=null())
+_FORGET_STEP = update(checkpoints).where(*_ITSELF).values(session_seq=null())
 _FILES = _KEPT.with_only_columns(checkpoints.c.id, checkpoints.c.digest, checkpoints.c.size_bytes)
-_PIN = update(checkpoints).where(checkpoints.c.id == bindparam("pinned_id")).values(pinned=bindparam("is_pinned"))
-_DELETE = update(checkpoints).where(checkpoints.c.id == bindparam("checkpoint_id")).values(deleted=True)
+_PIN = update(checkpoints).where(*_ITSELF).values(pinned=bindparam("is_pinned"))
+_DELETE = update(checkpoints).where(*_ITSELF).values(deleted=True)
 
 
 class Checkpoints:
-    """The checkpoints, within one unit of work."""
+    """The checkpoints of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, tenant: str | None) -> None:
         self._connection = connection
+        self._tenant = tenant
 
     def add(self, checkpoint: CheckpointRecord) -> None:
         """Store a new checkpoint, whose blob must be durable by now. A best one takes the fit's title from the last."""
         if checkpoint.is_best and checkpoint.fit_id is not None:
             self._connection.execute(_NO_LONGER_BEST, {"fit": checkpoint.fit_id})
-        self._connection.execute(insert(checkpoints), values_of(checkpoint))
+        self._connection.execute(insert(checkpoints), values_of(taken_by(self._tenant, checkpoint)))
 
     def get(self, checkpoint_id: str) -> CheckpointRecord:
         """Return the checkpoint, also a deleted one; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"checkpoint_id": checkpoint_id}).first()
+        row = self._connection.execute(_GET, {"checkpoint_id": checkpoint_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no checkpoint {checkpoint_id!r}")
         return CheckpointRecord(*row)
 
     def list(self, page: PageRequest) -> Page[CheckpointRecord]:
         """Return a page of the checkpoints that are not deleted."""
-        return fetch_page(self._connection, _KEPT, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
+        statement = only_owned(_KEPT, checkpoints, self._tenant)
+        return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
 
     def for_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
         """Return a page of the fit's checkpoints that are not deleted."""
-        statement = _KEPT.where(checkpoints.c.fit_id == fit_id)
+        statement = only_owned(_KEPT.where(checkpoints.c.fit_id == fit_id), checkpoints, self._tenant)
         return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
 
     def for_session(self, session_id: str, page: PageRequest) -> Page[CheckpointRecord]:
         """Return a page of the session's checkpoints that are not deleted."""
-        statement = _KEPT.where(checkpoints.c.session_id == session_id)
+        statement = only_owned(_KEPT.where(checkpoints.c.session_id == session_id), checkpoints, self._tenant)
         return fetch_page(self._connection, statement, checkpoints.c.id, page, lambda row: CheckpointRecord(*row))
 
     def of_step(self, session_id: str, seq: int) -> CheckpointRecord | None:
         """Return the checkpoint that a step of a session has saved, also a deleted one."""
-        row = self._connection.execute(_OF_STEP, {"session": session_id, "place": seq}).first()
+        row = self._connection.execute(_OF_STEP, {"session": session_id, "place": seq, "whose": self._tenant}).first()
         return None if row is None else CheckpointRecord(*row)
 
     def saved(self, session_id: str) -> tuple[int, ...]:
@@ -76,11 +82,11 @@ class Checkpoints:
 
     def forget_step(self, checkpoint_id: str) -> None:
         """Keep the checkpoint, but not of which step of its session it is: that step is another one now."""
-        self._connection.execute(_FORGET_STEP, {"checkpoint_id": checkpoint_id})
+        self._connection.execute(_FORGET_STEP, {"checkpoint_id": checkpoint_id, "whose": self._tenant})
 
     def kept(self, fit_id: str) -> tuple[CheckpointRecord, ...]:
         """Return all of the fit's checkpoints that are not deleted, the furthest first."""
-        found = self._connection.execute(_KEPT_OF_FIT.order_by(*_NEWEST_FIRST), {"fit": fit_id})
+        found = self._connection.execute(_KEPT_OF_FIT.order_by(*_NEWEST_FIRST), self._of(fit_id))
         return tuple(CheckpointRecord(*row) for row in found)
 
     def files(self) -> tuple[tuple[str, str, int], ...]:
@@ -89,24 +95,28 @@ class Checkpoints:
 
     def latest(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's furthest checkpoint that is not deleted."""
-        row = self._connection.execute(_LATEST, {"fit": fit_id}).first()
+        row = self._connection.execute(_LATEST, self._of(fit_id)).first()
         return None if row is None else CheckpointRecord(*row)
 
     def best(self, fit_id: str) -> CheckpointRecord | None:
         """Return the fit's best checkpoint unless it is deleted."""
-        row = self._connection.execute(_BEST, {"fit": fit_id}).first()
+        row = self._connection.execute(_BEST, self._of(fit_id)).first()
         return None if row is None else CheckpointRecord(*row)
 
     def with_digest(self, digest: str) -> tuple[CheckpointRecord, ...]:
         """Return the checkpoints with this content that are not deleted, the oldest first."""
-        return tuple(CheckpointRecord(*row) for row in self._connection.execute(_WITH_DIGEST, {"content": digest}))
+        found = self._connection.execute(_WITH_DIGEST, {"content": digest, "whose": self._tenant})
+        return tuple(CheckpointRecord(*row) for row in found)
 
     def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
         """Note whether the checkpoint is pinned, and return it; NotFound if there is none."""
-        self._connection.execute(_PIN, {"pinned_id": checkpoint_id, "is_pinned": pinned})
+        self._connection.execute(_PIN, {"checkpoint_id": checkpoint_id, "whose": self._tenant, "is_pinned": pinned})
         return self.get(checkpoint_id)
 
     def delete(self, checkpoint_id: str) -> None:
         """Mark the checkpoint as deleted; NotFound if there is none. Its blob is free once nothing refers to it."""
-        if self._connection.execute(_DELETE, {"checkpoint_id": checkpoint_id}).rowcount == 0:
+        if self._connection.execute(_DELETE, {"checkpoint_id": checkpoint_id, "whose": self._tenant}).rowcount == 0:
             raise NotFound(f"there is no checkpoint {checkpoint_id!r}")
+
+    def _of(self, fit_id: str) -> dict[str, str | None]:
+        return {"fit": fit_id, "whose": self._tenant}

@@ -10,11 +10,13 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
 from app.domain.session import OPEN
+from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions
 
-_GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"))
+_GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
+_DELETE = delete(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
 _COLUMNS = (
     select(dataset_columns)
     .where(dataset_columns.c.dataset_id.in_(bindparam("dataset_ids", expanding=True)))
@@ -23,7 +25,8 @@ _COLUMNS = (
 _WITH_COLUMN = (
     select(dataset_columns.c.dataset_id)
     .distinct()
-    .where(dataset_columns.c.blob == bindparam("content"))
+    .join(datasets)
+    .where(dataset_columns.c.blob == bindparam("content"), owned(datasets))
     .order_by(dataset_columns.c.dataset_id)
 )
 # A request names one dataset or a list of them, to train and to validate on.
@@ -42,14 +45,15 @@ _IN_USE = select(
 
 
 class Datasets:
-    """The datasets, within one unit of work."""
+    """The datasets of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, tenant: str | None) -> None:
         self._connection = connection
+        self._tenant = tenant
 
     def add(self, dataset: DatasetRecord) -> None:
         """Store a new dataset with its columns, whose blobs must be durable by now."""
-        values = values_of(dataset)
+        values = values_of(taken_by(self._tenant, dataset))
         columns: tuple[Column, ...] = values.pop("columns")
         self._connection.execute(insert(datasets), values)
         if columns:
@@ -61,20 +65,21 @@ class Datasets:
 
     def get(self, dataset_id: str) -> DatasetRecord:
         """Return the dataset; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"dataset_id": dataset_id}).first()
+        row = self._connection.execute(_GET, {"dataset_id": dataset_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no dataset {dataset_id!r}")
         return _dataset(row, self._columns([dataset_id])[dataset_id])
 
     def list(self, page: PageRequest) -> Page[DatasetRecord]:
         """Return a page of datasets."""
-        rows = fetch_page(self._connection, select(datasets), datasets.c.id, page, lambda row: row)
+        statement = only_owned(select(datasets), datasets, self._tenant)
+        rows = fetch_page(self._connection, statement, datasets.c.id, page, lambda row: row)
         columns = self._columns(row.id for row in rows.items)
         return Page(tuple(_dataset(row, columns[row.id]) for row in rows.items), rows.next_cursor)
 
     def with_column(self, digest: str) -> tuple[str, ...]:
         """Return the ids of the datasets that hold a column with this content, the oldest first."""
-        return tuple(self._connection.execute(_WITH_COLUMN, {"content": digest}).scalars())
+        return tuple(self._connection.execute(_WITH_COLUMN, {"content": digest, "whose": self._tenant}).scalars())
 
     def in_use(self, dataset_id: str) -> bool:
         """Whether a fit that is not terminal trains or validates on the dataset, or an open session takes its rows."""
@@ -82,7 +87,7 @@ class Datasets:
 
     def delete(self, dataset_id: str) -> None:
         """Forget the dataset and its columns, not their blobs; NotFound if there is none. Ask `in_use` before."""
-        if self._connection.execute(delete(datasets).where(datasets.c.id == dataset_id)).rowcount == 0:
+        if self._connection.execute(_DELETE, {"dataset_id": dataset_id, "whose": self._tenant}).rowcount == 0:
             raise NotFound(f"there is no dataset {dataset_id!r}")
 
     def _columns(self, dataset_ids: Iterable[str]) -> dict[str, tuple[Column, ...]]:
@@ -102,6 +107,7 @@ def _dataset(row: Any, columns: tuple[Column, ...]) -> DatasetRecord:
         columns=columns,
         format=row.format,
         created_at=row.created_at,
+        tenant=row.tenant,
     )
 
 

@@ -9,15 +9,18 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, insert, sele
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState
 from app.domain.sweep import Standing
+from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import fits
 
-_GET = select(fits).where(fits.c.id == bindparam("fit_id"))
+FIXED = ("id", "tenant")
+
+_GET = select(fits).where(fits.c.id == bindparam("fit_id"), owned(fits))
 _UPDATE = (
     update(fits)
     .where(fits.c.id == bindparam("expected_id"), fits.c.version == bindparam("expected_version"))
-    .values({column: bindparam(column.name) for column in fits.c if column.name != "id"})
+    .values({column: bindparam(column.name) for column in fits.c if column.name not in FIXED})
 )
 _UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
 _IN_TURN = fits.c.parent_id.is_(None)
@@ -25,6 +28,7 @@ _COUNT = select(fits.c.state, func.count()).where(_IN_TURN).group_by(fits.c.stat
 _COUNT_IN = (
     select(func.count()).select_from(fits).where(_IN_TURN, fits.c.state.in_(bindparam("states", expanding=True)))
 )
+_COUNT_OWN = _COUNT_IN.where(owned(fits))
 _VARIANTS = select(fits).where(fits.c.parent_id == bindparam("parent")).order_by(fits.c.id)
 _STANDINGS = _VARIANTS.with_only_columns(
     fits.c.id, fits.c.state, fits.c.step, fits.c.total_steps, fits.c.latest, fits.c.best, fits.c.variant
@@ -35,20 +39,26 @@ _NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fit
 
 
 class Fits:
-    """The fits, within one unit of work. `now` is the time it began, `changed` is told of each that is changed."""
+    """The fits of a tenant, or of all, within one unit of work.
 
-    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
+    `now` is the time it began, `changed` is told of each that is changed.
+    """
+
+    def __init__(
+        self, connection: Connection, tenant: str | None, now: datetime, changed: Callable[[str], None]
+    ) -> None:
         self._connection = connection
+        self._tenant = tenant
         self._now = now
         self._changed = changed
 
     def add(self, fit: FitRecord) -> None:
         """Store a new fit."""
-        self._connection.execute(insert(fits), values_of(fit))
+        self._connection.execute(insert(fits), values_of(taken_by(self._tenant, fit)))
 
     def get(self, fit_id: str) -> FitRecord:
         """Return the fit; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"fit_id": fit_id}).first()
+        row = self._connection.execute(_GET, {"fit_id": fit_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no fit {fit_id!r}")
         return FitRecord(*row)
@@ -68,6 +78,7 @@ class Fits:
         Of the variants of sweeps only those of `parent` are listed, and then nothing else.
         """
         statement = select(fits).where(_IN_TURN if parent is None else fits.c.parent_id == parent)
+        statement = only_owned(statement, fits, self._tenant)
         if state is not None:
             statement = statement.where(fits.c.state == state)
         if label is not None:
@@ -98,14 +109,22 @@ class Fits:
         return tuple(Standing(*row) for row in self._connection.execute(_STANDINGS, {"parent": parent_id}))
 
     def count_by_state(self) -> dict[FitState, int]:
-        """Return how many fits are in each state, a sweep counting as one; states without fits count 0."""
+        """Return how many fits of all tenants are in each state, a sweep being one; states without fits count 0."""
         counts = dict.fromkeys(FitState, 0)
         counts.update((state, count) for state, count in self._connection.execute(_COUNT))
         return counts
 
     def count(self, states: Collection[FitState]) -> int:
-        """Return how many fits are in one of `states`, a sweep being one; its cost grows with that number only."""
+        """Return how many fits of all tenants are in one of `states`, a sweep being one.
+
+        Its cost grows with that number only.
+        """
         return self._connection.execute(_COUNT_IN, {"states": list(states)}).scalar_one()
+
+    def count_own(self, states: Collection[FitState]) -> int:
+        """Return `count` of the tenant's fits only."""
+        wanted = {"states": list(states), "whose": self._tenant}
+        return self._connection.execute(_COUNT_OWN, wanted).scalar_one()
 
     def update(self, fit: FitRecord) -> FitRecord:
         """Store the changed fit and return it with its new version.
@@ -114,7 +133,8 @@ class Fits:
         """
         stored = replace(fit, version=fit.version + 1)
         values = {**values_of(stored), "expected_id": fit.id, "expected_version": fit.version}
-        values.pop("id")
+        for name in FIXED:
+            values.pop(name)
         if self._connection.execute(_UPDATE, values).rowcount == 0:
             present = self.get(fit.id).version
             raise Conflict(

@@ -8,16 +8,18 @@ from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
 from app.domain.graph import GraphRecord
 from app.domain.session import OPEN
+from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import checkpoints, fits, graphs, sessions
 
-_GET = select(graphs).where(graphs.c.id == bindparam("graph_id"))
+_GET = select(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
 _WITH_DIGEST = (
     select(graphs)
-    .where(graphs.c.digest == bindparam("content"))
+    .where(graphs.c.digest == bindparam("content"), owned(graphs))
     .order_by(graphs.c.id != bindparam("first"), graphs.c.id)
 )
+_DELETE = delete(graphs).where(graphs.c.id == bindparam("graph_id"), owned(graphs))
 _IN_USE = select(
     exists().where(fits.c.graph_id == bindparam("graph_id"), fits.c.state.not_in(TERMINAL))
     | exists().where(sessions.c.graph_id == bindparam("graph_id"), sessions.c.state.in_(OPEN))
@@ -26,30 +28,33 @@ _IN_USE = select(
 
 
 class Graphs:
-    """The graphs, within one unit of work."""
+    """The graphs of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, tenant: str | None) -> None:
         self._connection = connection
+        self._tenant = tenant
 
     def add(self, graph: GraphRecord) -> None:
         """Store a new graph."""
-        self._connection.execute(insert(graphs), values_of(graph))
+        self._connection.execute(insert(graphs), values_of(taken_by(self._tenant, graph)))
 
     def get(self, graph_id: str) -> GraphRecord:
         """Return the graph; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"graph_id": graph_id}).first()
+        row = self._connection.execute(_GET, {"graph_id": graph_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no graph {graph_id!r}")
         return GraphRecord(*row)
 
     def with_digest(self, digest: str, first: str) -> Iterator[GraphRecord]:
         """Yield the graphs that are equal to the one of this digest: that of the id `first`, then the oldest first."""
-        for row in self._connection.execute(_WITH_DIGEST, {"content": digest, "first": first}):
+        wanted = {"content": digest, "first": first, "whose": self._tenant}
+        for row in self._connection.execute(_WITH_DIGEST, wanted):
             yield GraphRecord(*row)
 
     def list(self, page: PageRequest) -> Page[GraphRecord]:
         """Return a page of graphs."""
-        return fetch_page(self._connection, select(graphs), graphs.c.id, page, lambda row: GraphRecord(*row))
+        statement = only_owned(select(graphs), graphs, self._tenant)
+        return fetch_page(self._connection, statement, graphs.c.id, page, lambda row: GraphRecord(*row))
 
     def in_use(self, graph_id: str) -> bool:
         """Whether a fit that is not terminal or an open session uses the graph, or a checkpoint needs it to predict."""
@@ -57,5 +62,5 @@ class Graphs:
 
     def delete(self, graph_id: str) -> None:
         """Forget the graph; NotFound if there is none. Ask `in_use` before."""
-        if self._connection.execute(delete(graphs).where(graphs.c.id == graph_id)).rowcount == 0:
+        if self._connection.execute(_DELETE, {"graph_id": graph_id, "whose": self._tenant}).rowcount == 0:
             raise NotFound(f"there is no graph {graph_id!r}")

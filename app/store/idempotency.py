@@ -9,20 +9,23 @@ from app.store.rows import values_of
 from app.store.tables import idempotency_keys
 
 _FIND = select(idempotency_keys).where(
-    idempotency_keys.c.scope == bindparam("wanted_scope"), idempotency_keys.c.key == bindparam("wanted_key")
+    idempotency_keys.c.tenant == bindparam("whose"),
+    idempotency_keys.c.scope == bindparam("wanted_scope"),
+    idempotency_keys.c.key == bindparam("wanted_key"),
 )
 
 
 class Idempotency:
-    """The kept answers, within one unit of work. `now` is the time it began."""
+    """The kept answers of a tenant, within one unit of work. `now` is the time it began."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    def __init__(self, connection: Connection, tenant: str, now: datetime) -> None:
         self._connection = connection
+        self._tenant = tenant
         self._now = now
 
     def find(self, key: str, scope: str) -> IdempotencyRecord | None:
         """Return the answer kept for `key` within `scope`, None for a new key."""
-        row = self._connection.execute(_FIND, {"wanted_key": key, "wanted_scope": scope}).first()
+        row = self._connection.execute(_FIND, {"whose": self._tenant, "wanted_key": key, "wanted_scope": scope}).first()
         return None if row is None else IdempotencyRecord(*row)
 
     def add(
@@ -36,10 +39,10 @@ class Idempotency:
         resource_id: str | None = None,
     ) -> IdempotencyRecord:
         """Keep the first answer to a new key."""
-        record = IdempotencyRecord(scope, key, body_digest, status, response_body, resource_id, self._now)
+        record = IdempotencyRecord(scope, key, body_digest, status, response_body, resource_id, self._now, self._tenant)
         self._connection.execute(insert(idempotency_keys), values_of(record))
         return record
 
     def forget(self, before: datetime) -> int:
-        """Drop the answers kept since before that moment; return how many."""
+        """Drop the answers kept since before that moment, whoever they were given to; return how many."""
         return self._connection.execute(delete(idempotency_keys).where(idempotency_keys.c.created_at < before)).rowcount

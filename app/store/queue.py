@@ -1,24 +1,111 @@
 """The queue in the database: whose turn it is."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, Select, bindparam, delete, func, insert, select, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    true,
+)
 
-from app.domain.fit import AT_WORK, CLAIMABLE, FitRecord, FitState
+from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
 from app.store.fits import Fits
 from app.store.tables import fits, shares
 
 _IN_TURN = fits.c.parent_id.is_(None)
 _WAITING = (_IN_TURN, fits.c.state == bindparam("state"))
-_OF_PRIORITY = (*_WAITING, fits.c.priority == bindparam("of_priority"))
+# The phase is spelled out, else SQLite would not see that there is an index of just these.
+_FOR_MEMORY = text(f"phase = '{WAITS_FOR_MEMORY}'")
 # One state at a time: only so does the index of the queue give each of these without sorting the rest.
-_PRIORITY = select(fits.c.priority).where(*_WAITING).order_by(fits.c.priority.desc()).limit(1)
-_SHARES = select(fits.c.share).distinct().where(*_OF_PRIORITY)
-_FIRST = select(fits).where(*_OF_PRIORITY, fits.c.share == bindparam("of_share")).order_by(fits.c.id).limit(1)
-_AT_WORK = select(fits.c.share, func.count()).where(_IN_TURN, fits.c.state.in_(AT_WORK)).group_by(fits.c.share)
+_SHARES = (
+    select(fits.c.tenant, fits.c.share, func.max(fits.c.priority))
+    .where(*_WAITING)
+    .group_by(fits.c.tenant, fits.c.share)
+)
+_FIRST = (
+    select(fits)
+    .where(
+        *_WAITING,
+        fits.c.tenant == bindparam("of_tenant"),
+        fits.c.share == bindparam("of_share"),
+        fits.c.priority == bindparam("of_priority"),
+    )
+    .order_by(fits.c.id)
+    .limit(1)
+)
+_HELD = select(fits).with_hint(fits, "INDEXED BY ix_fits_waits_for_memory", "sqlite").where(*_WAITING, _FOR_MEMORY)
+_AT_WORK = (
+    select(fits.c.tenant, fits.c.share, func.count())
+    .where(_IN_TURN, fits.c.state.in_(AT_WORK))
+    .group_by(fits.c.tenant, fits.c.share)
+)
 _TURNS = select(shares.c.name, shares.c.turn)
+
+
+class _Share(NamedTuple):
+    """A part of a tenant's fits that takes turns with its other parts; or, without a label, all of them."""
+
+    tenant: str
+    label: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How it is called in the table: no tenant's name has a slash."""
+        return self.tenant if self.label is None else f"{self.tenant}/{self.label}"
+
+    @classmethod
+    def named(cls, name: str) -> "_Share":
+        """Return what is called so."""
+        tenant, slash, label = name.partition("/")
+        return cls(tenant, label if slash else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Of each share the highest priority that waits, how many fits are at work, and when it had its last turn."""
+
+    waiting: Mapping[_Share, int]
+    at_work: Mapping[_Share, int]
+    turns: Mapping[_Share, int]
+
+    @property
+    def tenants(self) -> set[str]:
+        """The tenants who wait."""
+        return {share.tenant for share in self.waiting}
+
+    @property
+    def next_tenant(self) -> str:
+        """The tenant whose turn it is: fewest at work, then longest ago."""
+        busy = _by_tenant(self.at_work)
+        return min(self.tenants, key=lambda tenant: (busy[tenant], self.turns.get(_Share(tenant), 0), tenant))
+
+    def shares(self, tenant: str) -> list[_Share]:
+        """Return the shares of a tenant that wait."""
+        return [share for share in self.waiting if share.tenant == tenant]
+
+    def next_share(self, tenant: str, priority: int) -> _Share:
+        """Return the share whose turn it is, chosen as a tenant is, of those with this priority."""
+        highest = [share for share in self.shares(tenant) if self.waiting[share] == priority]
+        return min(highest, key=lambda share: (self.at_work.get(share, 0), self.turns.get(share, 0), share.name))
+
+
+def _by_tenant(at_work: Mapping[_Share, int]) -> Counter[str]:
+    busy: Counter[str] = Counter()
+    for share, count in at_work.items():
+        busy[share.tenant] += count
+    return busy
 
 
 class Queue:
@@ -29,42 +116,78 @@ class Queue:
         self._now = now
         self._fits = fits
 
-    def claim(self, *, skip: Collection[str] = ()) -> FitRecord | None:
-        """Take the fit whose turn it is and return it as `starting`, its attempts counted up; None if none waits.
+    def claim(
+        self,
+        *,
+        skip: Collection[str] = (),
+        at_work_max: int | None = None,
+        admits: Callable[[FitRecord], bool] = lambda _fit: True,
+    ) -> FitRecord | None:
+        """Take the fit whose turn it is and return it as `starting`, its attempts counted up.
 
-        First by priority; then by share: the one with the fewest fits at work, of these the one whose last turn is
-        longest ago; then by age. `skip` names fits to pass over, such as those that wait before a retry.
+        None if none waits, or if it is not admitted: then no other one is taken in its place.
+
+        First by tenant: the one with the fewest fits at work, of these the one whose last turn is longest ago; one
+        with `at_work_max` of them has to wait. Of its fits by priority; then those that wait for memory already; then
+        by share, chosen as the tenant is; then by age. Where one waits for memory that had its turn, no other tenant
+        has. `skip` names fits to pass over, such as those that wait before a retry.
         """
-        considered = fits.c.id.not_in(skip) if skip else true()
-        priorities = [self._ask(_PRIORITY, considered, state).scalar() for state in CLAIMABLE]
-        waiting = [priority for priority in priorities if priority is not None]
-        if not waiting:
+        considered: ColumnElement[bool] = fits.c.id.not_in(skip) if skip else true()
+        standing = self._standing(considered, at_work_max)
+        if not standing.waiting:
             return None
-        highest = max(waiting)
-        share = self._next_share(highest, considered)
-        found = [
-            self._ask(_FIRST, considered, state, of_priority=highest, of_share=share).first() for state in CLAIMABLE
-        ]
-        fit = min((FitRecord(*row) for row in found if row is not None), key=lambda fit: fit.id)
+        fit = self._next(considered, standing)
+        if not admits(fit):
+            return None
+        self._note_turn(_Share(fit.tenant, fit.share), standing)
         started_at = fit.started_at or self._now
         begun = fit.to(FitState.STARTING, phase="starting", attempt=fit.attempt + 1, started_at=started_at)
         return self._fits.update(begun)
 
-    def _next_share(self, priority: int, considered: ColumnElement[bool]) -> str:
-        """Return the share whose turn it is, and note that it has had it."""
-        waiting = {
-            share
-            for state in CLAIMABLE
-            for share in self._ask(_SHARES, considered, state, of_priority=priority).scalars()
-        }
-        at_work: dict[str, int] = dict(map(tuple, self._connection.execute(_AT_WORK)))
-        turns = dict(map(tuple, self._connection.execute(_TURNS)))
-        chosen: str = min(waiting, key=lambda share: (at_work.get(share, 0), turns.get(share, 0), share))
-        # A share with nothing to do is forgotten, so that the table does not grow with all that ever were.
-        gone = [name for name in turns if name == chosen or (name not in waiting and name not in at_work)]
+    def _next(self, considered: ColumnElement[bool], standing: _Standing) -> FitRecord:
+        """Return the fit whose turn it is."""
+        held = self._found(_HELD, considered)
+        tenant = standing.next_tenant
+        others = [fit for fit in held if fit.tenant in standing.tenants - {tenant}]
+        if others:
+            return others[0]
+        priority = max(standing.waiting[share] for share in standing.shares(tenant))
+        theirs = [fit for fit in held if fit.tenant == tenant and fit.priority == priority]
+        if theirs:
+            return theirs[0]
+        share = standing.next_share(tenant, priority)
+        place = {"of_tenant": tenant, "of_share": share.label, "of_priority": priority}
+        return self._found(_FIRST, considered, **place)[0]
+
+    def _standing(self, considered: ColumnElement[bool], at_work_max: int | None) -> _Standing:
+        at_work = {_Share(tenant, label): count for tenant, label, count in self._connection.execute(_AT_WORK)}
+        busy = _by_tenant(at_work)
+        waiting: dict[_Share, int] = {}
+        for state in CLAIMABLE:
+            for tenant, label, priority in self._ask(_SHARES, considered, state):
+                if at_work_max is None or busy[tenant] < at_work_max:
+                    share = _Share(tenant, label)
+                    waiting[share] = max(priority, waiting.get(share, priority))
+        turns = {_Share.named(name): turn for name, turn in self._connection.execute(_TURNS)}
+        return _Standing(waiting, at_work, turns)
+
+    def _note_turn(self, share: _Share, standing: _Standing) -> None:
+        """Note that a share has its turn, and its tenant with it."""
+        now_in_turn = (share, _Share(share.tenant))
+        # What has nothing to do is forgotten, so that the table does not grow with all that ever were.
+        busy = {*standing.waiting, *standing.at_work}
+        busy |= {_Share(each.tenant) for each in busy}
+        gone = [past.name for past in standing.turns if past in now_in_turn or past not in busy]
+        turn = max(standing.turns.values(), default=0) + 1
         self._connection.execute(delete(shares).where(shares.c.name.in_(gone)))
-        self._connection.execute(insert(shares), {"name": chosen, "turn": max(turns.values(), default=0) + 1})
-        return chosen
+        self._connection.execute(insert(shares), [{"name": each.name, "turn": turn} for each in now_in_turn])
+
+    def _found(
+        self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], **values: object
+    ) -> list[FitRecord]:
+        """Return what a statement finds of the fits in each of the states in which they wait, the oldest first."""
+        rows = (row for state in CLAIMABLE for row in self._ask(statement, considered, state, **values))
+        return sorted((FitRecord(*row) for row in rows), key=lambda fit: fit.id)
 
     def _ask(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], state: FitState, **values: object

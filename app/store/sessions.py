@@ -10,17 +10,20 @@ from sqlalchemy.dialects.sqlite import insert
 from app.domain.errors import Conflict, NotFound
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.column_types import to_microseconds
+from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import session_datasets, sessions
 
 MICROSECONDS = 1_000_000
 
-_GET = select(sessions).where(sessions.c.id == bindparam("session"))
+FIXED = ("id", "tenant")
+
+_GET = select(sessions).where(sessions.c.id == bindparam("session"), owned(sessions))
 _UPDATE = (
     update(sessions)
     .where(sessions.c.id == bindparam("expected_id"), sessions.c.version == bindparam("expected_version"))
-    .values({column: bindparam(column.name) for column in sessions.c if column.name != "id"})
+    .values({column: bindparam(column.name) for column in sessions.c if column.name not in FIXED})
 )
 _OPEN = select(sessions).where(sessions.c.state.in_(OPEN)).order_by(sessions.c.id)
 _COUNT_OPEN = select(func.count()).select_from(sessions).where(sessions.c.state.in_(OPEN))
@@ -37,20 +40,26 @@ _DATASETS = (
 
 
 class Sessions:
-    """The sessions, within one unit of work. `now` is the time it began, `changed` is told of each that is changed."""
+    """The sessions of a tenant, or of all, within one unit of work.
 
-    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None]) -> None:
+    `now` is the time it began, `changed` is told of each that is changed.
+    """
+
+    def __init__(
+        self, connection: Connection, tenant: str | None, now: datetime, changed: Callable[[str], None]
+    ) -> None:
         self._connection = connection
+        self._tenant = tenant
         self._now = now
         self._changed = changed
 
     def add(self, session: SessionRecord) -> None:
         """Store a new session."""
-        self._connection.execute(insert(sessions), values_of(session))
+        self._connection.execute(insert(sessions), values_of(taken_by(self._tenant, session)))
 
     def get(self, session_id: str) -> SessionRecord:
         """Return the session; NotFound if there is none."""
-        row = self._connection.execute(_GET, {"session": session_id}).first()
+        row = self._connection.execute(_GET, {"session": session_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no session {session_id!r}")
         return SessionRecord(*row)
@@ -59,7 +68,7 @@ class Sessions:
         self, page: PageRequest, *, state: SessionState | None = None, label: tuple[str, str] | None = None
     ) -> Page[SessionRecord]:
         """Return a page of sessions: those in `state`, with the `label` (key, value), where these are given."""
-        statement = select(sessions)
+        statement = only_owned(select(sessions), sessions, self._tenant)
         if state is not None:
             statement = statement.where(sessions.c.state == state)
         if label is not None:
@@ -91,7 +100,8 @@ class Sessions:
         """
         stored = replace(session, version=session.version + 1)
         values = {**values_of(stored), "expected_id": session.id, "expected_version": session.version}
-        values.pop("id")
+        for name in FIXED:
+            values.pop(name)
         if self._connection.execute(_UPDATE, values).rowcount == 0:
             present = self.get(session.id).version
             raise Conflict(

@@ -1,4 +1,7 @@
-"""The tables. Where a table keeps a record of the domain, its columns are the record's fields in the same order."""
+"""The tables. Where a table keeps a record of the domain, its columns are the record's fields in the same order.
+
+What a table has no tenant for belongs to something that has: it is asked for by that one's id.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,7 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-from app.domain.fit import FitState
+from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.session import SessionState
 from app.store.column_types import ExactNumber, JsonText, Timestamp
 
@@ -36,6 +39,11 @@ metadata = MetaData(
 _STATE = Enum(FitState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 _SESSION_STATE = Enum(SessionState, native_enum=False, create_constraint=False, length=16, values_callable=list)
 
+
+def _tenant() -> Column[str]:
+    return Column("tenant", Text, nullable=False, server_default=text("'default'"))
+
+
 graphs = Table(
     "graphs",
     metadata,
@@ -45,6 +53,8 @@ graphs = Table(
     Column("definition", JsonText, nullable=False),
     Column("report", JsonText, nullable=False),
     Column("created_at", Timestamp, nullable=False),
+    _tenant(),
+    Index(None, "tenant", "id"),
 )
 
 datasets = Table(
@@ -57,6 +67,8 @@ datasets = Table(
     Column("rows", BigInteger, nullable=False),
     Column("format", Text, nullable=False),
     Column("created_at", Timestamp, nullable=False),
+    _tenant(),
+    Index(None, "tenant", "id"),
 )
 
 dataset_columns = Table(
@@ -112,17 +124,30 @@ fits = Table(
     Column("origin", JsonText),
     Column("reopened_at", BigInteger),
     Column("replay", JsonText),
+    Column("memory_bytes", BigInteger),
+    _tenant(),
     Index(None, "state", "id"),
+    Index(None, "tenant", "id"),
 )
-# The queue: the fits of one state by priority, those of each share by age. The variants of a sweep have no turns of
-# their own.
+# The queue: the fits of one state by tenant and share, each by priority and age. The variants of a
+# sweep have no turns of their own; that column is there so that shares are told from the index alone.
 Index(
     "ix_fits_turn",
     fits.c.state,
-    fits.c.priority.desc(),
+    fits.c.tenant,
     fits.c.share,
+    fits.c.priority.desc(),
     fits.c.id,
+    fits.c.parent_id,
     sqlite_where=fits.c.parent_id.is_(None),
+)
+# Those whose turn it was, and that wait for memory: nothing of their priority may go before them.
+Index(
+    "ix_fits_waits_for_memory",
+    fits.c.state,
+    fits.c.priority,
+    fits.c.id,
+    sqlite_where=fits.c.phase == text(f"'{WAITS_FOR_MEMORY}'"),
 )
 # Deadlines that can still be missed.
 Index("ix_fits_deadline_at", fits.c.deadline_at, sqlite_where=fits.c.finished_at.is_(None))
@@ -174,6 +199,8 @@ checkpoints = Table(
     Column("pinned", Boolean(create_constraint=False), nullable=False, server_default=false()),
     Column("session_id", Text),
     Column("session_seq", BigInteger),
+    _tenant(),
+    Index(None, "tenant", "id"),
 )
 # A step of a session saves one checkpoint, however often it is sent.
 Index(
@@ -204,7 +231,10 @@ sessions = Table(
     Column("checkpoint_id", Text),
     Column("bit_exact", Boolean(create_constraint=False), nullable=False),
     Column("version", Integer, nullable=False),
+    Column("memory_bytes", BigInteger),
+    _tenant(),
     Index(None, "state", "id"),
+    Index(None, "tenant", "id"),
 )
 
 session_datasets = Table(
@@ -246,14 +276,15 @@ idempotency_keys = Table(
     Column("response_body", Text, nullable=False),
     Column("resource_id", Text),
     Column("created_at", Timestamp, nullable=False, index=True),
-    PrimaryKeyConstraint("scope", "key"),
+    _tenant(),
+    PrimaryKeyConstraint("tenant", "scope", "key"),
 )
 
 api_keys = Table(
     "api_keys",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("tenant", Text, nullable=False, server_default=text("'default'")),
+    _tenant(),
     Column("name", Text, nullable=False),
     Column("scopes", JsonText, nullable=False),
     Column("digest", Text, nullable=False),

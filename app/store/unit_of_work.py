@@ -10,6 +10,7 @@ from typing import Self
 from sqlalchemy import Connection
 
 from app.domain.clock import Clock, SystemClock
+from app.domain.tenancy import DEFAULT_TENANT, current_tenant
 from app.durable import Durable
 from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
@@ -30,22 +31,25 @@ from app.store.snapshot import Snapshot, take_snapshot
 
 
 class UnitOfWork:
-    """The repositories over one transaction; everything it writes carries the time `now` at which it began."""
+    """The repositories over one transaction; everything it writes carries the time `now` at which it began.
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
+    It finds and adds what belongs to `tenant`; the server's own, without one, finds what belongs to any.
+    """
+
+    def __init__(self, connection: Connection, now: datetime, tenant: str | None = None) -> None:
         self.now = now
         self.changed: set[str] = set()
         """The fits that were changed in it, or their journals, and the sessions."""
-        self.graphs = Graphs(connection)
-        self.datasets = Datasets(connection)
-        self.fits = Fits(connection, now, self.changed.add)
+        self.graphs = Graphs(connection, tenant)
+        self.datasets = Datasets(connection, tenant)
+        self.fits = Fits(connection, tenant, now, self.changed.add)
         self.queue = Queue(connection, now, self.fits)
         self.attempts = Attempts(connection, now, self.changed.add)
         self.events = Events(connection, now, self.changed.add)
-        self.checkpoints = Checkpoints(connection)
+        self.checkpoints = Checkpoints(connection, tenant)
         self.gradients = Gradients(connection)
-        self.sessions = Sessions(connection, now, self.changed.add)
-        self.idempotency = Idempotency(connection, now)
+        self.sessions = Sessions(connection, tenant, now, self.changed.add)
+        self.idempotency = Idempotency(connection, tenant or DEFAULT_TENANT, now)
         self.api_keys = ApiKeys(connection)
         self.audit = Audit(connection, now)
         self.retention = Retention(connection)
@@ -88,7 +92,7 @@ class Store:
 
     @contextmanager
     def begin(self) -> Iterator[UnitOfWork]:
-        """Open a unit of work: committed when the block ends, rolled back when it raises.
+        """Open a unit of work for the `current_tenant`: committed when the block ends, rolled back when it raises.
 
         Its hooks run after the commit, outside the lock. Do nothing slow in the block, and do not begin a second
         one in it: pass the first on. StorageFull if the disk is,
@@ -100,7 +104,7 @@ class Store:
             self._in_use = True
             try:
                 with self._database.transaction() as connection:
-                    unit_of_work = UnitOfWork(connection, self._clock.now())
+                    unit_of_work = UnitOfWork(connection, self._clock.now(), current_tenant())
                     yield unit_of_work
             finally:
                 self._in_use = False

@@ -25,6 +25,7 @@ from app.domain.messages import (
 )
 from app.domain.runtime import Runtime
 from app.domain.storage_faults import storage_faults
+from app.service.crashes import OUT_OF_MEMORY
 from app.worker.control import Control, VariantControl, Wish, agreed
 from app.worker.keeping import Keeper
 from app.worker.mapped import MappedColumns
@@ -157,7 +158,7 @@ def verdict_of(error: Exception, assignment: Assignment) -> Failed:
         return Failed(error.code, str(error))
     _logger.error("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt, exc_info=error)
     if isinstance(error, MemoryError):
-        return Failed("out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size")
+        return OUT_OF_MEMORY
     if isinstance(error, StorageFull | StorageFailed):
         return Failed(error.code, error.detail)
     return Failed("internal_error", type(error).__name__)

@@ -16,6 +16,7 @@ from app.domain.messages import Assignment, Failed, Finished, Started
 from app.domain.runtime import Runtime
 from app.durable import Durable
 from app.worker import ranks
+from app.worker.bounds import confine
 from app.worker.control import ORPHANED, Control
 from app.worker.family import BROKEN, DONE, die_with
 from app.worker.loop import Halfway, follow, work
@@ -52,7 +53,9 @@ def _serve(channel: socket.socket, line: socket.socket | None) -> None:
     control = Control(channel)
     assignment = control.assignment()
     recorder.durable = Durable(kill_at=assignment.kill_at_op)
-    settle(Runtime.from_json(assignment.runtime))
+    runtime = Runtime.from_json(assignment.runtime)
+    settle(runtime)
+    confine(assignment, runtime)
     if isinstance(assignment, Assignment):
         _fit(assignment, channel, recorder, control)
     else:

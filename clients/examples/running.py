@@ -82,7 +82,7 @@ def validated(fit: FitHandle, metric: str) -> float:
 @contextmanager
 def _connected(url: str | None) -> Iterator[Client]:
     if url is not None:
-        with Client(url, os.environ.get("ADJOINT_API_KEY")) as client:
+        with Client(url, os.environ.get("ADJOINT_KEY")) as client:
             yield client
         return
     # A machine that only speaks with a server elsewhere need not have the server installed.

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -36,7 +37,7 @@ def keyed_url(data_dir):
 @pytest.fixture
 def url(keyed_url, monkeypatch):
     """The same, with the key in the environment."""
-    monkeypatch.setenv("ADJOINT_API_KEY", KEY)
+    monkeypatch.setenv("ADJOINT_KEY", KEY)
     return keyed_url
 
 
@@ -271,16 +272,34 @@ def test_a_missing_server_is_told_in_one_line(capsys):
     assert errors.count("\n") == 1
 
 
-def test_address_and_key_are_taken_from_options_and_else_from_the_environment(keyed_url, monkeypatch, capsys):
-    monkeypatch.delenv("ADJOINT_API_KEY", raising=False)
+def test_address_and_key_are_taken_from_options_and_else_from_the_environment(keyed_url, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ADJOINT_KEY", raising=False)
+    # The key that a server is started with is none of its clients'.
+    monkeypatch.setenv("ADJOINT_API_KEY", KEY)
     assert main(["watch", UNKNOWN, "--url", keyed_url]) == 1
     assert "401" in capsys.readouterr().err
-    assert main(["watch", UNKNOWN, "--url", keyed_url, "--key", KEY]) == 1
+    file = tmp_path / "key"
+    file.write_text(f"{KEY}\n")
+    assert main(["watch", UNKNOWN, "--url", keyed_url, "--key-file", str(file)]) == 1
+    assert "404" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{KEY}\n"))
+    assert main(["watch", UNKNOWN, "--url", keyed_url, "--key-file", "-"]) == 1
     assert "404" in capsys.readouterr().err
     monkeypatch.setenv("ADJOINT_URL", keyed_url)
-    monkeypatch.setenv("ADJOINT_API_KEY", KEY)
+    monkeypatch.setenv("ADJOINT_KEY", KEY)
     assert main(["watch", UNKNOWN]) == 1
     assert "404" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [None, b"", b"two words", b"\xff\xfe", b"cl\xc3\xa9", b"x" * 2000])
+def test_a_file_without_a_key_is_refused_and_its_content_is_not_told(content, tmp_path, capsys):
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    assert main(["watch", UNKNOWN, "--url", "http://127.0.0.1:9", "--key-file", str(file)]) == REFUSED
+    told = capsys.readouterr().err
+    assert "key" in told
+    assert "two words" not in told
 
 
 def test_the_ops_are_listed_and_described_without_a_server(capsys):

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from app.http_protocol import JOINED_BYTES_MAX, JoiningTransport
-from app.progress import Progress
+from app.progress import Pace, Progress
 
 HEAD = b"HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\n"
 
@@ -39,7 +39,7 @@ async def written(*parts: bytes, close: bool = False) -> tuple[list[bytes], list
     """Return the packets after writing, and those once the event loop has turned."""
     wire = Wire()
     loop = asyncio.get_running_loop()
-    joining = JoiningTransport(wire, loop, Progress(wire, loop, 1.0))
+    joining = JoiningTransport(wire, loop, Progress(wire, loop, Pace()))
     for part in parts:
         joining.write(part)
     if close:
@@ -68,23 +68,3 @@ def test_a_head_goes_with_what_follows_at_once(parts: list[bytes], at_once: list
 
 def test_nothing_is_lost_when_a_connection_is_closed() -> None:
     assert asyncio.run(written(HEAD, close=True)) == ([HEAD], [HEAD])
-
-
-async def watched(*unsent: int) -> bool:
-    """Return whether a connection is cut if so much is left to send, then so much, and so on to the last."""
-    wire = Wire()
-    loop = asyncio.get_running_loop()
-    looks = iter(unsent)
-    wire.get_write_buffer_size = lambda: next(looks)  # type: ignore[method-assign]  # one value a look
-    progress = Progress(wire, loop, 0.001)
-    progress.watch()
-    while progress._next_look is not None:
-        await asyncio.sleep(0)
-    return wire.aborted.is_set()
-
-
-@pytest.mark.parametrize(
-    ("unsent", "cut"), [([0], False), ([9, 9], True), ([9, 5, 5, 0, 0], False), ([9, 5, 5, 5], True)]
-)
-def test_a_client_is_cut_that_takes_nothing_and_not_one_that_is_slow(unsent: list[int], cut: bool) -> None:
-    assert asyncio.run(watched(*unsent)) is cut

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conftest import ServerProcess, serving
+from tests.conftest import COMMAND, ServerProcess, serving
 
 KEY = "k3y-that-nobody-may-see-7f1d9a"
 WRONG = "wr0ng-key-that-nobody-may-see-5c2e"
@@ -34,7 +34,7 @@ REQUESTS = {
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("secrets") / "data"
-    with serving(folder, headers=AS_USER, api_key=KEY, log_level="debug") as started:
+    with serving(folder, headers=AS_USER, command=COMMAND, api_key=KEY, log_level="debug") as started:
         yield started
 
 

@@ -33,6 +33,7 @@ def test_the_defaults_are_safe_and_documented() -> None:
         ("api_key", "k" * 20, SecretStr("k" * 20)),
         ("api_key", "", None),
         ("allowed_hosts", "example.org, 127.0.0.1,", ("example.org", "127.0.0.1")),
+        ("trusted_proxies", "10.0.0.2, 2001:db8::/64", ("10.0.0.2", "2001:db8::/64")),
         ("max_json_bytes", "2048", 2048),
         ("metrics_flush_seconds", "0.25", 0.25),
         ("log_level", "debug", "debug"),
@@ -57,6 +58,9 @@ def test_the_environment_sets_a_field(name: str, text: str, value: Any, monkeypa
         ("host", ""),
         ("api_key", "two words"),
         ("api_key", "clé"),
+        ("trusted_proxies", "proxy.local"),
+        ("trusted_proxies", "10.0.0.1/24"),
+        ("trusted_proxies", "0.0.0.0/0"),
         ("prot", 80),
     ],
 )
@@ -84,6 +88,27 @@ def test_the_key_is_never_printed() -> None:
     with pytest.raises(ValidationError) as caught:
         Settings(api_key=SecretStr("topsecret topsecret"))
     assert "topsecret" not in str(caught.value)
+
+
+def test_the_key_may_be_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "key"
+    file.write_text("k" * 20 + "\n")
+    monkeypatch.setenv("ADJOINT_API_KEY_FILE", str(file))
+    monkeypatch.setenv("ADJOINT_API_KEY", "")
+    assert Settings().api_key == SecretStr("k" * 20)
+    monkeypatch.setenv("ADJOINT_API_KEY", "another")
+    with pytest.raises(ValidationError, match="set one of them"):
+        Settings()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"top secret", b"\xff\xfe"])
+def test_a_file_without_a_key_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ValidationError, match="ADJOINT_API_KEY_FILE") as caught:
+        Settings(api_key_file=file)
+    assert "secret" not in str(caught.value)
 
 
 def test_settings_do_not_change() -> None:

@@ -63,6 +63,11 @@ def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(start_
     system = http.get("/v1/system").json()
     assert (system["stored_bytes"], system["limits"]["storage_quota_bytes"]) == (0, QUOTA)
     fit_id = created(http.post("/v1/fits", json=ENDLESS))["id"]
+    first = f"/v1/fits/{fit_id}/checkpoints/latest"
+    end = time.monotonic() + PATIENCE
+    while http.get(first).status_code != 200:
+        assert time.monotonic() < end, "no checkpoint was written"
+        time.sleep(0.05)
     taken = filled(http)
     until_logged(http, fit_id, "storage_full")
     assert http.get("/v1/system").json()["stored_bytes"] <= QUOTA

@@ -12,6 +12,10 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from annotated_types import Ge
+
+from app.bootstrap import graph_limits, ingest_limits
+from app.bounds import Bounds
 from app.ingest.limits import IngestLimits
 from app.main import openapi_document
 from app.settings import Settings
@@ -19,7 +23,9 @@ from engine.graph.limits import LIMITS, GraphLimits
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "deploy" / "reference"
-CALLS: Mapping[str, int] = MappingProxyType({"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0})
+CALLS: Mapping[str, int] = MappingProxyType(
+    {"Finding": 1, "Failed": 0, "Died": 0, "PydanticCustomError": 0, "IngestError": 0}
+)
 """Classes that take a code, and at which place; of functions their parameters tell."""
 BY_PHRASE: Mapping[str, str] = MappingProxyType({"method_not_allowed": "405"})
 """Codes that are made from a status, for what no route of ours answers."""
@@ -29,20 +35,26 @@ UNSAID = "to be said"
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit as a row of the table: what it is of, where it is set, what exceeding it is answered, and its test."""
+    """A limit as a row of the table: what it is of, where it is set, what exceeding it is answered, and its test.
+
+    `fixed` says why it is no setting; that of a setting is empty.
+    """
 
     name: str
     default: str
     place: str
     answer: str
     test: str
+    fixed: str = ""
 
     @property
     def row(self) -> str:
         """The row."""
-        return f"| `{self.name}` | {self.default} | `{self.place}` | {self.answer} | `{self.test}` |"
+        said = [f"`{self.name}`", self.default, f"`{self.place}`", self.answer, f"`{self.test}`", self.fixed]
+        return f"| {' | '.join(filter(None, said))} |"
 
 
+_BOUNDED = "tests/app/api/test_bounds.py"
 _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "max_connections": ("503 `too_many_connections`", "tests/hostile/test_slow_clients.py"),
@@ -54,19 +66,25 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "requests_per_second": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
         "requests_burst": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
         "requests_at_once": ("429 `too_many_at_once`", "tests/app/api/test_allowances.py"),
-        "max_json_bytes": ("413 `too_large`", "tests/app/api/test_strict_json.py"),
-        "max_upload_bytes": ("413 `too_large`", "tests/app/api/test_datasets.py"),
+        "unread_bytes_per_second": ("the connection ends", "tests/hostile/test_slow_clients.py"),
+        "max_requests_at_once": ("503 `overloaded`", "tests/app/api/test_overload.py"),
+        "max_waiting": ("503 `overloaded`", "tests/app/api/test_overload.py"),
+        "max_json_bytes": ("413 `too_large`", _BOUNDED),
+        "max_upload_bytes": ("413 `too_large`", _BOUNDED),
         "max_expanded_bytes": ("413 `too_large`", "tests/app/ingest/test_npz.py"),
-        "max_rows": ("413 `too_large`", "tests/app/ingest/test_ndjson.py"),
-        "max_columns": ("413 `too_large`", "tests/app/ingest/test_csv.py"),
+        "max_rows": ("413 `too_many_rows`", _BOUNDED),
+        "max_columns": ("413 `too_many_columns`", _BOUNDED),
         "max_queue": ("429 `queue_full`", "tests/app/service/test_fits.py"),
+        "tenant_queue": ("429 `queue_full`", "tests/app/api/test_tenants.py"),
+        "tenant_running": ("fits wait", "tests/app/api/test_tenants.py"),
+        "tenant_storage_bytes": ("507 `quota_exceeded`", "tests/app/api/test_tenants.py"),
         "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_crew.py"),
         "max_sessions": ("429 `sessions_full`", "tests/app/service/test_session_creation.py"),
         "session_idle_seconds": ("the process rests", "tests/app/runner/test_session_crew.py"),
         "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_crew.py"),
         "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
         "gradients_max_bytes": ("413 `gradients_exceeded`", "tests/app/service/test_fits.py"),
-        "memory_budget_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
+        "memory_budget_bytes": ("fits wait, sessions: 429 `memory_full`", "tests/app/test_memory_budget.py"),
         "fit_memory_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
         "drain_seconds": ("processes are killed", "tests/app/runner/test_controlled_processes.py"),
         "lease_seconds": ("`stalled`", "tests/app/runner/test_vigil.py"),
@@ -76,14 +94,43 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "retention_days": ("fits are deleted", "tests/app/service/test_retention.py"),
         "retention_fits": ("fits are deleted", "tests/app/service/test_retention.py"),
+        "audit_entries": ("entries leave for files", "tests/app/service/test_audit_rotation.py"),
+        "audit_files": ("the oldest file is deleted", "tests/app/service/test_audit_rotation.py"),
+        "max_headers": ("431 `headers_too_large`", _BOUNDED),
+        "max_header_bytes": ("431 `headers_too_large`", _BOUNDED),
+        "max_uri_bytes": ("414 `uri_too_long`", _BOUNDED),
+        "max_page": ("the page is shorter", _BOUNDED),
+        "max_json_depth": ("400 `too_deep`", _BOUNDED),
+        "max_json_fields": ("400 `too_many_fields`", _BOUNDED),
+        "max_text_characters": ("400 `text_too_long`", _BOUNDED),
+        "max_graph_nodes": ("422 `limit_exceeded`", _BOUNDED),
+        "max_node_inputs": ("422 `limit_exceeded`", _BOUNDED),
+        "max_rank": ("422 `limit_exceeded`", _BOUNDED),
+        "max_elements": ("422 `limit_exceeded`", _BOUNDED),
+        "max_parameter_elements": ("422 `limit_exceeded`", _BOUNDED),
+        "max_program_characters": ("422 `limit_exceeded`", _BOUNDED),
+        "max_epochs": ("422 `out_of_range`", _BOUNDED),
+        "max_steps": ("422 `out_of_range`", _BOUNDED),
+        "max_zip_members": ("413 `too_many_members`", _BOUNDED),
+        "max_zip_ratio": ("413 `ratio_too_large`", _BOUNDED),
+        "max_record_bytes": ("413 `record_too_long`", _BOUNDED),
+        "max_classes": ("413 `too_many_classes`", _BOUNDED),
+        "ingest_memory_bytes": ("413 or 422", "tests/app/ingest/test_ingest.py"),
+        "ingest_cpu_seconds": ("413 or 422", "tests/app/ingest/test_ingest.py"),
+        "max_keys": ("409 `too_many_keys`", _BOUNDED),
+        "idempotency_days": ("the answer is forgotten", "tests/app/service/test_idempotency.py"),
         "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
     }
 )
 """Settings that are limits: what exceeding them comes to, and where that is tested."""
 
-_BOUNDS = ("422 `out_of_range` or `too_many`", "tests/app/api/test_schemathesis.py")
-_INGEST = ("413 or 422", "tests/app/ingest/test_mutations.py")
-_CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+_CONTRACT = "the contract names it, for clients to rely on"
+_FORMAT = "what is stored, or the format itself, holds no more"
+_READER = "keeps the work that one byte can make within what was measured"
+_ROOM = "keeps what the server holds for one session within what was measured"
+_BOUNDS = ("422 `out_of_range` or `too_many`", "tests/app/api/test_schemathesis.py", _CONTRACT)
+_INGEST = ("413 or 422", "tests/app/ingest/test_mutations.py", _READER)
+_CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "app/api/schemas/": _BOUNDS,
         "app/api/deps.py": _BOUNDS,
@@ -93,30 +140,31 @@ _CONSTANTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "app/api/gradients.py": _BOUNDS,
         "app/api/graphs.py": _BOUNDS,
         "app/api/metrics.py": _BOUNDS,
-        "app/api/strict_json.py": ("400 `too_deep`, or 422", "tests/app/api/test_strict_json.py"),
-        "app/api/guard.py": ("401, 414 `uri_too_long` or 431 `headers_too_large`", "tests/app/api/test_guard.py"),
-        "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py"),
-        "app/server.py": ("400, before any route", "tests/app/test_http_protocol.py"),
+        "app/api/strict_json.py": ("400 `number_out_of_range`", "tests/app/api/test_strict_json.py", _FORMAT),
+        "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py", _FORMAT),
         "app/ingest/": _INGEST,
-        "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py"),
-        "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py"),
-        "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py"),
-        "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py"),
+        "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py", _READER),
+        "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
+        "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),
+        "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py", _ROOM),
     }
 )
-"""The same for constants, by where they are."""
+"""The same for constants, by where they are, and why each of them is none that an operator sets."""
 
 INTERNAL = (
     "app/api/allowances.py",
     "app/api/audited.py",
     "app/api/checkpoints.py",
     "app/api/failed_logins.py",
+    "app/api/forwarded.py",
     "app/api/polling.py",
     "app/api/validation.py",
+    "app/cli/",
     "app/domain/frames.py",
     "app/http_protocol.py",
     "app/main.py",
     "app/runner/session_crew.py",
+    "app/settings.py",
     "app/service/",
     "app/worker/",
 )
@@ -135,21 +183,37 @@ def _of_settings() -> Iterator[Limit]:
     for name, field in Settings.model_fields.items():
         if name in _SETTINGS:
             default = "cores" if name == "workers" else str(field.default).replace("None", "none")
-            yield Limit(f"ADJOINT_{name.upper()}", default, "app/settings.py", *_SETTINGS[name])
+            place = "app/bounds.py" if name in Bounds.model_fields else "app/settings.py"
+            yield Limit(f"ADJOINT_{name.upper()}", default, place, *_SETTINGS[name])
+
+
+def _lowered() -> Settings:
+    """Return settings that differ from the defaults in every number that can be lowered."""
+    lowered = {}
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.default, int) and not isinstance(field.default, bool):
+            least = next((bound.ge for bound in field.metadata if isinstance(bound, Ge)), 0)
+            lowered[name] = max(least, field.default - 1)
+    return Settings(**lowered)
 
 
 def _of_uploads() -> Iterator[Limit]:
     answer, test = "413 `too_large`, or 422", "tests/app/ingest/test_ingest.py"
+    constant = ingest_limits(Settings()), ingest_limits(_lowered())
     for field in fields(IngestLimits):
-        if f"{field.name}" not in Settings.model_fields:
-            yield Limit(f"IngestLimits.{field.name}", str(field.default), "app/ingest/limits.py", answer, test)
+        if getattr(constant[0], field.name) == getattr(constant[1], field.name):
+            yield Limit(f"IngestLimits.{field.name}", str(field.default), "app/ingest/limits.py", answer, test, _READER)
 
 
 def _of_graphs() -> Iterator[Limit]:
+    constant = graph_limits(Settings()), graph_limits(_lowered())
     for field in fields(GraphLimits):
+        if getattr(constant[0], field.name) != getattr(constant[1], field.name):
+            continue
         value = str(getattr(LIMITS, field.name))
         test = "tests/engine/graph/test_hostile.py"
-        yield Limit(f"GraphLimits.{field.name}", value, "engine/graph/limits.py", "422 `limit_exceeded`", test)
+        place = "engine/graph/limits.py"
+        yield Limit(f"GraphLimits.{field.name}", value, place, "422 `limit_exceeded`", test, _READER)
 
 
 def _of_modules() -> Iterator[Limit]:
@@ -161,8 +225,8 @@ def _of_modules() -> Iterator[Limit]:
                 assert isinstance(node, ast.Assign)
                 where = next((known for known in _CONSTANTS if place.startswith(known)), None)
                 if where is not None or not place.startswith(INTERNAL):
-                    answer, test = (UNSAID, UNSAID) if where is None else _CONSTANTS[where]
-                    yield Limit(target.id.strip("_"), ast.unparse(node.value), place, answer, test)
+                    said = (UNSAID, UNSAID, UNSAID) if where is None else _CONSTANTS[where]
+                    yield Limit(target.id.strip("_"), ast.unparse(node.value), place, *said)
 
 
 @cache
@@ -262,10 +326,12 @@ def errors_document() -> str:
 
 
 def limits_document() -> str:
-    """Spell the table of limits."""
-    about = "Everything that is bounded. What starts with ADJOINT_ is a setting; the rest is a constant of the code."
+    """Spell the tables of limits: those that can be set, and those that are fixed."""
+    about = "Everything that is bounded. The first table holds settings, the second one what is fixed, and why."
     head = ("limit", "default", "where it is set", "beyond it", "tested in")
-    return _document("Limits", about, head, [limit.row for limit in limits()])
+    settings = [limit.row for limit in limits() if not limit.fixed]
+    constants = _table((*head, "why it is fixed"), [limit.row for limit in limits() if limit.fixed])
+    return _document("Limits", about, head, settings) + "\n".join(["", "## Fixed", "", *constants, ""])
 
 
 def routes_document() -> str:
@@ -286,9 +352,12 @@ def _sorted(table: Mapping[str, set[str]]) -> list[tuple[str, set[str]]]:
 
 
 def _document(title: str, about: str, head: tuple[str, ...], rows: list[str]) -> str:
-    table = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
-    note = "`python -m tests.architecture.inventory` writes this table from the code."
-    return "\n".join([f"# {title}", "", f"{about} {note}", "", *table, ""])
+    note = "`python -m tests.architecture.inventory` writes this from the code."
+    return "\n".join([f"# {title}", "", f"{about} {note}", "", *_table(head, rows), ""])
+
+
+def _table(head: tuple[str, ...], rows: list[str]) -> list[str]:
+    return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
 
 
 if __name__ == "__main__":

@@ -35,9 +35,14 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def called(path: Path) -> Iterator[str]:
+    """Yield what is called by a name, or by a name and one more."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call):
-            yield ast.unparse(node.func)
+            match node.func:
+                case ast.Name(name):
+                    yield name
+                case ast.Attribute(ast.Name(module), name):
+                    yield f"{module}.{name}"
 
 
 def fields(schema: Any, seen: set[str]) -> Iterator[tuple[str, str]]:

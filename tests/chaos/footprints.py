@@ -1,7 +1,7 @@
 """What fits take of a worker's memory, measured: `python -m tests.chaos.footprints SEED COUNT EXECUTOR`.
 
-Each fit is worked on by a real worker, forked from a process that has loaded what the fork server has, and the kernel
-tells its peak. One JSON line a fit goes to standard output.
+Each fit is worked on by a real worker, forked from a process that has loaded what the fork server has, and within the
+bounds that its estimate sets; the kernel tells its peak. One JSON line a fit goes to standard output.
 """
 
 import gc
@@ -59,6 +59,7 @@ def measured(fit: RandomFit, number: int, executor: str, folder: Path) -> Measur
         np.save(folder / f"{name}.npy", array)
     staging = folder / "staging"
     staging.mkdir()
+    estimated = memory_needed(terms, executor)
     assignment = Assignment(
         fit_id=f"fit_{number}",
         attempt=1,
@@ -70,9 +71,10 @@ def measured(fit: RandomFit, number: int, executor: str, folder: Path) -> Measur
         resume_from=None,
         staging=str(staging),
         runtime=Runtime(executor, 1, None, None, 10, {}).to_json(),
+        memory_bytes=estimated,
     )
     verdict, peak = _worked_on(assignment)
-    return Measured(number, fit.sort, executor, memory_needed(terms, executor), peak, verdict, terms)
+    return Measured(number, fit.sort, executor, estimated, peak, verdict, terms)
 
 
 def _worked_on(assignment: Assignment) -> tuple[str, int]:

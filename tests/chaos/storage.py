@@ -1,7 +1,7 @@
 """What a server stores in the life of two fits, in a process that dies before its n-th durable operation.
 
-`python -m tests.chaos.storage FOLDER [MUTANT]` goes through it for every n there is, each time in a folder of its own
-below FOLDER: what was acknowledged stands beside the data. A MUTANT is planted in every process.
+`python -m tests.chaos.storage FOLDER EVERY [MUTANT]` goes through it for each EVERY-th n there is, each time in a
+folder of its own below FOLDER: what was acknowledged stands beside the data. A MUTANT is planted in every process.
 """
 
 import os
@@ -195,14 +195,17 @@ MUTANTS: Mapping[str, Callable[[], None]] = MappingProxyType(
 )
 
 
-def die_everywhere(folder: Path) -> int:
-    """Go through it once, then in processes that die before their first, second, third ... operation; count these."""
+def die_everywhere(folder: Path, every: int) -> int:
+    """Go through it once, then in processes that die before an operation each; return how many operations there are.
+
+    The first process dies before the operation `every`, each other one so many later.
+    """
     template = folder / "template"
     Store.open(template).close()
     survived = Durable()
     # Before the others, and not in a process of its own, so that they find everything loaded.
     live(_prepared(folder / "0", template), survived)
-    for operation in range(1, survived.operations + 1):
+    for operation in range(every, survived.operations + 1, every):
         of_its_own = _prepared(folder / str(operation), template)
         pid = os.fork()
         if pid == 0:
@@ -225,9 +228,9 @@ def _prepared(folder: Path, template: Path) -> Path:
 
 def main(arguments: Sequence[str]) -> int:
     """Print how many operations there are."""
-    for mutant in arguments[1:]:
+    for mutant in arguments[2:]:
         MUTANTS[mutant]()
-    print(die_everywhere(Path(arguments[0])))  # noqa: T201 (it is what the test reads)
+    print(die_everywhere(Path(arguments[0]), int(arguments[1])))  # noqa: T201 (it is what the test reads)
     return 0
 
 

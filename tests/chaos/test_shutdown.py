@@ -47,6 +47,7 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
     over = threading.Event()
     client = threading.Thread(target=asking, args=(driver.server.url, answers, over))
     client.start()
+    driver.until(lambda: bool(answers), "nobody was answered before the server is draining")
     pids = processes.family(driver.pid)
     with processes.all_end(pids, ENDS_WITHIN_SECONDS):
         assert driver.server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, driver.server.log

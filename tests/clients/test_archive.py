@@ -13,6 +13,7 @@ import pytest
 from adjoint_client import BackupDamaged
 from adjoint_client.archive import Nowhere, Write, read_archive
 
+AUDIT_FILE = "000000000001-000000010000.ndjson"
 SESSION_FILE = "sess_01m7xpv32a4ykd0nsmnkebvv3p/log-7"
 BLOBS = {hashlib.sha256(content).hexdigest(): content for content in (b"rows", b"", b"x" * 100_000)}
 DATABASE = b"a database " * 100
@@ -27,7 +28,7 @@ def entry(name: str, content: bytes, kind: bytes = tarfile.REGTYPE, link: str = 
 
 def document(**changes: Any) -> dict[str, Any]:
     manifest = {
-        "format": "adjoint-backup/2",
+        "format": "adjoint-backup/3",
         "version": "1",
         "revision": "0005",
         "made_at": "2026-01-01T00:00:00.000Z",
@@ -35,6 +36,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "database": {"digest": hashlib.sha256(DATABASE).hexdigest(), "size_bytes": len(DATABASE)},
         "blobs": {digest: len(content) for digest, content in BLOBS.items()},
         "sessions": {SESSION_FILE: {"digest": hashlib.sha256(b"log").hexdigest(), "size_bytes": 3}},
+        "audit": {AUDIT_FILE: {"digest": hashlib.sha256(b"trail").hexdigest(), "size_bytes": 5}},
     }
     return {**manifest, **changes}
 
@@ -46,8 +48,8 @@ def manifest(**changes: Any) -> bytes:
 def archive(*extra: bytes, first: bytes = entry("adjoint.db", DATABASE), last: bytes | None = None) -> bytes:
     """Return a backup with more entries before its last one than there should be."""
     blobs = (entry(f"blobs/{digest}", content) for digest, content in BLOBS.items())
-    sessions = entry(f"sessions/{SESSION_FILE}", b"log")
-    return b"".join((first, *blobs, sessions, *extra, manifest() if last is None else last, END))
+    files = entry(f"sessions/{SESSION_FILE}", b"log") + entry(f"audit/{AUDIT_FILE}", b"trail")
+    return b"".join((first, *blobs, files, *extra, manifest() if last is None else last, END))
 
 
 class Kept:
@@ -69,6 +71,8 @@ class Kept:
         with self.database() as write:
             yield write
 
+    audit_file = session_file
+
 
 OTHER = hashlib.sha256(b"other").hexdigest()
 FORGED: dict[str, Callable[[], bytes]] = {
@@ -86,6 +90,9 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "a session's path out": lambda: archive(entry("sessions/../../x/log-1", b"x")),
     "a session's lock": lambda: archive(entry("sessions/sess_01m7xpv32a4ykd0nsmnkebvv3p/lock", b"")),
     "a session's file twice": lambda: archive(entry(f"sessions/{SESSION_FILE}", b"log")),
+    "a path out of the trail": lambda: archive(entry("audit/../000000000001-000000010000.ndjson", b"trail")),
+    "a part of the trail twice": lambda: archive(entry(f"audit/{AUDIT_FILE}", b"trail")),
+    "a part of the trail that is not listed": lambda: archive(entry(f"audit/{AUDIT_FILE.replace('1', '2')}", b"")),
     "a session's file that is not listed": lambda: archive(
         entry("sessions/sess_01m7xpv32a4ykd0nsmnkebvv3p/log-8", b"log")
     ),
@@ -103,7 +110,7 @@ FORGED: dict[str, Callable[[], bytes]] = {
     "a second database": lambda: archive(entry("adjoint.db", DATABASE)),
     "a database of other bytes": lambda: archive(first=entry("adjoint.db", DATABASE + b"!")),
     "a listed blob that is missing": lambda: archive(last=manifest(blobs={**document()["blobs"], OTHER: 5})),
-    "another format": lambda: archive(last=manifest(format="adjoint-backup/3")),
+    "another format": lambda: archive(last=manifest(format="adjoint-backup/4")),
     "no counts": lambda: archive(last=manifest(counts=[])),
     "a manifest that is no JSON": lambda: archive(last=entry("manifest.json", b"{")),
     "a manifest that is deep": lambda: archive(last=entry("manifest.json", b"[" * 60_000)),
@@ -118,19 +125,21 @@ FORGED: dict[str, Callable[[], bytes]] = {
 def test_a_whole_backup_is_read() -> None:
     kept = Kept()
     read = read_archive(io.BytesIO(archive()), kept)
-    assert kept.contents == [DATABASE, *BLOBS.values(), b"log"]
+    assert kept.contents == [DATABASE, *BLOBS.values(), b"log", b"trail"]
     assert (read.version, read.revision, read.counts) == ("1", "0005", {"fits": 1})
     assert read.blobs == document()["blobs"]
     assert read.sessions == {SESSION_FILE: 3}
+    assert read.audit == {AUDIT_FILE: 5}
     assert read.database_bytes == len(DATABASE)
 
 
 def test_a_backup_from_before_there_were_sessions_is_read() -> None:
     blobs = [entry(f"blobs/{digest}", content) for digest, content in BLOBS.items()]
-    before = {name: value for name, value in document(format="adjoint-backup/1").items() if name != "sessions"}
+    known = document(format="adjoint-backup/1").items()
+    before = {name: value for name, value in known if name not in ("sessions", "audit")}
     last = entry("manifest.json", json.dumps(before).encode())
     read = read_archive(io.BytesIO(b"".join((entry("adjoint.db", DATABASE), *blobs, last, END))), Nowhere())
-    assert (read.blobs, read.sessions) == (document()["blobs"], {})
+    assert (read.blobs, read.sessions, read.audit) == (document()["blobs"], {}, {})
 
 
 @pytest.mark.parametrize("forgery", FORGED)
@@ -151,7 +160,7 @@ def test_wrong_bytes_are_not_kept() -> None:
     kept = Kept()
     with pytest.raises(BackupDamaged, match=OTHER):
         read_archive(io.BytesIO(archive(entry(f"blobs/{OTHER}", b"another"))), kept)
-    assert kept.contents == [DATABASE, *BLOBS.values(), b"log"]
+    assert kept.contents == [DATABASE, *BLOBS.values(), b"log", b"trail"]
 
 
 def test_a_backup_that_the_server_gave_up_says_why() -> None:

@@ -1,4 +1,8 @@
+import ipaddress
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +14,10 @@ ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 API = COMPOSE["services"]["api"]
+BEHIND_PROXY = yaml.safe_load((ROOT / "deploy" / "compose.proxy.yml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("text", [DOCKERFILE, str(COMPOSE)], ids=["Dockerfile", "docker-compose.yml"])
+@pytest.mark.parametrize("text", [DOCKERFILE, str(COMPOSE), str(BEHIND_PROXY)], ids=["Dockerfile", "alone", "proxy"])
 def test_every_variable_is_a_setting(text):
     names = set(re.findall(r"ADJOINT_([A-Z_]+)", text))
     assert names
@@ -64,3 +69,60 @@ def test_every_stage_is_built_on_the_one_base_image_which_can_be_pinned():
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert f"BASE_IMAGE := {base.partition('@')[0]}\n" in makefile
     assert '"s|^ARG BASE=.*|ARG BASE=' in makefile
+
+
+def test_behind_the_proxy_its_address_alone_is_trusted():
+    api, proxy = BEHIND_PROXY["services"]["api"], BEHIND_PROXY["services"]["proxy"]
+    (shared,) = api["networks"].keys() & proxy["networks"].keys()
+    address = proxy["networks"][shared]["ipv4_address"]
+    assert Settings(trusted_proxies=api["environment"]["ADJOINT_TRUSTED_PROXIES"]).trusted_proxies == (address,)
+    (addresses,) = BEHIND_PROXY["networks"][shared]["ipam"]["config"]
+    network, given = ipaddress.ip_network(addresses["subnet"]), ipaddress.ip_network(addresses["ip_range"])
+    assert given.subnet_of(network)
+    assert ipaddress.ip_address(address) in network
+    assert ipaddress.ip_address(address) not in {*given, *list(network)[:2], network.broadcast_address}
+    assert "127.0.0.1" in api["environment"]["ADJOINT_ALLOWED_HOSTS"].split(",")
+
+
+def test_the_proxy_has_no_rights_that_it_does_not_need():
+    proxy = BEHIND_PROXY["services"]["proxy"]
+    assert proxy["read_only"] is True
+    assert (proxy["cap_drop"], proxy["cap_add"]) == (["ALL"], ["NET_BIND_SERVICE"])
+    assert proxy["security_opt"] == ["no-new-privileges:true"]
+    assert {"mem_limit", "pids_limit"} <= proxy.keys()
+
+
+def run(tmp_path, *arguments, **environment):
+    """Run a command as in the container, on a data directory of its own; return its exit status, output and errors."""
+    said = dict(re.findall(r"(ADJOINT_[A-Z_]+)=(\S+)", DOCKERFILE))
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    own = {"ADJOINT_DATA_DIR": str(tmp_path / "data"), "ADJOINT_PORT": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *arguments],
+        check=False,
+        capture_output=True,
+        cwd=ROOT,
+        env={**inherited, **said, **own, **environment},
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_container_does_not_start_open_and_a_key_can_be_made_before_it_starts(tmp_path):
+    (command,) = re.findall(r'^CMD \["adjoint", "(\w+)"\]$', DOCKERFILE, re.MULTILINE)
+    for environment, named in (
+        ({}, ("ADJOINT_ALLOWED_HOSTS", "ADJOINT_API_KEY", "adjoint keys create")),
+        ({"ADJOINT_ALLOWED_HOSTS": "127.0.0.1"}, ("ADJOINT_API_KEY", "adjoint keys create")),
+        # What Compose passes on of a variable that is not set.
+        ({"ADJOINT_ALLOWED_HOSTS": "127.0.0.1", "ADJOINT_API_KEY": ""}, ("ADJOINT_API_KEY", "adjoint keys create")),
+    ):
+        status, output, errors = run(tmp_path, command, **environment)
+        assert (status, output, errors.count("\n")) == (2, "", 1)
+        assert [name for name in named if name not in errors] == []
+    fresh = tmp_path / "fresh"
+    status, key, _ = run(fresh, "keys", "create", "--name", "admin", "--scopes", "admin")
+    assert status == 0
+    assert re.fullmatch(r"adj_\w+\n", key)
+    # That it serves with that key is tested with the command (tests/app/cli/test_keys.py).
+    assert (fresh / "data" / "adjoint.db").is_file()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from app.api.guard import HEADER_BYTES_MAX
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +36,7 @@ def test_braces_are_balanced_and_settings_exist(name):
     code = re.sub(r"#.*", "", EXAMPLES[name])
     assert code.count("{") == code.count("}") > 0
     named = {found.lower() for found in re.findall(r"ADJOINT_([A-Z_]+)", EXAMPLES[name])}
-    assert {*LIMITS, "allowed_hosts", "step_seconds"} <= named <= Settings.model_fields.keys()
+    assert {*LIMITS, "allowed_hosts", "step_seconds", "trusted_proxies"} <= named <= Settings.model_fields.keys()
 
 
 def test_bodies_may_be_as_large_as_the_server_takes_them():
@@ -57,8 +56,8 @@ def test_slow_clients_have_deadlines():
 
 def test_headers_may_be_no_larger_than_the_server_takes_them():
     number, size = re.search(r"large_client_header_buffers (\d+) (\d+)k;", NGINX).groups()
-    assert int(number) * int(size) * 1024 <= HEADER_BYTES_MAX
-    assert int(re.search(r"max_header_size (\d+)KB", CADDY)[1]) * 1000 <= HEADER_BYTES_MAX
+    assert int(number) * int(size) * 1024 <= DEFAULTS["max_header_bytes"]
+    assert int(re.search(r"max_header_size (\d+)KB", CADDY)[1]) * 1000 <= DEFAULTS["max_header_bytes"]
 
 
 def test_events_and_uploads_are_not_held_back():
@@ -67,7 +66,7 @@ def test_events_and_uploads_are_not_held_back():
     assert seconds(events, "proxy_read_timeout") > DEFAULTS["event_heartbeat_seconds"]
     for head in ("location ~ ^/v1/(datasets|checkpoints) {", "location /v1/sessions {"):
         assert "proxy_request_buffering off;" in block(NGINX, head)
-    assert "flush_interval -1" in block(CADDY, "reverse_proxy 127.0.0.1:8000 {")
+    assert "flush_interval -1" in block(CADDY, "reverse_proxy {$UPSTREAM:127.0.0.1:8000} {")
     assert not re.search(r"^\s*write ", CADDY, re.MULTILINE)
 
 
@@ -82,3 +81,11 @@ def test_connections_are_encrypted_and_the_host_is_passed_on(name):
     assert re.search(protocols[name], EXAMPLES[name])
     assert "Strict-Transport-Security" in EXAMPLES[name]
     assert name == "Caddyfile" or "proxy_set_header Host $host;" in NGINX
+
+
+def test_the_address_of_the_client_is_written_anew_and_nothing_else_about_it_is_passed_on():
+    assert "proxy_set_header X-Forwarded-For $remote_addr;" in NGINX
+    assert "header_up X-Forwarded-For {remote_host}" in CADDY
+    for name in ("X-Forwarded-Host", "Forwarded"):
+        assert f'proxy_set_header {name} "";' in NGINX
+        assert f"header_up -{name}\n" in CADDY

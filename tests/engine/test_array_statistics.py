@@ -30,6 +30,7 @@ def test_numbers_are_those_of_the_whole_array_whatever_the_pieces(monkeypatch: p
         assert found.edges == pytest.approx(expected[1].tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(DTYPES).flatmap(

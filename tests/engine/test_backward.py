@@ -283,6 +283,7 @@ def test_a_chain_of_100000_adds_is_differentiated_and_freed_without_recursion(le
     assert halfway() is None
 
 
+@pytest.mark.slow
 def test_a_long_chain_that_was_never_walked_is_freed_without_recursion() -> None:
     y = leaf([1.0])
     watch = weakref.ref(y)

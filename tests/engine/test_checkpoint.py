@@ -119,6 +119,7 @@ def small(tmp_path_factory):
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_file_cut_short_anywhere_is_refused(small, tmp_path):
     path = tmp_path / "c.safetensors"
     for length in range(len(small)):
@@ -130,6 +131,7 @@ def test_a_file_cut_short_anywhere_is_refused(small, tmp_path):
         engine.Checkpoint.load(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_file_with_a_damaged_header_is_read_or_refused(small, tmp_path, data):

@@ -166,6 +166,7 @@ MIDDLE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_forward_mode_is_the_jacobian_times_the_tangent_on_a_random_graph(seed: int) -> None:
     def function(x: engine.Value) -> engine.Value:

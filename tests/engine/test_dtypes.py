@@ -91,6 +91,7 @@ def _operand(side: Side) -> object:
     return tensor(np.ones((2,) if strength is Strength.ARRAY else (), dtype_of(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second", "wanted"), CASES)
 def test_operands_promote_as_in_pytorch(first: Side, second: Side, wanted: str) -> None:
     sides = [(dtype_of(name), strength) for name, strength in (first, second)]
@@ -137,6 +138,7 @@ def test_half_types_are_computed_in_float32(name: str) -> None:
     assert computing_dtype(dtype_of(name)) == ("float32" if name in ("float16", "bfloat16") else name)
 
 
+@pytest.mark.slow
 def test_without_its_package_bfloat16_is_refused_with_what_to_install() -> None:
     code = """
 import sys

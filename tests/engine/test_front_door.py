@@ -29,6 +29,7 @@ def test_every_error_has_a_code_and_one_root(error):
     assert error.code.replace("_", "").isalpha()
 
 
+@pytest.mark.slow
 def test_importing_the_engine_brings_in_nothing_of_the_web():
     code = "import sys, engine; import json; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -34,6 +34,7 @@ def test_every_float16_is_widened_to_the_number_it_is() -> None:
     assert_same_bits(converted(numbers, FLOAT32), expected(numbers, FLOAT32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponents", [range(96), range(96, 116), range(116, 142), range(142, 256)], ids=str)
 def test_float32_is_rounded_as_numpy_does_in_every_binade(exponents: range) -> None:
     mantissas = np.arange(0, 2**23, 2**12, dtype=np.uint32)  # with every tie, and what lies next to it

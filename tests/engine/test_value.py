@@ -228,6 +228,7 @@ def test_reductions_take_any_axes_and_keep_them_on_request(name: str, axis: obje
     np.testing.assert_allclose(x.grad.numpy(), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_an_op_gives_the_same_bits_and_no_node_where_nothing_is_recorded(name: str) -> None:
     op = OPS[name]

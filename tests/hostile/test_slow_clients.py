@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ServerProcess
 from tests.hostile.siege import Siege
-from tests.hostile.wire import connect, dripped, exchange, read_answer, received, stalled, until_open
+from tests.hostile.wire import LITTLE, connect, dripped, exchange, read_answer, received, stalled, until_open
 
 SECONDS = 0.5
 """How long this server waits for anything."""
@@ -23,14 +23,23 @@ POST = (
 )
 NOWHERE = POST.replace(b"/v1/graphs", b"/nowhere")
 CHUNKED = POST.replace(b"Content-Length: 100000", b"Transfer-Encoding: chunked")
+PAUSED_FIT: dict[str, Any] = {
+    "graph": {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = mean((w * x) ** 2)"},
+    "dataset": {"columns": {"x": [1.0, 2.0]}},
+    "epochs": 1,
+    "start_paused": True,
+}
 LARGE = (4, 500_000)
+LEAST = 200_000
+"""Bytes a second that this server wants to be taken of an answer."""
 
 
 @pytest.fixture(scope="module")
 def hasty(siege: Siege) -> ServerProcess:
     """Start a server that waits for nobody."""
     patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
-    return siege.start(max_connections=CONNECTIONS, **patience)
+    others = {"max_connections": CONNECTIONS, "unread_bytes_per_second": LEAST, "event_heartbeat_seconds": SECONDS / 2}
+    return siege.start(**others, **patience)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +127,38 @@ def test_downloads_that_nobody_reads_are_cut(hasty: ServerProcess, large: str) -
             opened.enter_context(stalled(hasty.url, f"/v1/datasets/{large}/content"))
         until_open(hasty.http, 4)
         until_open(hasty.http, 1)
+
+
+def test_a_download_that_hardly_anybody_reads_is_cut(hasty: ServerProcess, large: str) -> None:
+    """It always takes something: every few milliseconds, and far too little."""
+    with stalled(hasty.url, f"/v1/datasets/{large}/content") as dripping:
+        taken, began = 0, time.monotonic()
+        while more := received(dripping, LITTLE):
+            taken += len(more)
+            time.sleep(LITTLE / LEAST * 4)
+        assert time.monotonic() - began > SECONDS
+        assert taken < 8 * LARGE[0] * LARGE[1] // 10
+
+
+def test_a_download_may_be_read_by_fits_and_starts(hasty: ServerProcess, large: str) -> None:
+    total, began = 8 * LARGE[0] * LARGE[1], time.monotonic()
+    with hasty.http.stream("GET", f"/v1/datasets/{large}/content") as halting:
+        taken = 0
+        for piece in halting.iter_raw(total // 8):
+            taken += len(piece)
+            time.sleep(SECONDS / 3)
+    assert taken > total
+    assert time.monotonic() - began > 2 * SECONDS
+
+
+def test_a_stream_that_has_nothing_to_say_is_not_cut(hasty: ServerProcess) -> None:
+    fit = hasty.http.post("/v1/fits", json=PAUSED_FIT).json()["id"]
+    with stalled(hasty.url, f"/v1/fits/{fit}/events") as stream:
+        said, beats = b"", 0
+        while beats < 6:
+            more = received(stream)
+            assert more
+            said, beats = said + more, (said + more).count(b": heartbeat")
 
 
 def test_a_backup_that_nobody_reads_is_given_up(hasty: ServerProcess, large: str) -> None:

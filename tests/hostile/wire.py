@@ -94,10 +94,10 @@ def read_answer(connection: socket.socket, *, bodiless: bool = False) -> Answer:
     return Answer(status, headers, rest[:length], raw)
 
 
-def received(connection: socket.socket) -> bytes:
+def received(connection: socket.socket, most: int = 65536) -> bytes:
     """Return some bytes; none if the server has ended the connection."""
     try:
-        return connection.recv(65536)
+        return connection.recv(most)
     except ConnectionResetError:
         return b""
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from app.api.schemas.fit_resources import Deadline
 from app.api.schemas.shapes import Moment, RequestShape, ResourceShape
 from app.domain.api_key import ApiKeyRecord
+from app.domain.tenancy import TENANT_PATTERN
 from app.store.pages import Page
 from app.store.rows import values_of
 
@@ -23,6 +24,12 @@ class KeyRequest(RequestShape):
     expires_at: Deadline | None = Field(
         default=None, description="When it ends: RFC 3339, with the offset from UTC; by default never."
     )
+    tenant: str | None = Field(
+        default=None,
+        pattern=TENANT_PATTERN,
+        description="Whose graphs, datasets, fits, checkpoints and sessions it is for; by default those of whoever "
+        "makes it.",
+    )
 
 
 class ApiKey(ResourceShape):
@@ -30,7 +37,7 @@ class ApiKey(ResourceShape):
 
     id: str
     object: Literal["key"] = "key"
-    tenant: str
+    tenant: str = Field(description="Whose things it is for: it gives no sight of those of others.")
     name: str
     scopes: list[ScopeName] = Field(description=f"{SCOPES} {INCLUDES}")
     created_at: Moment

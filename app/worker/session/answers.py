@@ -34,6 +34,17 @@ POISON: Mapping[str, Any] = MappingProxyType(
 )
 """The answer to a step that is not tried a third time."""
 
+STARVED: Mapping[str, Any] = MappingProxyType(
+    {
+        "status": 422,
+        "title": "Out of memory",
+        "code": "out_of_memory",
+        "detail": "the step needs more memory than there is; give it fewer rows, or a micro_batch_size",
+        "findings": [],
+    }
+)
+"""The answer to a step that finds no memory."""
+
 
 def spelled(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
     """Spell an answer; return its type, which is JSON where the one asked for cannot hold it."""
@@ -117,13 +128,7 @@ def refusal(error: Exception) -> dict[str, Any]:
     if isinstance(error, engine.EngineError):
         error = _of_domain(error)
     if isinstance(error, MemoryError):
-        return {
-            "status": 422,
-            "title": "Out of memory",
-            "code": "out_of_memory",
-            "detail": "the step needs more memory than there is; give it fewer rows, or a micro_batch_size",
-            "findings": [],
-        }
+        return dict(STARVED)
     if not isinstance(error, AdjointError):
         return _problem(AdjointError("the step met a fault of the server and was taken back"))
     return _problem(error)

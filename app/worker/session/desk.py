@@ -49,13 +49,22 @@ class _Failed:
 class Desk:
     """Carries steps out, one at a time."""
 
-    def __init__(self, bench: Bench, ledger: Ledger, folder: Folder, line: Line, poison: str | None) -> None:
-        """Work with `bench`; `poison` is the id of a request that is not to be carried out."""
+    def __init__(
+        self,
+        bench: Bench,
+        ledger: Ledger,
+        folder: Folder,
+        line: Line,
+        poison: str | None,
+        refused: Mapping[str, Any] = POISON,
+    ) -> None:
+        """Work with `bench`; `poison` is the id of a request that is not to be carried out, `refused` its answer."""
         self._bench = bench
         self._ledger = ledger
         self._folder = folder
         self._line = line
         self._poison = poison
+        self._refusal = refused
         self._waiting = Waiting()
         self._outbox: list[Answer] = []
         self._first_at = 0.0
@@ -175,7 +184,7 @@ class Desk:
     ) -> Kept:
         """Carry out a step that takes a place, and keep what comes of it."""
         begun = time.monotonic()
-        found: Any = _Failed(POISON, broken=False)
+        found: Any = _Failed(self._refusal, broken=False)
         if step.id != self._poison:
             found = self._run(step, body, verb, place.seq, arrays)
         seconds = time.monotonic() - begun

@@ -11,10 +11,12 @@ from app.domain.errors import BadMessage, StorageFailed, StorageFull
 from app.domain.frames import Attach, Ready, Step
 from app.domain.messages import Failed, Finished, NumericsChanged, Phase, SessionAssignment
 from app.domain.runtime import Runtime
+from app.worker.bounds import room_for
 from app.worker.control import Control
 from app.worker.loop import OUTCOMES
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
+from app.worker.session.answers import POISON, STARVED
 from app.worker.session.bench import Bench
 from app.worker.session.desk import Desk, StartAgain
 from app.worker.session.folder import Folder
@@ -43,6 +45,7 @@ class SessionLife:
         self._line = Line(end)
         self._recorder = recorder
         self._control = control
+        self._refused = STARVED if assignment.starved else POISON
 
     def wake(self) -> None:
         """Have it look what is wanted of it; from any thread."""
@@ -66,7 +69,7 @@ class SessionLife:
         folder = Folder(Path(self._assignment.folder), self._recorder.durable)
         folder.lock()
         found = self._recovered(folder, runtime)
-        desk = Desk(found.bench, found.ledger, folder, self._line, self._assignment.poison)
+        desk = Desk(found.bench, found.ledger, folder, self._line, self._assignment.poison, self._refused)
         folder.clear(found.ledger.number, self._assignment.saved, found.ledger.next_seq)
         if found.before is not None and dict(found.before) != dict(runtime.fingerprint):
             self._recorder.send(NumericsChanged(dict(found.before), dict(runtime.fingerprint)))
@@ -94,7 +97,7 @@ class SessionLife:
                 bench.start_from(Path(assignment.start_from), parameters_only=assignment.restore == "parameters")
             return bench
 
-        return recover(folder, fresh, begun, assignment.poison)
+        return recover(folder, fresh, begun, assignment.poison, self._refused)
 
     def _serve(self, desk: Desk, bench: Bench) -> bool:
         """Wait for frames, and do what they ask; False when there will be no more."""
@@ -105,6 +108,7 @@ class SessionLife:
             return False
         for head, body in frames or ():
             if isinstance(head, Attach):
+                room_for(head.columns)
                 bench.attach(head.dataset, head.columns)
             elif isinstance(head, Step):
                 desk.take(head, body)

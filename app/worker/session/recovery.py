@@ -26,7 +26,13 @@ class Recovered:
     before: Mapping[str, Any] | None
 
 
-def recover(folder: Folder, fresh: Callable[[], Bench], begun: Callable[[], Bench], poison: str | None) -> Recovered:
+def recover(
+    folder: Folder,
+    fresh: Callable[[], Bench],
+    begun: Callable[[], Bench],
+    poison: str | None,
+    refused: Mapping[str, Any] = POISON,
+) -> Recovered:
     """Take a session up.
 
     Args:
@@ -34,6 +40,7 @@ def recover(folder: Folder, fresh: Callable[[], Bench], begun: Callable[[], Benc
         fresh: makes its bench, for `restore`.
         begun: makes its bench as a new session begins.
         poison: the id of a request that is not to be carried out.
+        refused: the answer to that one.
 
     Raises:
         DamagedLog: what is in the folder cannot be taken up.
@@ -51,18 +58,21 @@ def recover(folder: Folder, fresh: Callable[[], Bench], begun: Callable[[], Benc
     except engine.EngineError as error:
         raise DamagedLog(f"snapshot {number} cannot be taken up: {error}") from error
     ledger = Ledger(folder, log, number, Answers())
-    _Replay(bench, ledger, folder, poison).run(records)
+    _Replay(bench, ledger, folder, poison, refused).run(records)
     return Recovered(bench, ledger, before)
 
 
 class _Replay:
     """Carries the steps of a log out again."""
 
-    def __init__(self, bench: Bench, ledger: Ledger, folder: Folder, poison: str | None) -> None:
+    def __init__(
+        self, bench: Bench, ledger: Ledger, folder: Folder, poison: str | None, refused: Mapping[str, Any]
+    ) -> None:
         self._bench = bench
         self._ledger = ledger
         self._folder = folder
         self._poison = poison
+        self._refused = refused
 
     def run(self, records: Sequence[Record]) -> None:
         settled = {record.head["kept"]["seq"] for record in records if "kept" in record.head}
@@ -80,7 +90,7 @@ class _Replay:
         step = Step(**told)
         kept = Kept(seq, step.id, step.key, record.head["digest"])
         if step.id == self._poison:
-            self._ledger.settle(replace(kept, error=dict(POISON)), 0.0, noted=False)
+            self._ledger.settle(replace(kept, error=dict(self._refused)), 0.0, noted=False)
             return
         begun = time.monotonic()
         try:

@@ -1,7 +1,7 @@
 """Backups as files: read strictly, so that a torn or a forged one is never taken for a whole one.
 
-The server writes an uncompressed tar: the database, blobs named after their SHA-256, files of sessions, and a manifest,
-which lists them all.
+The server writes an uncompressed tar: the database, blobs named after their SHA-256, files of sessions, files of old
+entries of the audit trail, and a manifest, which lists them all.
 """
 
 import hashlib
@@ -15,13 +15,14 @@ from typing import Any, BinaryIO, Protocol
 
 from adjoint_client.errors import BackupDamaged
 
-FORMATS = ("adjoint-backup/1", "adjoint-backup/2")
-"""The first one knows no sessions."""
-DATABASE, BLOBS, SESSIONS = "adjoint.db", "blobs/", "sessions/"
+FORMATS = ("adjoint-backup/1", "adjoint-backup/2", "adjoint-backup/3")
+"""The first one knows no sessions, the second one no files of the audit trail."""
+DATABASE, BLOBS, SESSIONS, AUDIT = "adjoint.db", "blobs/", "sessions/", "audit/"
 MANIFEST, ERROR = "manifest.json", "error.json"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SESSION_FILE = re.compile(r"sess_[0-9a-z]{26}/(?:(?:snapshot|saved)-[0-9]{1,20}\.safetensors|log-[0-9]{1,20})")
+_AUDIT_FILE = re.compile(r"[0-9]{12,15}-[0-9]{12,15}\.ndjson")
 _CHUNK_BYTES = 1 << 20
 _DOCUMENT_BYTES = 1 << 16
 _LISTED_BYTES = 256
@@ -31,8 +32,8 @@ Write = Callable[[bytes], object]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds: the server's version, its schema's revision, rows by table, and the bytes of all blobs and
-    of all files of sessions.
+    """What a backup holds: the server's version, its schema's revision, rows by table, and the bytes of all blobs, of
+    all files of sessions, and of all files of the audit trail.
     """
 
     version: str
@@ -42,6 +43,7 @@ class Manifest:
     database_bytes: int
     blobs: dict[str, int]
     sessions: dict[str, int]
+    audit: dict[str, int]
 
 
 class Sink(Protocol):
@@ -57,6 +59,10 @@ class Sink(Protocol):
 
     def session_file(self, path: str, /) -> AbstractContextManager[Write]:
         """Open a place for a file of a session; the path is its id, a slash and a name, and goes nowhere else."""
+        ...
+
+    def audit_file(self, name: str, /) -> AbstractContextManager[Write]:
+        """Open a place for a file of the audit trail; the name holds no slash."""
         ...
 
 
@@ -78,6 +84,11 @@ class Nowhere:
         """Open a place for a file of a session."""
         yield len
 
+    @contextmanager
+    def audit_file(self, _name: str, /) -> Iterator[Write]:
+        """Open a place for a file of the audit trail."""
+        yield len
+
 
 def read_archive(file: BinaryIO, sink: Sink) -> Manifest:
     """Read a backup to its end, hand its content to `sink`, and return what it holds.
@@ -93,34 +104,34 @@ def read_archive(file: BinaryIO, sink: Sink) -> Manifest:
     with sink.database() as write:
         database = {"digest": _content(file, size, write), "size_bytes": size}
     blobs: dict[str, int] = {}
-    sessions: dict[str, dict[str, Any]] = {}
+    files: dict[str, dict[str, dict[str, Any]]] = {SESSIONS: {}, AUDIT: {}}
+    kinds = {SESSIONS: (_SESSION_FILE, sink.session_file), AUDIT: (_AUDIT_FILE, sink.audit_file)}
     while (entry := _header(file))[0] not in (MANIFEST, ERROR):
-        if entry[0].startswith(SESSIONS):
-            sessions.update(_session_file(file, *entry, sessions, sink))
+        kind = next((kind for kind in kinds if entry[0].startswith(kind)), None)
+        if kind is not None:
+            own = _own_name(entry[0].removeprefix(kind), kinds[kind][0], files[kind])
+            with kinds[kind][1](own) as write:
+                files[kind][own] = {"digest": _content(file, entry[1], write), "size_bytes": entry[1]}
             continue
         digest, size = _blob_name(entry[0], blobs), entry[1]
         with sink.blob() as write:
             if _content(file, size, write) != digest:
                 raise BackupDamaged(f"blob {digest} does not hold the bytes that it is named after")
         blobs[digest] = size
-    document = _document(file, *entry, _DOCUMENT_BYTES + _LISTED_BYTES * (len(blobs) + len(sessions)))
+    document = _document(file, *entry, _DOCUMENT_BYTES + _LISTED_BYTES * (len(blobs) + sum(map(len, files.values()))))
     if file.read(2 * tarfile.BLOCKSIZE + 1) != bytes(2 * tarfile.BLOCKSIZE):
         raise BackupDamaged("it does not end where it should")
     if entry[0] == ERROR:
         raise BackupDamaged(f"the server could not complete it: {document.get('detail')}")
-    return _manifest(document, database, blobs, sessions)
+    return _manifest(document, database, blobs, files[SESSIONS], files[AUDIT])
 
 
-def _session_file(
-    file: BinaryIO, name: str, size: int, before: dict[str, dict[str, Any]], sink: Sink
-) -> dict[str, dict[str, Any]]:
-    own = name.removeprefix(SESSIONS)
-    if not _SESSION_FILE.fullmatch(own):
+def _own_name(name: str, known: re.Pattern[str], before: dict[str, dict[str, Any]]) -> str:
+    if not known.fullmatch(name):
         raise BackupDamaged(f"no backup has an entry {name[:80]!a}")
-    if own in before:
+    if name in before:
         raise BackupDamaged(f"{name} comes twice")
-    with sink.session_file(own) as write:
-        return {own: {"digest": _content(file, size, write), "size_bytes": size}}
+    return name
 
 
 def _header(file: BinaryIO) -> tuple[str, int]:
@@ -172,12 +183,16 @@ def _document(file: BinaryIO, name: str, size: int, most: int) -> dict[str, Any]
 
 
 def _manifest(
-    document: dict[str, Any], database: dict[str, Any], blobs: dict[str, int], sessions: dict[str, dict[str, Any]]
+    document: dict[str, Any],
+    database: dict[str, Any],
+    blobs: dict[str, int],
+    sessions: dict[str, dict[str, Any]],
+    audit: dict[str, dict[str, Any]],
 ) -> Manifest:
     if document.get("format") not in FORMATS:
         raise BackupDamaged(f"its format is none of {', '.join(FORMATS)}: read it with the version that wrote it")
-    listed = [document.get("database"), document.get("blobs"), document.get("sessions", {})]
-    if listed != [database, blobs, sessions]:
+    listed = [document.get("database"), document.get("blobs"), document.get("sessions", {}), document.get("audit", {})]
+    if listed != [database, blobs, sessions, audit]:
         raise BackupDamaged("what it holds is not what its manifest lists")
     return Manifest(
         version=str(document.get("version")),
@@ -187,6 +202,7 @@ def _manifest(
         database_bytes=database["size_bytes"],
         blobs=blobs,
         sessions={name: file["size_bytes"] for name, file in sessions.items()},
+        audit={name: file["size_bytes"] for name, file in audit.items()},
     )
 
 

@@ -148,7 +148,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "another scope": ({"name": "a", "scopes": ["root"]}, "/scopes/0"),
     "a moment without offset": ({"name": "a", "scopes": ["read"], "expires_at": "2100-01-01T00:00:00"}, "/expires_at"),
     "the past": ({"name": "a", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
-    "a tenant": ({"name": "a", "scopes": ["read"], "tenant": "b"}, "/tenant"),
+    "a tenant that is none": ({"name": "a", "scopes": ["read"], "tenant": "../b"}, "/tenant"),
 }
 
 

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.conftest import ServerProcess
 
-EXAMPLES = 5
+EXAMPLES = 3
 Check = Callable[..., Any]
 CHECKS: list[Check] = [
     not_a_server_error,

@@ -18,7 +18,7 @@ KEY = re.compile(r"adj_[0-9a-z]{26}_[0-9a-f]{64}\n")
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ADJOINT_URL", "ADJOINT_API_KEY", "ADJOINT_DATA_DIR"):
+    for name in ("ADJOINT_URL", "ADJOINT_KEY", "ADJOINT_KEY_FILE", "ADJOINT_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -40,7 +40,7 @@ def test_keys_are_made_offline_and_beside_the_running_server(
     assert "401" in capsys.readouterr().err
 
     monkeypatch.setenv("ADJOINT_URL", url)
-    monkeypatch.setenv("ADJOINT_API_KEY", admin.strip())
+    monkeypatch.setenv("ADJOINT_KEY", admin.strip())
     assert run(["keys", "create", "--name", "ci", "--scopes", "read, train", "--expires", "2100-01-01T00:00:00Z"]) == 0
     train, said = capsys.readouterr()
     assert KEY.fullmatch(train)

@@ -18,6 +18,10 @@ import engine
 from app.blobs.local import LocalBlobStore
 from app.cli.commands import run
 from app.cli.restore import REFUSED
+from app.domain.audit import Act
+from app.durable import Durable
+from app.service.audit_files import AUDIT, AuditFiles
+from app.service.audit_rotation import AuditRotation, AuditTerms
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.app.demanding_fits import CLASSIFIER
@@ -87,8 +91,12 @@ def test_a_backup_made_while_training_goes_on_elsewhere_to_the_same_bits(
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Return the backup of a server with one dataset, as bytes."""
+    """Return the backup of a server with one dataset, and a file of old entries of its audit trail, as bytes."""
     folder = tmp_path_factory.mktemp("backed-up")
+    with Store.open(folder / "data") as store:
+        with store.begin() as work:
+            work.audit.append([Act("key_1", "create_fit", "/v1/fits/fit_1", "202", "req_1", "127.0.0.1")] * 12)
+        AuditRotation(store, AuditFiles(folder / "data" / AUDIT, Durable()), AuditTerms(entries=11)).rotate()
     with serving(folder / "data") as server:
         server.http.post("/v1/datasets", content="a\n1\n", headers={"Content-Type": "text/csv"})
         return server.http.get("/v1/backup").content
@@ -108,16 +116,20 @@ def refused(archive: bytes, tmp_path: Path, data_dir: Path, capsys: pytest.Captu
     return said.err
 
 
-def test_an_empty_folder_is_filled_and_is_nobody_elses_business(archive: bytes, tmp_path: Path) -> None:
+def test_an_empty_folder_is_filled_and_is_nobody_elses_business(
+    archive: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file, target = tmp_path / "backup.tar", tmp_path / "data"
     file.write_bytes(archive)
     target.mkdir()
     assert run(["restore", str(file), "--data-dir", str(target)]) == 0
-    assert {path.name for path in target.iterdir()} == {FILE_NAME, "blobs"}
+    assert {path.name for path in target.iterdir()} == {FILE_NAME, "blobs", AUDIT}
     assert target.stat().st_mode & 0o077 == 0
     assert {path.name for path in tmp_path.iterdir()} == {"backup.tar", "data"}
     with Store.open(target) as store, store.begin() as work:
         assert work.blob_references.all() == {*LocalBlobStore(target).digests()}
+    assert run(["audit", "verify", "--data-dir", str(target)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("12 entries, unbroken; ")
 
 
 def test_a_folder_with_something_in_it_stays_as_it_is(

@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,12 @@ from app.service.assignments import WorkTerms
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.service.journal import record_state
+from app.service.room import Room
 from app.settings import Settings
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
+
+from .session_stage import SetStage, Stage, stage_in
 
 CLOCK = SystemClock()
 PATIENCE = 20.0
@@ -77,7 +80,11 @@ class Workshop:
             self.changed.notify_all()
 
     def supervisor(
-        self, runner: Runner | None = None, backoff: Sequence[float] = (0.0,), **settings: Any
+        self,
+        runner: Runner | None = None,
+        backoff: Sequence[float] = (0.0,),
+        room: Room | None = None,
+        **settings: Any,
     ) -> Supervisor:
         """Start one; it is drained when the test ends."""
         chosen = self.settings.model_copy(update=settings)
@@ -90,9 +97,10 @@ class Workshop:
             self.notify,
             CLOCK,
             WorkTerms(checkpoint_seconds=chosen.checkpoint_seconds),
+            room=room,
         )
         attempts.recover()
-        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff)
+        supervisor = Supervisor(attempts, runner or self.runner, chosen, CLOCK, backoff, room=room)
         self.supervisors.append(supervisor)
         supervisor.start()
         return supervisor
@@ -116,7 +124,8 @@ class Workshop:
 
     def submit(self, fit_id: str = "fit_1", **changes: Any) -> None:
         """Queue a fit; keyword arguments replace fields of the recipe, or of the record if it has such."""
-        record = {name: changes.pop(name) for name in ("attempts_max", "priority", "deadline_at") if name in changes}
+        fields = ("attempts_max", "priority", "deadline_at", "memory_bytes")
+        record = {name: changes.pop(name) for name in fields if name in changes}
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
         fit = FitRecord(
             id=fit_id,
@@ -140,6 +149,7 @@ class Workshop:
             priority=record.get("priority", 0),
             version=1,
             deadline_at=record.get("deadline_at"),
+            memory_bytes=record.get("memory_bytes"),
         )
         with self.store.begin() as work:
             work.fits.add(fit)
@@ -348,3 +358,15 @@ def in_thread(function: Callable[[], object]) -> Callable[[], None]:
         assert not thread.is_alive()
 
     return wait
+
+
+@pytest.fixture
+def set_stage(tmp_path: Path, empty_database: Path) -> Iterator[SetStage]:
+    shutil.copy(empty_database, tmp_path)
+    with Store.open(tmp_path) as store, ExitStack() as stages:
+
+        def build(**settings: Any) -> Stage:
+            scene: AbstractContextManager[Stage] = stage_in(tmp_path, store, **settings)
+            return stages.enter_context(scene)
+
+        yield build

@@ -25,6 +25,7 @@ from app.runner.session_host import SessionHost
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.room import Room
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_folders import SessionFolders
 from app.settings import Settings
@@ -151,7 +152,9 @@ class Stage:
     folders: SessionFolders
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def session(self, session_id: str = "sess_1", state: SessionState = SessionState.ACTIVE) -> SessionRecord:
+    def session(
+        self, session_id: str = "sess_1", state: SessionState = SessionState.ACTIVE, memory_bytes: int | None = None
+    ) -> SessionRecord:
         """Store a session."""
         request = {
             "optimizer": {"kind": "sgd"},
@@ -164,7 +167,19 @@ class Stage:
             "restore": None,
         }
         now = CLOCK.now()
-        session = SessionRecord(session_id, "training", state, "graph_1", request, {}, 0, 3600.0, now, now)
+        session = SessionRecord(
+            session_id,
+            "training",
+            state,
+            "graph_1",
+            request,
+            {},
+            0,
+            3600.0,
+            now,
+            now,
+            memory_bytes=memory_bytes,
+        )
         with self.store.begin() as work:
             work.sessions.add(session)
         return session
@@ -183,8 +198,8 @@ class Stage:
 
 
 @contextmanager
-def stage_in(data_dir: Path, store: Store, **settings: Any) -> Iterator[Stage]:
-    """Set a stage; what runs on it is drained in the end."""
+def stage_in(data_dir: Path, store: Store, room: Room | None = None, **settings: Any) -> Iterator[Stage]:
+    """Set a stage, with so much room in memory; what runs on it is drained in the end."""
     blobs = LocalBlobStore(data_dir)
     folders = SessionFolders(data_dir / "sessions", Durable())
     session_attempts = SessionAttempts(store, blobs, folders, SessionTerms())
@@ -192,14 +207,18 @@ def stage_in(data_dir: Path, store: Store, **settings: Any) -> Iterator[Stage]:
     host = SessionHost(runner)
     chosen = Settings(data_dir=data_dir, **{"drain_seconds": 2.0, **settings})
     attempts = Attempts(store, blobs, BlobSweeper(store, blobs), data_dir / "staging", lambda _: None, CLOCK)
-    supervisor = Supervisor(attempts, runner, chosen, CLOCK, sessions=host)
+    supervisor = Supervisor(attempts, runner, chosen, CLOCK, sessions=host, room=room)
     with store.begin() as work:
         work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))
     supervisor.start()
     try:
-        yield Stage(store, session_attempts, runner, supervisor, SessionCrew(session_attempts, host, chosen), folders)
+        crew = SessionCrew(session_attempts, host, chosen, room)
+        yield Stage(store, session_attempts, runner, supervisor, crew, folders)
     finally:
         supervisor.drain()
+
+
+SetStage = Callable[..., Stage]
 
 
 def play(stage: Stage, act: Callable[[], Awaitable[None]]) -> None:

@@ -1,9 +1,4 @@
 import asyncio
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,23 +7,8 @@ from app.domain.frames import Accepted, Answered, Step
 from app.domain.messages import Failed, NumericsChanged, Phase
 from app.domain.session import SessionState
 from app.runner.session_post import STEPS_MAX
-from app.store.unit_of_work import Store
 
-from .session_stage import Stage, play, stage_in
-
-SetStage = Callable[..., Stage]
-
-
-@pytest.fixture
-def set_stage(tmp_path: Path, empty_database: Path) -> Iterator[SetStage]:
-    shutil.copy(empty_database, tmp_path)
-    with Store.open(tmp_path) as store, ExitStack() as stages:
-
-        def build(**settings: Any) -> Stage:
-            scene: AbstractContextManager[Stage] = stage_in(tmp_path, store, **settings)
-            return stages.enter_context(scene)
-
-        yield build
+from .session_stage import SetStage, play
 
 
 def test_the_first_step_starts_a_process_and_all_are_answered_in_their_order(set_stage: SetStage) -> None:
@@ -93,6 +73,7 @@ def test_a_step_that_two_processes_die_of_is_refused_and_the_session_goes_on(set
         assert isinstance(answered, Answered)
         assert answered.error is not None
         assert [each.poison for each in stage.runner.sessions.values()] == [None, None, "deadly"]
+        assert [each.starved for each in stage.runner.sessions.values()] == [False, True, True]
         answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
         assert isinstance(answered, Answered)
         assert answered.seq == 2

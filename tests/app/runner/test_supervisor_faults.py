@@ -10,6 +10,7 @@ from app.domain.messages import Failed, Finished, Started
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
 from app.service.attempts import Attempts
+from app.service.crashes import OUT_OF_MEMORY
 
 from .conftest import Workshop, begin, points, row
 
@@ -38,15 +39,22 @@ def test_processes_that_die_without_getting_further_end_the_fit(workshop: Worksh
     for number in range(1, 4):
         handle = runner.await_start(number)
         runner.say(handle, Started(number))
-        runner.end(handle, "blas_abort", "no memory")
+        runner.end(handle, "error", "it crashed")
     fit = workshop.until_state("failed")
     assert fit.error is not None
     assert fit.error["code"] == "crash_loop"
     assert fit.error["detail"].startswith(
-        "3 processes in a row died without getting any further; the last one (blas_abort): no memory; "
+        "3 processes in a row died without getting any further; the last one (error): it crashed; "
     )
-    assert "batch_size" in fit.error["detail"]
-    assert workshop.outcomes() == ["blas_abort"] * 3
+    assert "the server's log" in fit.error["detail"]
+    assert workshop.outcomes() == ["error"] * 3
+
+
+def test_a_fit_that_finds_no_memory_for_a_product_is_told_so_at_once(workshop: Workshop, runner: MemoryRunner) -> None:
+    runner.end(begin(workshop, runner), "blas_abort", "no memory")
+    fit = workshop.until_state("failed")
+    assert fit.error == {"code": "out_of_memory", "detail": OUT_OF_MEMORY.detail}
+    assert workshop.outcomes() == ["out_of_memory"]
 
 
 def test_a_fit_that_gets_further_each_time_is_not_given_up(workshop: Workshop, runner: MemoryRunner) -> None:

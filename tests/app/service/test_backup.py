@@ -11,11 +11,14 @@ import pytest
 from adjoint_client import BackupDamaged
 from adjoint_client.archive import Nowhere, read_archive
 from app.blobs.local import LocalBlobStore
+from app.domain.audit import Act
 from app.domain.clock import ManualClock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import BackupInProgress, StorageFull
 from app.durable import Durable
 from app.service import backup
+from app.service.audit_files import AuditFiles
+from app.service.audit_rotation import AuditRotation, AuditTerms
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
@@ -32,16 +35,22 @@ def folders(tmp_path: Path) -> SessionFolders:
 
 
 @pytest.fixture
+def rotation(store: Store, tmp_path: Path) -> AuditRotation:
+    return AuditRotation(store, AuditFiles(tmp_path / "audit", Durable()), AuditTerms(entries=4, files=2))
+
+
+@pytest.fixture
 def backups(
     store: Store,
     blobs: LocalBlobStore,
     sweeper: BlobSweeper,
     folders: SessionFolders,
+    rotation: AuditRotation,
     scratch: Path,
     tmp_path: Path,
     clock: ManualClock,
 ) -> Backups:
-    return Backups(store, blobs, sweeper, folders, scratch, DiskSpace(tmp_path, 0), clock, "1.2.3")
+    return Backups(store, blobs, sweeper, folders, rotation, scratch, DiskSpace(tmp_path, 0), clock, "1.2.3")
 
 
 @pytest.fixture
@@ -210,3 +219,25 @@ def test_others_store_while_a_backup_is_made(backups: Backups, stored: Stored) -
     made.close()
     assert read_archive(archive, Nowhere()).counts["datasets"] == 50
     assert read_archive(written(backups), Nowhere()).counts["datasets"] == 70
+
+
+def test_the_files_of_the_audit_trail_are_in_it_though_they_go_meanwhile(
+    backups: Backups, store: Store, rotation: AuditRotation
+) -> None:
+    def enter(count: int) -> None:
+        with store.begin() as work:
+            work.audit.append([Act("key_1", "create_fit", "/v1/fits/fit_1", "202", "req_1", "127.0.0.1")] * count)
+        rotation.rotate()
+
+    enter(8)
+    made = backups.open()
+    enter(20)
+    archive = io.BytesIO(b"".join(made.chunks))
+    made.close()
+    names = ["000000000001-000000000002.ndjson", "000000000003-000000000004.ndjson"]
+    assert [*read_archive(archive, Nowhere()).audit] == names
+    archive.seek(0)
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        kept = tar.extractfile(f"audit/{names[1]}")
+        assert kept is not None
+        assert [json.loads(line)["seq"] for line in kept] == [3, 4]

@@ -7,7 +7,6 @@ from app.domain.api_key import ApiKeyRecord, Scope
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Invalid, NotFound, Unauthorized
 from app.domain.ids import new_id
-from app.service import keys as keys_module
 from app.service.key_ring import SETTING, KeyRing
 from app.service.keys import Keys
 from app.store.pages import PageRequest
@@ -123,8 +122,8 @@ def test_what_makes_no_sense_is_refused(keys: Keys) -> None:
     assert caught.value.findings[0].pointer == "/expires_at"
 
 
-def test_there_is_a_limit_to_keys_and_revoking_makes_room(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys_module, "KEYS_MAX", 1)
+def test_there_is_a_limit_to_keys_and_revoking_makes_room(store: Store, ring: KeyRing) -> None:
+    keys = Keys(store, ring, most=1)
     key, _ = keys.create("one", EVERYTHING, None)
     with pytest.raises(Conflict, match="revoke some"):
         keys.create("two", EVERYTHING, None)

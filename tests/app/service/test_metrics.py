@@ -111,6 +111,7 @@ def test_a_row_that_is_not_finite_is_an_extreme(store: Store, metrics: Metrics) 
     assert bodies[499] in metrics.downsampled(FIT, 0, 20, ALL).rows
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     losses=st.lists(

@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
+import engine
 from app.domain.errors import Draining, Invalid, SessionsFull, TooLarge
 from app.domain.session import SessionState
-from app.service import session_admission
+from app.service.memory import PROCESS_BYTES
 from app.service.session_view import SessionView
 
 from .session_bureau import GRAPH, MOST, Bureau
@@ -76,11 +77,34 @@ def test_rows_that_do_not_fit_the_graph_are_refused(
     assert [(finding.pointer, finding.code) for finding in refused.value.findings] == [(pointer, code)]
 
 
-def test_a_session_that_does_not_fit_into_memory_is_refused(bureau: Bureau, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_admission, "memory_budget", lambda: 1000)
-    with pytest.raises(TooLarge) as refused:
-        bureau.create()
+STATIC = {"kind": "static", "static": {"dims": {"batch": 10**9}}}
+
+
+@pytest.mark.parametrize(
+    ("most", "request_", "pointer", "term"),
+    [(1000, {}, "/graph", "parameter_bytes 50, process_bytes"), (10**9, STATIC, "/dims", "input_bytes 15000000000")],
+)
+def test_a_session_that_does_not_fit_into_memory_is_refused_with_the_sum(
+    most: int,
+    request_: dict[str, Any],
+    pointer: str,
+    term: str,
+    bureau: Bureau,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.service.memory.memory_budget", lambda: most)
+    with pytest.raises(TooLarge, match=term) as refused:
+        bureau.create(**request_)
     assert refused.value.code == "memory_exceeded"
+    assert refused.value.extensions["limit"] == most
+    assert [finding.pointer for finding in refused.value.findings] == [pointer]
+
+
+def test_what_the_process_of_a_session_takes_is_kept_with_it(bureau: Bureau) -> None:
+    executor = engine.executors()[-1]
+    assert bureau.create().memory_bytes == bureau.create().memory_bytes == 50 + PROCESS_BYTES[executor]
+    numpy = bureau.create(resources={"executor": "numpy"})
+    assert bureau.stored(numpy.id).memory_bytes == 50 + PROCESS_BYTES["numpy"]
 
 
 def test_only_so_many_sessions_are_open_at_a_time(bureau: Bureau) -> None:

@@ -89,6 +89,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) ->
     assert (tmp_path / FILE_NAME).read_bytes() == b"not a database" * 100
 
 
+@pytest.mark.slow
 def test_whatever_was_committed_survives_a_kill(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", COMMIT_UNTIL_KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True

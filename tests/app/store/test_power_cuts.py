@@ -145,6 +145,7 @@ def images(commit: Commit) -> Iterator[Files]:
     yield {FILE_NAME: new}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_whatever_a_power_cut_leaves_opens_with_all_that_was_acknowledged(
     mode: str,

@@ -2,7 +2,7 @@ import re
 from collections.abc import Callable
 
 from app.domain.clock import ManualClock
-from app.domain.fit import AT_WORK, CLAIMABLE, FitRecord, FitState
+from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
 from app.store.unit_of_work import Store
 
 AFit = Callable[..., FitRecord]
@@ -54,6 +54,38 @@ def test_a_claim_passes_over_the_fits_it_is_told_to(store: Store, a_fit: AFit) -
         assert uow.queue.claim(skip=["fit_1", "fit_2"]) is None
 
 
+def test_a_fit_that_is_not_admitted_holds_up_all_but_a_higher_priority(store: Store, a_fit: AFit) -> None:
+    def small(fit: FitRecord) -> bool:
+        return (fit.memory_bytes or 0) < 10
+
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_1", memory_bytes=10))
+        uow.fits.add(a_fit("fit_2", memory_bytes=1))
+        uow.fits.add(a_fit("fit_3", memory_bytes=1, priority=-1))
+        assert uow.queue.claim(admits=small) is None
+        assert uow.fits.get("fit_1").state is FitState.QUEUED
+        uow.fits.add(a_fit("fit_4", memory_bytes=1, priority=1))
+        claimed = [uow.queue.claim(admits=small) for _ in range(2)]
+        assert [fit and fit.id for fit in claimed] == ["fit_4", None]
+        claimed = [uow.queue.claim() for _ in range(3)]
+        assert [fit and fit.id for fit in claimed] == ["fit_1", "fit_2", "fit_3"]
+
+
+def test_a_fit_that_waits_for_memory_is_not_overtaken_whoever_comes(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        uow.fits.add(a_fit("fit_0", share="b", state=FitState.RUNNING))
+        uow.fits.add(a_fit("fit_5", share="b", state=FitState.INTERRUPTED, phase=WAITS_FOR_MEMORY))
+        for number, share in enumerate(["a", "b", "c"]):
+            uow.fits.add(a_fit(f"fit_{number + 1}", share=share))
+        asked: list[str] = []
+        assert uow.queue.claim(admits=lambda fit: bool(asked.append(fit.id))) is None
+        assert asked == ["fit_5"]
+        claimed = [uow.queue.claim() for _ in range(4)]
+        assert [fit and fit.id for fit in claimed] == ["fit_5", "fit_1", "fit_3", "fit_2"]
+        assert claimed[0] is not None
+        assert claimed[0].phase == "starting"
+
+
 def test_shares_take_turns_and_each_goes_by_age(store: Store, a_fit: AFit) -> None:
     with store.begin() as uow:
         for number in range(4):
@@ -85,7 +117,7 @@ def test_shares_with_nothing_to_do_are_forgotten(store: Store, a_fit: AFit) -> N
             assert fit is not None
             uow.fits.update(fit.to(FitState.FAILED))
         kept = uow.queue._connection.exec_driver_sql("SELECT count(*) FROM shares").scalar_one()
-    assert kept == 1
+    assert kept == 2, "the last one, and its tenant"
 
 
 def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> None:
@@ -103,3 +135,29 @@ def test_a_claim_reads_the_queue_from_its_index(store: Store, a_fit: AFit) -> No
         plan = [row[-1] for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
         assert re.match(r"SEARCH fits USING .*\(state=\?", plan[0]), (statement, plan)
         assert plan[1:] in ([], ["USE TEMP B-TREE FOR GROUP BY"]), "of what is at work only"
+
+
+def test_tenants_take_turns_whatever_priority_they_give_their_fits(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(4):
+            uow.fits.add(a_fit(f"fit_{number}", tenant="many", share=str(number), priority=1))
+        for number, tenant in enumerate(["one", "two", "two"], 4):
+            uow.fits.add(a_fit(f"fit_{number}", tenant=tenant))
+        claimed = []
+        while fit := uow.queue.claim():
+            claimed.append(fit.id)
+            uow.fits.update(fit.to(FitState.FAILED))
+    assert claimed == ["fit_0", "fit_4", "fit_5", "fit_1", "fit_6", "fit_2", "fit_3"]
+
+
+def test_a_tenant_with_as_many_at_work_as_may_be_waits(store: Store, a_fit: AFit) -> None:
+    with store.begin() as uow:
+        for number in range(3):
+            uow.fits.add(a_fit(f"fit_{number}", tenant="a"))
+        uow.fits.add(a_fit("fit_3", tenant="b"))
+        claimed = [uow.queue.claim(at_work_max=1) for _ in range(3)]
+        assert [None if fit is None else fit.id for fit in claimed] == ["fit_0", "fit_3", None]
+        uow.fits.update(uow.fits.get("fit_0").to(FitState.FAILED))
+        freed = uow.queue.claim(at_work_max=1)
+    assert freed is not None
+    assert freed.id == "fit_1"

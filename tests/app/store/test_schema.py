@@ -63,6 +63,7 @@ def test_foreign_keys_are_on_again_after_migrating(database: Database) -> None:
     assert database.connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
 
 
+@pytest.mark.slow
 def test_opening_an_up_to_date_database_does_not_import_alembic(tmp_path: Path) -> None:
     Database.open(tmp_path).close()
     program = (

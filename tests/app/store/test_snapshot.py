@@ -44,6 +44,7 @@ def test_a_copy_holds_what_was_committed_and_says_so(store: Store, a_fit: AFit, 
         assert events_of(copied, "fit_1") == events_of(store, "fit_1")
 
 
+@pytest.mark.slow
 def test_a_copy_is_the_database_at_one_moment_though_others_write_meanwhile(
     store: Store, a_fit: AFit, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def kept(array, kind, tmp_path):
 KINDS = ["memory", "columns of Fortran", "a strided view", "swapped bytes", "mapped", "shards", "mapped shards"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("picks", PICKS)

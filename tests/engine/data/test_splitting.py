@@ -77,6 +77,7 @@ def test_largest_remainders_decide_who_gets_the_rows_that_are_left():
     assert np.bincount(codes[held_out], minlength=4).tolist() == [4, 2, 1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("fraction", [0.05, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("sizes", [[5, 5], [1, 90], [3, 7, 11, 2, 19], [30, 31, 32], [4, 6, 8, 9, 1, 1, 20], [9] * 8])

@@ -98,6 +98,7 @@ def test_linear_regression_is_pytorchs_step_for_step():
     np.testing.assert_allclose(path, golden["path"], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_fit_stopped_after_any_step_goes_on_to_the_same_bits(tmp_path):
     whole = classifier()
     rows, states = [], []
@@ -116,6 +117,7 @@ def test_a_fit_stopped_after_any_step_goes_on_to_the_same_bits(tmp_path):
         assert (resumed.latest, resumed.best) == (whole.latest, whole.best) or not resumed.done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", engine.optim.OPTIMIZERS)
 def test_a_fit_by_any_optimizer_goes_on_to_the_same_bits_from_any_step(kind, tmp_path):
     document = {
@@ -169,6 +171,7 @@ def rates_of(rows):
     return [row["values"]["lr"] for row in map(json.loads, rows) if row["split"] == "train"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", REDUCING.values(), ids=REDUCING)
 def test_a_fit_whose_rate_goes_by_a_metric_is_resumed_to_the_bit(schedule, tmp_path):
     whole = classifier(schedule=schedule, epochs=6)

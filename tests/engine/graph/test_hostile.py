@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 import engine
 from engine.ops import OPS
+from tests.extent import FULL
 
 pytestmark = pytest.mark.slow
 
 quick = settings(
-    max_examples=100, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=100 if FULL else 40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
 )
 
 NUMBERS = st.one_of(
@@ -185,7 +190,7 @@ TOKENS = st.sampled_from(
 )
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=2 * quick.max_examples)
 @given(
     st.one_of(
         st.text(max_size=60), st.lists(TOKENS, max_size=25).map("".join), st.lists(TOKENS, max_size=25).map(" ".join)
@@ -195,7 +200,7 @@ def test_any_text_is_read_as_a_program_or_refused(text):
     survives(engine.parse_graph, {"inputs": {"x": ["batch", 3]}, "parameters": {"w": [3]}, "program": text})
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=2 * quick.max_examples)
 @given(st.data())
 def test_a_valid_program_with_tokens_changed_is_read_or_refused(data):
     text = "h = relu(x @ w.T + 1.5) ** 2\na, b = split(h, sizes=[1, 2], axis=1)\nloss = -mean(a[:, 0] * b[:, -1]) / 3"

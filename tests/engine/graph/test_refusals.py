@@ -396,6 +396,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest_one(document, name):
         engine.parse_graph(document)
 
 
+@pytest.mark.slow
 def test_a_document_of_countless_faults_is_refused_at_once():
     many = [node("rulu", ["nowhere"], name=f"n{index}") for index in range(9_000)]
     started = time.perf_counter()
@@ -413,6 +414,7 @@ def chain(length):
     return nodes(*entries, node("mean", [f"n{length - 1}"], name="loss"), parameters={"w": [3]})
 
 
+@pytest.mark.slow
 def test_a_chain_of_thousands_of_nodes_is_read_in_seconds():
     started = time.perf_counter()
     definition = engine.parse_graph(chain(5_000))
@@ -421,6 +423,7 @@ def test_a_chain_of_thousands_of_nodes_is_read_in_seconds():
     assert time.perf_counter() - started < 5
 
 
+@pytest.mark.slow
 def test_ten_thousand_nodes_are_the_limit():
     with pytest.raises(engine.DocumentError) as caught:
         engine.parse_graph(chain(10_000))

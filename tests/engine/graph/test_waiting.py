@@ -65,6 +65,7 @@ def test_gradients_agree_as_far_as_the_half_type_goes_and_losses_to_the_bit(
         assert any(errors.values()), "nothing has waited in a half type"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [FLOAT16, BFLOAT16])
 def test_what_waits_takes_half_the_memory(half: DType) -> None:
     plain, waiting, cut, both = (

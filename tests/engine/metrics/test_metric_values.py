@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 from engine.metrics import METRICS
 from engine.value import Array
+from tests.extent import paired
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "golden" / "metrics.json").read_text())
 BATCHES = [(1000,), (7, 1, 13), (1,) * 6]
@@ -26,8 +27,7 @@ def of(case: dict[str, Any], precision: str) -> tuple[Array, Array]:
     )
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("batches", BATCHES[:2], ids=str)
+@pytest.mark.parametrize(("batches", "precision"), [*paired(BATCHES[:2], PRECISIONS)], ids=str)
 @pytest.mark.parametrize("case", GOLDEN.values(), ids=GOLDEN)
 def test_metrics_are_those_of_scikit_learn_and_pytorch(measure, case, batches, precision):
     predictions, targets = of(case, precision)

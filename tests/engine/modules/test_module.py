@@ -218,6 +218,7 @@ def test_what_cannot_be_held_is_refused():
         Block().register_buffer("forward", engine.tensor([1.0]))
 
 
+@pytest.mark.slow
 def test_an_update_by_new_leaves_releases_the_old_graph():
     w = engine.parameter(np.ones(2048))
 

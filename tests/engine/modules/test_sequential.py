@@ -213,6 +213,7 @@ def test_a_precision_can_be_asked_for_without_a_default():
 OF_OTHER_INPUTS = {"embedding", "embedding_bag", "transformer_decoder_layer", "transformer_decoder", "transformer"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(LAYERS) - OF_OTHER_INPUTS))
 def test_every_layer_of_the_table_is_a_module(kind):
     options, shape = {

@@ -207,6 +207,7 @@ def test_broadcast_memory_is_not_written() -> None:
     assert numbers(y.copy().add_(1)) == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_writes_is_differentiated_and_freed() -> None:
     x, readings = leaf(1), []
     y = x * 1
@@ -254,6 +255,7 @@ WRITES: list[Callable[[Value, Value], object]] = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     tracked=st.booleans(),

@@ -6,7 +6,6 @@ Derivatives are compared with central differences along random directions, which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from engine.plan.planner import ELEMENTWISE
 from engine.registry import Op
 from engine.samples import Sample
 from engine.value import Array, Node, Value, tensor
+from tests.extent import paired
 
 STEP = 1e-6
 
@@ -104,7 +104,7 @@ def test_every_op_that_carries_gradients_has_a_rule() -> None:
 
 @_cases(lambda _: True)
 def test_the_shape_rule_tells_what_the_kernel_gives(cases: list[Case]) -> None:
-    for case, dtype in product(cases, EVERY_FLOAT):
+    for case, dtype in paired(cases, EVERY_FLOAT):
         _, traced = case.trace(dtype)
         made = case.call([tensor(array) for array in case.arrays(dtype)])
         assert [value.spec for value in made] == [value.spec for value in traced]
@@ -151,7 +151,7 @@ def _check_buffer(case: Case, dtype: str) -> None:
 
 @_cases(lambda case: not case.op.composite)
 def test_a_kernel_gives_the_same_bits_into_a_buffer(cases: list[Case]) -> None:
-    for case, dtype in product(cases, FLOATS):
+    for case, dtype in paired(cases, FLOATS):
         _check_buffer(case, dtype)
 
 

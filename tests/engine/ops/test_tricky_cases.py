@@ -160,6 +160,7 @@ EMPTY = np.zeros((2, 0))
 REFUSED = [("amax", EMPTY), ("amin", EMPTY), ("max", EMPTY), ("argmax", EMPTY), ("max_with_index", EMPTY)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.row}: {known.case}")
 def test_a_tricky_case_has_its_known_answer(known: Known, check_edge: CheckEdge) -> None:
     check_edge(known.op, known.inputs, known.attrs, known.value, known.gradients)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from engine.ops import OPS
 from engine.registry import Op
 from engine.samples import Sample
 from engine.value import Array, Value
+from tests.extent import paired
 
 FLOATS = ("float64", "float32")
 
@@ -46,7 +46,7 @@ every_op = pytest.mark.parametrize("op", [pytest.param(op, id=op.name) for op in
 
 @every_op
 def test_an_op_and_its_gradients_give_the_same_bits_on_the_tape_and_as_a_plan(op: Op[Any], both: Any) -> None:
-    for (number, sample), dtype in product(enumerate(op.samples), FLOATS):
+    for (number, sample), dtype in paired([*enumerate(op.samples)], FLOATS):
         leaves = arrays_of(op, number, sample, dtype)
         both(lambda values, s=sample: (applied(op, s, values), {}), leaves, vary=False).check()
 

@@ -191,6 +191,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_plan_and_the_tape_give_the_same_bits(both, body, dtype):
@@ -295,6 +296,7 @@ def test_no_value_that_will_be_read_shares_memory_with_a_later_one():
 IN_PLACE = [op for op in OPS.values() if op.takes_out and op.infer in (broadcast, broadcast_bool, same, same_bool)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", IN_PLACE, ids=lambda op: op.name)
 def test_a_kernel_that_may_overwrite_an_input_gives_the_same_bits_over_it(op):
     assert overwritable(Instruction(op, (0, 1), (2,), {}), 2) == (0, 1)

@@ -330,6 +330,7 @@ def test_an_op_with_several_outputs_takes_a_place_for_each() -> None:
     assert graph.get(graph.grad(x)) == pytest.approx(np.linalg.inv(matrices))
 
 
+@pytest.mark.slow
 def test_a_chain_of_thousands_of_nodes_is_built_and_computed() -> None:
     x = declare([1], "float64", requires_grad=True)
     y = x

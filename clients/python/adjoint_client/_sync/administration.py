@@ -15,15 +15,18 @@ class Administration:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create_key(self, name: str, scopes: Sequence[str], expires_at: str | None = None) -> dict[str, Any]:
+    def create_key(
+        self, name: str, scopes: Sequence[str], expires_at: str | None = None, tenant: str | None = None
+    ) -> dict[str, Any]:
         """Make a key; what clients send is in `key`, and told this once.
 
-        `scopes` are of read, train and admin; `expires_at` is a moment as 2027-01-31T12:00:00Z.
+        `scopes` are of read, train and admin; `expires_at` is a moment as 2027-01-31T12:00:00Z;
+        `tenant` whose things it is for, by default those of whoever makes it.
 
         Raises:
             ServerError: a field is wrong, or this client may not make keys.
         """
-        asked = {"name": name, "scopes": [*scopes], "expires_at": expires_at}
+        asked = {"name": name, "scopes": [*scopes], "expires_at": expires_at, "tenant": tenant}
         made: dict[str, Any] = (self._transport.send("POST", "/v1/keys", json=asked)).json()
         return made
 

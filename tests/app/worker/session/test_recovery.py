@@ -1,6 +1,5 @@
 """Sessions whose processes are killed or drained, or find their files damaged: not a bit is another one for it."""
 
-import os
 import random
 import select
 from collections.abc import Callable
@@ -11,13 +10,13 @@ import numpy as np
 import pytest
 
 from app.domain.messages import Failed, Finished, NumericsChanged
+from tests.extent import FULL
 
 from .driver import DEMANDING, MLP, Desk, Lost, batch
 from .loops import Loop, Step, end_of, loop_steps, undisturbed
 
 Make = Callable[..., Desk]
 
-FULL = os.environ.get("CHAOS") == "full"
 KILLS = 20 if FULL else 2
 
 SMALL: list[Step] = [
@@ -193,12 +192,13 @@ def test_a_second_process_waits_for_the_first_to_end(session: Make) -> None:
     assert second.ready()["next_seq"] == 2
 
 
-def test_a_poisoned_step_is_answered_and_never_carried_out(session: Make) -> None:
+@pytest.mark.parametrize(("starved", "code"), [(False, "step_lost_worker"), (True, "out_of_memory")])
+def test_a_poisoned_step_is_answered_and_never_carried_out(session: Make, starved: bool, code: str) -> None:
     desk = session()
-    process = desk.open(poison="bad")
+    process = desk.open(poison="bad", starved=starved)
     process.do("zero_grad", seq=1)
     error = process.refused("forward_backward", batch(1), seq=2, id="bad")
-    assert (error["status"], error["code"], error["expected_seq"]) == (422, "step_lost_worker", 3)
+    assert (error["status"], error["code"], error["expected_seq"]) == (422, code, 3)
     assert process.do("gradients")["data"][0]["norm"] is None
     process.do("zero_grad", seq=3)
     end_of(process)

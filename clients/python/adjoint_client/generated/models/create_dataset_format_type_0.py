@@ -1,6 +1,6 @@
 from typing import Literal
 
-CreateDatasetFormatType0 = Literal["csv", "json", "ndjson", "npy", "npz", "safetensors"]
+CreateDatasetFormatType0 = Literal["csv", "json", "ndjson", "npy", "npz", "parquet", "safetensors"]
 
 CREATE_DATASET_FORMAT_TYPE_0_VALUES: set[CreateDatasetFormatType0] = {
     "csv",
@@ -8,6 +8,7 @@ CREATE_DATASET_FORMAT_TYPE_0_VALUES: set[CreateDatasetFormatType0] = {
     "ndjson",
     "npy",
     "npz",
+    "parquet",
     "safetensors",
 }
 

@@ -23,6 +23,8 @@ class KeyRequest:
     includes read, admin both. """
     expires_at: datetime.datetime | None | Unset = UNSET
     """ When it ends: RFC 3339, with the offset from UTC; by default never. """
+    tenant: None | str | Unset = UNSET
+    """ Whose graphs, datasets, fits, checkpoints and sessions it is for; by default those of whoever makes it. """
 
     def to_dict(self) -> dict[str, Any]:
         name = self.name
@@ -40,6 +42,12 @@ class KeyRequest:
         else:
             expires_at = self.expires_at
 
+        tenant: None | str | Unset
+        if isinstance(self.tenant, Unset):
+            tenant = UNSET
+        else:
+            tenant = self.tenant
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -50,6 +58,8 @@ class KeyRequest:
         )
         if expires_at is not UNSET:
             field_dict["expires_at"] = expires_at
+        if tenant is not UNSET:
+            field_dict["tenant"] = tenant
 
         return field_dict
 
@@ -82,10 +92,20 @@ class KeyRequest:
 
         expires_at = _parse_expires_at(d.pop("expires_at", UNSET))
 
+        def _parse_tenant(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        tenant = _parse_tenant(d.pop("tenant", UNSET))
+
         key_request = cls(
             name=name,
             scopes=scopes,
             expires_at=expires_at,
+            tenant=tenant,
         )
 
         return key_request

@@ -28,6 +28,7 @@ class NewApiKey:
     """ What it may be used for: read (GET), train (everything else), admin (keys, the audit trail, backups). train
     includes read, admin both. """
     tenant: str
+    """ Whose things it is for: it gives no sight of those of others. """
     used_at: datetime.datetime | None
     """ When it was last used, to about a minute. """
     object_: Literal["key"] | Unset = "key"

@@ -1,0 +1,97 @@
+"""Room in memory for processes: how much of it each has, and for whom some is kept."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+
+class Room:
+    """Memory for the processes of fits and sessions together. Safe in threads.
+
+    A fit for which there is too little waits, and what it needs is kept for it: processes of sessions that begin
+    meanwhile get what is left beside, so that its turn comes when those are gone that run now.
+    """
+
+    def __init__(self, budget: int | None = None) -> None:
+        """Share out `budget` bytes; None: there is room for everything."""
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._fits: dict[str, int] = {}
+        self._sessions: dict[str, int] = {}
+        self._held: Mapping[str, int] = {}
+        self._awaited = 0
+        self._on_session_gone: Callable[[], object] = lambda: None
+
+    def on_session_gone(self, hook: Callable[[], object]) -> None:
+        """Call `hook` whenever the process of a session leaves room, from any thread."""
+        self._on_session_gone = hook
+
+    @property
+    def budget(self) -> int | None:
+        """Bytes for all processes together, None if they are not limited."""
+        return self._budget
+
+    @property
+    def taken(self) -> int:
+        """Bytes that processes have now."""
+        with self._lock:
+            return self._taken()
+
+    @property
+    def fit_waits(self) -> bool:
+        """Whether a fit waits for room."""
+        return self._awaited > 0
+
+    def take_for_fit(self, fit_id: str, needed: int | None) -> bool:
+        """Give a fit what it needs (None: nobody knows, so all there is); else False, and it is the one that waits."""
+        if self._budget is None:
+            return True
+        wanted = self._budget if needed is None else needed
+        with self._lock:
+            fits = wanted <= self._budget - self._taken()
+            if fits:
+                self._fits[fit_id] = wanted
+            self._awaited = 0 if fits else wanted
+        return fits
+
+    def nothing_awaited(self) -> None:
+        """Note that no fit waits for room."""
+        self._awaited = 0
+
+    def take_for_session(self, session_id: str, needed: int) -> bool:
+        """Give the process of a session what it needs, unless it has it already; False if there is too little."""
+        if self._budget is None:
+            return True
+        with self._lock:
+            beside = max(sum(self._fits.values()), self._awaited) + self._taken_by_sessions()
+            fits = session_id in self._sessions or beside + needed <= self._budget
+            if fits:
+                self._sessions.setdefault(session_id, needed)
+        return fits
+
+    def would_be_enough(self, needed: int) -> bool:
+        """Whether there were room for the process of a session if those of all other sessions were gone."""
+        with self._lock:
+            return self._budget is None or max(sum(self._fits.values()), self._awaited) + needed <= self._budget
+
+    def measure(self, sessions: Mapping[str, int]) -> None:
+        """Note what processes of sessions hold in fact, by their sessions: what a step takes nobody knows before."""
+        with self._lock:
+            self._held = sessions
+
+    def leave_fit(self, fit_id: str) -> None:
+        """Take back what a fit has; its processes are gone."""
+        with self._lock:
+            self._fits.pop(fit_id, None)
+
+    def leave_session(self, session_id: str) -> None:
+        """Take back what a session has; its process is gone."""
+        with self._lock:
+            had = self._sessions.pop(session_id, None)
+        if had is not None:
+            self._on_session_gone()
+
+    def _taken(self) -> int:
+        return sum(self._fits.values()) + self._taken_by_sessions()
+
+    def _taken_by_sessions(self) -> int:
+        return sum(max(needed, self._held.get(session_id, 0)) for session_id, needed in self._sessions.items())

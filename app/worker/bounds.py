@@ -1,0 +1,67 @@
+"""What the process of a fit or session may take: enough for what was estimated, and not for what was not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from app.confinement import Confinement, address_space_bytes, widen
+from app.domain.messages import Assignment, SessionAssignment
+from app.domain.runtime import Runtime
+
+MIB = 1024**2
+MARGIN_BYTES = 256 * MIB
+"""Address space beside the estimate, which is of memory: libraries, such as a compiler that is loaded later, reserve
+more than they use."""
+
+THREAD_BYTES = 72 * MIB
+"""Address space that a thread reserves: its stack, and an arena for what it allocates."""
+
+OTHER_THREADS = 2
+"""Threads of a worker beside those that compute."""
+
+FILE_BYTES = 1024 * MIB
+"""So much may a file be larger than the memory: also the server's log is one, which workers write to."""
+
+
+def confine(assignment: Assignment | SessionAssignment, runtime: Runtime) -> None:
+    """Bound this process, and those that it will fork, to what was estimated for each.
+
+    What it finds no memory for within these bounds fails there, while others go on. There is no limit on CPU time,
+    since a fit may run for days: `timeout_seconds` bounds it, which may change while it runs. Nor is there one on
+    processes, since the system counts those of the whole user, threads and other programs included.
+    """
+    if assignment.memory_bytes is None:
+        return
+    present = address_space_bytes()
+    threads = (runtime.threads + OTHER_THREADS) * THREAD_BYTES
+    memory = assignment.memory_bytes + mapped_bytes(assignment) + threads + MARGIN_BYTES
+    Confinement(
+        memory_bytes=None if present is None else present + memory, file_bytes=assignment.memory_bytes + FILE_BYTES
+    ).enter()
+
+
+def mapped_bytes(assignment: Assignment | SessionAssignment) -> int:
+    """Return the size of the files with the rows of an assignment."""
+    if isinstance(assignment, Assignment):
+        return _size_of(assignment.columns) + _size_of(assignment.validation_columns or {})
+    return sum(map(_size_of, assignment.datasets.values()))
+
+
+def room_for(columns: Mapping[str, Sequence[str]]) -> None:
+    """Let this process map the files of columns that it was not begun with."""
+    widen(_size_of(columns))
+
+
+def _size_of(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return the size of the files of columns; one that is gone has none."""
+    return sum(map(_size, _paths(columns.values())))
+
+
+def _paths(columns: Iterable[Sequence[str]]) -> Iterable[Path]:
+    return (Path(path) for paths in columns for path in paths)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,166 @@
+"""Fits whose turn it is, and for which there is too little memory beside what runs."""
+
+from dataclasses import asdict, replace
+
+import pytest
+
+import engine
+from app.domain.errors import StorageFull, TooLarge
+from app.domain.fit import WAITS_FOR_MEMORY, FitState
+from app.domain.sweep import SweepTerms
+from app.service.assignments import WorkTerms
+from app.service.attempt_progress import Died, Progress
+from app.service.attempts import Attempts
+from app.service.blob_sweeper import BlobSweeper
+from app.service.claim import Claim, MemoryNeed
+from app.service.memory import MemoryTerms
+from app.service.room import Room
+from app.store.attempts import Attempts as StoredAttempts
+
+from .office import Office
+
+BUDGET = 1000
+VARIANT = {"index": 0, "parameters": {}, "reached": []}
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room(BUDGET)
+
+
+@pytest.fixture
+def crowded(office: Office, room: Room) -> Office:
+    """An office whose attempts share `room`."""
+    terms = WorkTerms(memory=MemoryTerms(BUDGET))
+    sweeper = BlobSweeper(office.store, office.blobs)
+    office.attempts = Attempts(
+        office.store, office.blobs, sweeper, office.staging, office.notified.append, office.clock, terms, room=room
+    )
+    return office
+
+
+def submit(office: Office, fit_id: str, memory_bytes: int | None, **changes: object) -> None:
+    office.submit(fit_id)
+    with office.store.begin() as work:
+        fit = work.fits.get(fit_id)
+        work.fits.update(replace(fit, memory_bytes=memory_bytes, **changes))  # type: ignore[arg-type]  # by name
+
+
+def claimed(office: Office) -> Claim:
+    claim = office.attempts.claim()
+    assert claim is not None
+    return claim
+
+
+def test_a_fit_begins_once_those_are_gone_that_it_does_not_fit_beside(crowded: Office, room: Room) -> None:
+    submit(crowded, "fit_1", 600)
+    submit(crowded, "fit_2", 600)
+    first = claimed(crowded)
+    assert first.need == MemoryNeed(600, 600)
+    assert crowded.attempts.assignment(first).memory_bytes == 600
+    for _ in range(3):
+        assert crowded.attempts.claim() is None
+    crowded.attempts.record(first, Progress(verdict=Died("killed", "gone")))
+    assert crowded.attempts.claim(skip=["fit_1"]) is None, "its process may still be there"
+    crowded.attempts.gone(first)
+    second = claimed(crowded)
+    assert second.fit.id == "fit_2", "it has waited, and the other one has had its turn"
+    crowded.attempts.gone(second)
+    assert claimed(crowded).fit.id == "fit_1"
+    assert room.taken == 600
+
+
+def test_it_is_told_once_why_a_fit_waits(crowded: Office) -> None:
+    submit(crowded, "fit_2", 600)
+    claimed(crowded)
+    submit(crowded, "fit_1", 700)
+    crowded.notified.clear()
+    for _ in range(3):
+        assert crowded.attempts.claim() is None
+    assert (crowded.fit().state, crowded.fit().phase) == (FitState.QUEUED, WAITS_FOR_MEMORY)
+    assert crowded.notified == ["fit_1"]
+    (told,) = crowded.events("log")
+    assert told["code"] == "memory_full"
+    assert "about 700 bytes, and of the 1000 that there are for all that runs, 600 are taken" in told["text"]
+
+
+def test_smaller_fits_do_not_overtake_one_that_waits(crowded: Office) -> None:
+    submit(crowded, "fit_1", 600)
+    first = claimed(crowded)
+    submit(crowded, "fit_2", 700)
+    assert crowded.attempts.claim() is None
+    submit(crowded, "fit_3", 100)
+    submit(crowded, "fit_4", 100, share="another")
+    for _ in range(3):
+        assert crowded.attempts.claim() is None
+    submit(crowded, "fit_0", 100, priority=1)
+    assert claimed(crowded).fit.id == "fit_0", "one of a higher priority may"
+    assert crowded.attempts.claim() is None
+    crowded.attempts.gone(first)
+    assert [claimed(crowded).fit.id for _ in range(3)] == ["fit_2", "fit_4", "fit_3"]
+
+
+def test_all_processes_of_a_fit_count(crowded: Office) -> None:
+    submit(crowded, "fit_1", 300, request={"dataset": "ds_1", "steps": 100, "resources": {"replicas": 3}})
+    claim = claimed(crowded)
+    assert claim.need == MemoryNeed(300, 900)
+    assert crowded.attempts.assignment(claim).memory_bytes == 300
+
+
+@pytest.mark.parametrize(("fit_bytes", "left", "need"), [(100, 4, 300), (100, 2, 200), (400, 4, 800), (900, 4, 900)])
+def test_of_a_sweep_count_the_variants_at_work(
+    crowded: Office, fit_bytes: int, left: int, need: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "usable_cores", lambda: 4)
+    terms = SweepTerms("grid", "loss", "min", 3, [], fit_bytes)
+    request = {"dataset": "ds_1", "steps": 100, "resources": {"threads": 3}}
+    submit(crowded, "fit_1", None, request=request, sweep=asdict(terms))
+    for number in range(4):
+        state = FitState.QUEUED if number < left else FitState.FAILED
+        submit(crowded, f"variant_{number}", None, state=state, parent_id="fit_1", variant=VARIANT)
+    assert claimed(crowded).need == MemoryNeed(need, need)
+
+
+def test_a_fit_of_which_nothing_is_known_runs_alone_and_unbounded(crowded: Office) -> None:
+    submit(crowded, "fit_1", None)
+    submit(crowded, "fit_2", 1)
+    claim = claimed(crowded)
+    assert crowded.attempts.assignment(claim).memory_bytes is None
+    assert crowded.attempts.claim() is None
+    crowded.attempts.gone(claim)
+    assert claimed(crowded).fit.id == "fit_2"
+
+
+def test_a_fit_that_the_machine_cannot_hold_any_more_is_told_so_instead_of_waiting(crowded: Office) -> None:
+    submit(crowded, "fit_1", BUDGET + 1)
+    claim = claimed(crowded)
+    with pytest.raises(TooLarge, match="about 1001 bytes of memory; this server gives 1000") as refused:
+        crowded.attempts.assignment(claim)
+    assert refused.value.code == "memory_exceeded"
+
+
+def test_a_claim_that_cannot_be_stored_takes_no_memory(
+    crowded: Office, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StorageFull("the disk is full")
+
+    submit(crowded, "fit_1", 600)
+    with monkeypatch.context() as broken:
+        broken.setattr(StoredAttempts, "start", full)
+        with pytest.raises(StorageFull):
+            crowded.attempts.claim()
+    assert room.taken == 0
+    assert claimed(crowded).fit.id == "fit_1"
+
+
+def test_nothing_is_kept_for_a_fit_that_does_not_wait_any_more(crowded: Office, room: Room) -> None:
+    submit(crowded, "fit_2", 600)
+    claimed(crowded)
+    submit(crowded, "fit_1", 700)
+    assert crowded.attempts.claim() is None
+    assert room.fit_waits
+    with crowded.store.begin() as work:
+        work.fits.update(work.fits.get("fit_1").to(FitState.CANCELLED))
+    assert crowded.attempts.claim() is None
+    assert not room.fit_waits

@@ -1,0 +1,159 @@
+"""A process that has the application loaded, from which servers are forked: loading takes most of a server's start.
+
+`python -m tests.mould`, as `Mould` starts it, takes orders on the socket that is its standard input until that ends.
+"""
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+ROOT = Path(__file__).parents[1]
+COMMAND = (sys.executable, "-m", "tests.mould")
+ORDER_MAX = 1 << 17
+NUMBER = 8
+"""Bytes of a number, as pids and exit statuses are told."""
+
+
+class ForkedServer:
+    """A server's process, with what is used here of `subprocess.Popen`."""
+
+    def __init__(self, told: socket.socket, stdout: TextIO, stderr: TextIO) -> None:
+        """`told` tells the pid, and in the end the exit status."""
+        self.stdout = stdout
+        self.stderr = stderr
+        self.returncode: int | None = None
+        self._told = told
+        self.pid = _number(told)
+
+    def poll(self) -> int | None:
+        """Return the exit status; None while it runs."""
+        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+            self._end()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit status when it has ended; subprocess.TimeoutExpired if it does not within `timeout` s."""
+        if self.returncode is None:
+            if not select.select([self._told], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked server", timeout or 0.0)
+            self._end()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it is known to have ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def _end(self) -> None:
+        self.returncode = _number(self._told)
+        self._told.close()
+
+
+class Mould:
+    """Forks servers from a process of its own."""
+
+    def __init__(self) -> None:
+        """Start that process; it ends with this one."""
+        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs)
+
+    def fork(self, environment: Mapping[str, str]) -> ForkedServer:
+        """Return a server that is starting, set up by `environment`; it says its URL in a line."""
+        told, teller = socket.socketpair()
+        (stdout, out), (stderr, err) = os.pipe(), os.pipe()
+        with teller:
+            ends = [out, err, teller.fileno()]
+            socket.send_fds(self._orders, [json.dumps(dict(environment)).encode()], ends)
+        os.close(out)
+        os.close(err)
+        return ForkedServer(told, os.fdopen(stdout), os.fdopen(stderr))
+
+    def close(self) -> None:
+        """End the process; servers of it go on."""
+        self._orders.close()
+        self._process.wait()
+
+
+def _number(told: socket.socket) -> int:
+    return int.from_bytes(told.recv(NUMBER, socket.MSG_WAITALL), "big", signed=True)
+
+
+def _tell(teller: socket.socket, number: int) -> None:
+    teller.sendall(number.to_bytes(NUMBER, "big", signed=True))
+
+
+def _obey(orders: socket.socket) -> None:
+    """Fork a keeper for each order until there are no more; returns in the forked server alone, ready to run."""
+    while True:
+        order, ends, _, _ = socket.recv_fds(orders, ORDER_MAX, 3)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if not order:
+            os._exit(0)
+        if os.fork() == 0:
+            orders.close()
+            _keep(*ends)
+            os.environ.clear()
+            os.environ.update(json.loads(order))
+            return
+        for end in ends:
+            os.close(end)
+
+
+def _keep(out: int, err: int, told: int) -> None:
+    """Fork the server, in which this returns; tell its pid, and in the end its exit status."""
+    server = os.fork()
+    if server == 0:
+        os.close(told)
+        for end, place in ((out, 1), (err, 2)):
+            os.dup2(end, place)
+            os.close(end)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return
+    os.close(out)
+    os.close(err)
+    with socket.socket(fileno=told) as teller:
+        _tell(teller, server)
+        _tell(teller, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
+    os._exit(0)
+
+
+def main() -> int:
+    """Take orders; what returns from it is a server that has ended."""
+    # Here, since those who only give orders do without.
+    from app.main import run
+    from app.settings import Settings
+
+    orders = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    _obey(orders)
+    return run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
