@@ -151,7 +151,8 @@ def test_a_download_may_be_read_by_fits_and_starts(hasty: ServerProcess, large: 
     assert time.monotonic() - began > 2 * SECONDS
 
 
-def test_a_stream_that_has_nothing_to_say_is_not_cut(hasty: ServerProcess) -> None:
+def test_a_stream_that_has_nothing_to_say_is_not_cut(siege: Siege, hasty: ServerProcess) -> None:
+    siege.files_may_be_left = True  # the fit's data
     fit = hasty.http.post("/v1/fits", json=PAUSED_FIT).json()["id"]
     with stalled(hasty.url, f"/v1/fits/{fit}/events") as stream:
         said, beats = b"", 0
