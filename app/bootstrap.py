@@ -144,7 +144,9 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
     steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
-    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory, graph)
+    creation = SessionCreation(
+        store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory, graph, settings.tenant_sessions
+    )
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
     trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)

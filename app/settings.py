@@ -104,6 +104,7 @@ class Operation(BaseSettings):
     tenant_running: int | None = Field(
         default=None, ge=1, description="Most fits of one tenant running at a time; by default all that can run."
     )
+    tenant_sessions: int = Field(default=100, ge=1, description="Most open sessions of one tenant.")
     tenant_storage_bytes: int | None = Field(
         default=10 * GIB,
         ge=1,

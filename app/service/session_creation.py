@@ -60,9 +60,11 @@ class SessionCreation:
         most: int,
         memory: MemoryTerms | None = None,
         limits: engine.GraphLimits = GRAPH_LIMITS,
+        most_of_tenant: int | None = None,
     ) -> None:
-        """Keep sessions in `store`, at most so many open ones, none of which takes more than one may of the `memory`;
-        checkpoints have their files in `blobs`. Graphs that come inline are within `limits`.
+        """Keep sessions in `store`, at most so many open ones, and of one tenant so many, none of which takes more
+        than one may of the `memory`; checkpoints have their files in `blobs`. Graphs that come inline are within
+        `limits`.
         """
         self._store = store
         self._blobs = blobs
@@ -71,6 +73,7 @@ class SessionCreation:
         self._wakes = wakes
         self._clock = clock
         self._most = most
+        self._most_of_tenant = most_of_tenant
         self._memory = memory or MemoryTerms()
         self._limits = limits
 
@@ -154,12 +157,16 @@ class SessionCreation:
         return Beginning(named.checkpoint, file, request.get("restore"), named.before)
 
     def _check_room(self, work: UnitOfWork) -> None:
-        if work.sessions.count_open() >= self._most:
-            raise SessionsFull(
-                f"{self._most} sessions are open, which is the most that this server takes; close one, or wait until "
-                "one expires",
-                retry_after=60,
-            )
+        for most, are_open, of in (
+            (self._most, work.sessions.count_open(), ""),
+            (self._most_of_tenant, work.sessions.count_own_open(), " of one tenant"),
+        ):
+            if most is not None and are_open >= most:
+                raise SessionsFull(
+                    f"{most} sessions{of} are open, which is the most that this server takes; close one, or wait "
+                    "until one expires",
+                    retry_after=60,
+                )
 
     def _store_beginning(self, work: UnitOfWork, session: SessionRecord, named: _Named) -> None:
         """Store what the session refers to for itself; NotFound if that was deleted meanwhile."""

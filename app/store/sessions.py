@@ -27,6 +27,7 @@ _UPDATE = (
 )
 _OPEN = select(sessions).where(sessions.c.state.in_(OPEN)).order_by(sessions.c.id)
 _COUNT_OPEN = select(func.count()).select_from(sessions).where(sessions.c.state.in_(OPEN))
+_COUNT_OWN_OPEN = _COUNT_OPEN.where(owned(sessions))
 _WITH_FOLDERS = select(sessions.c.id).where(sessions.c.state.in_({*OPEN, SessionState.FAILED}))
 _EXPIRES_AT = type_coerce(sessions.c.used_at, BigInteger) + sessions.c.ttl_seconds * MICROSECONDS
 _EXPIRED = _OPEN.where(bindparam("now") >= _EXPIRES_AT)
@@ -85,8 +86,12 @@ class Sessions:
         return frozenset(self._connection.execute(_WITH_FOLDERS).scalars())
 
     def count_open(self) -> int:
-        """Return how many sessions can be gone on with."""
+        """Return how many sessions of all tenants can be gone on with."""
         return self._connection.execute(_COUNT_OPEN).scalar_one()
+
+    def count_own_open(self) -> int:
+        """Return how many of the tenant's sessions can be gone on with."""
+        return self._connection.execute(_COUNT_OWN_OPEN, {"whose": self._tenant}).scalar_one()
 
     def expired(self) -> tuple[SessionRecord, ...]:
         """Return the open sessions that have not been used for longer than they may be idle, oldest first."""

@@ -13,7 +13,9 @@ MIB = 1024**2
 # Each of the processes here takes a little more than 96 MiB.
 ONE, THREE = 160 * MIB, 300 * MIB
 PROGRAM = {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"}
-SESSION: dict[str, Any] = {"graph": PROGRAM, "optimizer": {"kind": "sgd"}, "resources": {"executor": "numpy"}}
+# Of a few rows it makes many numbers.
+WIDE = {"inputs": {"x": ["batch", 1]}, "parameters": {"w": [20_000]}, "program": "loss = mean((x * w - 1) ** 2)"}
+SESSION: dict[str, Any] = {"graph": WIDE, "optimizer": {"kind": "sgd"}, "resources": {"executor": "numpy"}}
 PATIENCE = 30
 
 
@@ -108,10 +110,14 @@ def test_the_processes_of_sessions_have_their_part_of_the_memory(start_server: S
         time.sleep(0.1)
     assert allowed.status_code == 200, allowed.text
 
-    large = {**SESSION, "graph": {**PROGRAM, "parameters": {"w": [], "v": [10**7]}}}
+    refused = server.http.post(f"/v1/sessions/{other}:forward_backward", json={"inputs": {"x": [[1.0]] * 20_000}})
+    assert (refused.status_code, refused.json()["code"]) == (422, "out_of_memory"), "it would be 1.6 GB"
+    assert server.http.post(f"/v1/sessions/{other}:zero_grad", json={}).status_code == 200
+
+    large = {**SESSION, "graph": {**WIDE, "parameters": {"w": [10**7]}}}
     refused = server.http.post("/v1/sessions", json=large)
     assert (refused.status_code, refused.json()["code"]) == (413, "memory_exceeded")
-    assert "parameter_bytes 250000025, process_bytes 100663296" in refused.json()["detail"]
+    assert "parameter_bytes 250000000, process_bytes 100663296" in refused.json()["detail"]
     assert refused.json()["limit"] == ONE
 
 

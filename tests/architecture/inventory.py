@@ -77,6 +77,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "max_queue": ("429 `queue_full`", "tests/app/service/test_fits.py"),
         "tenant_queue": ("429 `queue_full`", "tests/app/api/test_tenants.py"),
         "tenant_running": ("fits wait", "tests/app/api/test_tenants.py"),
+        "tenant_sessions": ("429 `sessions_full`", "tests/app/api/test_tenants.py"),
         "tenant_storage_bytes": ("507 `quota_exceeded`", "tests/app/api/test_tenants.py"),
         "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_crew.py"),
         "max_sessions": ("429 `sessions_full`", "tests/app/service/test_session_creation.py"),

@@ -257,12 +257,13 @@ def test_what_an_open_server_has_is_the_default_tenants_once_it_has_keys(start_s
     assert http.get(f"/v1/graphs/{graph}", headers=stranger).status_code == 404
 
 
-def test_each_tenant_has_a_queue_workers_and_room_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_each_tenant_has_a_queue_workers_sessions_and_room_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("quotas")
     with Store.open(folder) as store:
         made = keyed(store)
         keys = {tenant: made(tenant, Scope.ADMIN, tenant) for tenant in "ab"}
-    with serving(folder, workers=2, tenant_queue=2, tenant_running=1, tenant_storage_bytes=100_000) as server:
+    quotas = {"tenant_queue": 2, "tenant_running": 1, "tenant_sessions": 2, "tenant_storage_bytes": 100_000}
+    with serving(folder, workers=2, **quotas) as server:
         fit = {"graph": GRAPH, "dataset": ROWS, "steps": 10_000_000}
 
         def submit(tenant: str) -> httpx.Response:
@@ -281,6 +282,9 @@ def test_each_tenant_has_a_queue_workers_and_room_of_its_own(tmp_path_factory: p
         created(submit("b"))
         await_states("b", ["running"])  # on the second worker, which was free for it
         await_states("a", ["queued", "queued", "running"])
+        for tenant, status in itertools.product("ab", [201, 201, 429]):
+            answer = server.http.post("/v1/sessions", json={"graph": GRAPH}, headers=keys[tenant])
+            assert answer.status_code == status, answer.text
         large = {"name": "large", "columns": {"x": [0.1] * 15_000}}
         for tenant, status in itertools.product("ab", [201, 507]):
             answer = server.http.post("/v1/datasets", json=large, headers=keys[tenant])

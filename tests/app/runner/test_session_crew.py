@@ -21,6 +21,8 @@ def test_the_first_step_starts_a_process_and_all_are_answered_in_their_order(set
         answers = await asyncio.gather(*(stage.crew.carry_out(session, step, step.id.encode()) for step in steps))
         assert [head.seq for head, _ in answers if isinstance(head, Answered)] == [*range(1, 21)]
         assert [body for _, body in answers] == [step.id.encode() for step in steps]
+        # What it says of itself comes another way than its answers.
+        await stage.until(lambda: stage.crew.status("sess_1").pid is not None)
         status = stage.crew.status("sess_1")
         assert (status.process, status.pid, status.next_seq) == ("ready", 4001, 21)
         (worker,) = stage.supervisor.workers()
