@@ -84,6 +84,7 @@ def serving(
     data_dir: Path,
     headers: dict[str, str] | None = None,
     command: Sequence[str] | None = None,
+    environment: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Iterator[ServerProcess]:
     """Run a server on a port of the system's choice; whatever is left of it is killed in the end.
@@ -94,7 +95,7 @@ def serving(
     chosen = {"port": 0, "data_dir": data_dir, "workers": 2, "log_level": "warning", **settings}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     said_by_environment = {f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()}
-    variables = {**inherited, **said_by_environment}
+    variables = {**inherited, **said_by_environment, **(environment or {})}
     process = _mould().fork(variables) if command is None else _run(command, variables)
     assert process.stdout is not None
     assert process.stderr is not None

@@ -108,10 +108,7 @@ class _Texts:
         """Append the texts of a batch that begins at `row`."""
         if array.null_count:
             raise _missing(self._leaf, row)
-        try:
-            names = array.dictionary.to_pylist()
-        except UnicodeDecodeError:
-            raise IngestError("bad_utf8", self._leaf.pointer, "a text is not UTF-8") from None
+        names = array.dictionary.to_pylist()
         texts = [names[code] for code in array.indices.to_numpy()]
         self._column.add(texts, lambda index: f"row {row + index + 1}")
 
@@ -138,6 +135,7 @@ def _batches(file: BufferedReader, footer: Footer, rows: int) -> Iterator[list[A
             memory_map=False,
         )
         for batch in source.iter_batches(rows, use_threads=False):
+            batch.validate(full=True)  # reading checks neither that texts are UTF-8 nor that codes have one
             yield batch.columns
     except MemoryError:
         raise

@@ -40,7 +40,7 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
         _saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         _saved(np.savez_compressed, x=np.arange(40), y=np.zeros(40, np.float16)),
     ],
-    "parquet": [parquet.GOOD],
+    "parquet": [parquet.GOOD, parquet.CODED],
     "safetensors": [safetensors_body({"x": np.ones((2, 2), np.float32), "y": np.ones(2, np.uint8)}, {"a": "b"})],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "\u00e9\n".encode()],
     "json": [_spelled({"name": "n", "columns": _COLUMNS})],

@@ -48,7 +48,7 @@ GOOD = {
         saved(np.savez, x=np.arange(4), y=np.asfortranarray(np.ones((4, 2), bool))),
         saved(np.savez_compressed, x=np.arange(400), y=np.zeros(400, np.float16)),
     ],
-    "parquet": [parquet.GOOD],
+    "parquet": [parquet.GOOD, parquet.CODED],
     "safetensors": [safetensors()],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "é\n".encode()],
     "json": [json.dumps({"name": "n", "columns": COLUMNS}).encode()],

@@ -10,7 +10,7 @@ from app.ingest import parquet
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits
 from app.ingest.options import IngestOptions
-from tests.hostile.corpus.parquet import GOOD, REFUSED
+from tests.hostile.corpus.parquet import CODED, GOOD, REFUSED
 
 arrow = pytest.importorskip("pyarrow", "21", "the extra parquet is not installed")
 writer = pytest.importorskip("pyarrow.parquet")
@@ -59,6 +59,10 @@ def test_every_cut_of_a_good_file_is_refused(refusal):
 
 def test_a_file_made_by_hand_is_read(arrays):
     np.testing.assert_array_equal(arrays(GOOD, "parquet")["x"], np.array([1, 2], np.float32))
+
+
+def test_texts_of_a_dictionary_are_read(arrays):
+    np.testing.assert_array_equal(arrays(CODED, "parquet")["x"], [1, 0])
 
 
 @pytest.mark.parametrize("options", WRITTEN.values(), ids=WRITTEN)

@@ -130,7 +130,23 @@ def nested(depth: int) -> bytes:
     return whole(page(), b"\x1c" * depth + b"\0" * (depth + 1))
 
 
+def coded(*codes: int) -> bytes:
+    """Spell a file of two texts, which are the places of words in a dictionary of two."""
+    words = dictionary(2, b"\1\0\0\0a\1\0\0\0b")
+    # Codes of 8 bits, in one group of eight.
+    data = b"\x08\x03" + bytes([*codes, *bytes(8 - len(codes))])
+    told = Field(STRUCT, {1: number(2), 2: number(8), 3: number(3), 4: number(3)})
+    body = words + spelled({1: number(0), 2: number(len(data)), 3: number(len(data)), 5: told}) + data
+
+    def change(footer: Struct) -> None:
+        of_type(TEXT, f6=number(0))(footer)
+        meta(f11=long(NOW), f9=long(NOW + len(words)))(footer)
+
+    return file(change, body)
+
+
 GOOD = file()
+CODED = coded(1, 0)
 LISTED = (
     {3: number(1), 4: text(b"x"), 5: number(1), 6: number(3)},
     {3: number(2), 4: text(b"list"), 5: number(1)},
@@ -219,6 +235,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a page header of zeros": (file(body=bytes(100)), "bad_metadata"),
     "a dictionary of 2^31 entries": (file(body=dictionary(2**31 - 1) + page()), "bad_metadata"),
     "a dictionary behind the values": (file(body=page() + dictionary(2)), "bad_metadata"),
+    "texts that are in no dictionary": (coded(1, 9), "bad_data"),
     "values that are not there": (file(body=page(VALUES[:4])), "bad_data"),
     "compressed values that are none": (file(meta(f4=number(6))), "bad_data"),
 }
