@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
@@ -140,10 +141,11 @@ def _keep(out: int, err: int, told: int) -> None:
 
 def main() -> int:
     """Take orders; what returns from it is a server that has ended."""
-    # Here, since those who only give orders do without.
+    # Here, since those who only give orders do without. The last is for the database of a server without data.
     from app.main import run
     from app.settings import Settings
 
+    import_module("alembic.command")
     orders = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)

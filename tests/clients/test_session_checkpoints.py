@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import engine
+from tests.extent import FULL
 
 WITHOUT_STATE = ("sgd", "chain")
-KINDS = [kind for kind in engine.optim.OPTIMIZERS if kind not in engine.optim.CLOSURE_OPTIMIZERS]
+EVERY_KIND = [kind for kind in engine.optim.OPTIMIZERS if kind not in engine.optim.CLOSURE_OPTIMIZERS]
+KINDS = EVERY_KIND if FULL else ["sgd", "adam", "adafactor", "muon", "chain"]
+"""Without memory, with moments, with factors, of matrices, of one's own; tests/engine/session has every kind."""
 GRAPH = {
     "inputs": {"x": ["batch", 4], "y": ["batch", 2]},
     "parameters": {"w1": [4, 6], "w2": [6, 2]},

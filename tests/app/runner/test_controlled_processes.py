@@ -83,7 +83,8 @@ def test_whatever_is_wanted_at_once_a_fit_ends_once(workshop: Workshop, wishes: 
     workshop.submit(**ENDLESS, checkpoint=NO_CHECKPOINTS)
     workshop.supervisor()
     workshop.until_rows(5)
-    with all_end([pid_of(workshop)], seconds=10):
+    # While the lock is held the fit does not get as far as what is wished first.
+    with all_end([pid_of(workshop)], seconds=10), workshop.store._database.lock:
         for wish in dict.fromkeys(wishes):
             getattr(workshop, wish)()
     workshop.until_state("cancelled")
