@@ -16,6 +16,8 @@ DATABASE = "adjoint.db"
 """Its journal comes and goes beside it."""
 BLOBS = "sha256"
 """What is in it are folders, of which there are never more than 256."""
+OTHERS_MAKE = {".hypothesis", ".pytest_cache"}
+"""Where the server was started tests that run beside these may make folders of their own."""
 
 
 @dataclass
@@ -36,7 +38,8 @@ class Besieged:
         """Return every file of the server's: its data, its temporary ones, and those where it was started."""
         folders = (self.server.data_dir, self.temporary)
         own = {path for folder in folders for path in folder.rglob("*") if not path.name.startswith(DATABASE)}
-        return {str(path) for path in {*own, *ROOT.iterdir()} if path.parent.name != BLOBS}
+        started_in = {path for path in ROOT.iterdir() if path.name not in OTHERS_MAKE}
+        return {str(path) for path in own | started_in if path.parent.name != BLOBS}
 
     def check_health(self) -> None:
         """Fail unless the server is well, at once, no larger, and has met no error that it did not expect."""
