@@ -84,18 +84,25 @@ def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, An
         if name not in attributes:
             known = ", ".join(attributes) or "none"
             raise AttributeValueError(
-                f"{owner} has no attribute {name[:64]!r} (it has: {known}){nearest(name, attributes)}"
+                f"{owner} has no attribute {name[:64]!r} (it has: {known}){nearest(name, attributes)}", name
             )
     bound = {}
     for name, attribute in attributes.items():
         if name in given:
             value = given[name]
-            bound[name] = value if attribute.takes(value) else check(f"{owner}.{name}", attribute.type, value)
+            bound[name] = value if attribute.takes(value) else _checked(owner, attribute, value)
         elif attribute.required:
             raise AttributeValueError(f"{owner} needs the attribute {name!r} ({describe(attribute.type)})")
         else:
             bound[name] = attribute.default
     return bound
+
+
+def _checked(owner: str, attribute: Attribute, value: Any) -> Any:
+    try:
+        return check(f"{owner}.{attribute.name}", attribute.type, value)
+    except AttributeValueError as error:
+        raise AttributeValueError(str(error), attribute.name) from error
 
 
 def check(place: str, type_: Any, value: Any) -> Any:

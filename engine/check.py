@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.data import Batches, held_out_rows
-from engine.documents import Reader, escape
+from engine.documents import Reader
 from engine.dtypes import is_float
-from engine.errors import DocumentError, EngineError, Finding, GradientError, nearest
+from engine.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
 from engine.fit.class_weights import weigh_classes
 from engine.footprint import Footprint
 from engine.graph.definition import Definition, InputSpec

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.attributes import check
-from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.errors import DocumentError, EngineError, Finding, escape, nearest
 
 FAULTS = 100
 """After so many faults a document is refused without looking for more."""
@@ -28,7 +28,7 @@ class Reader:
         if isinstance(error, DocumentError):
             self._note([Finding(pointer + f.pointer, f.code, f.detail) for f in error.findings])
         else:
-            self.fault(pointer, error.code, str(error))
+            self.fault(pointer + error.place, error.code, str(error))
 
     def _note(self, findings: Iterable[Finding]) -> None:
         self.findings += findings
@@ -74,11 +74,6 @@ class Reader:
         except EngineError as error:
             self.error(pointer, error)
             return default
-
-
-def escape(name: object) -> str:
-    """Write a field name as one token of a JSON pointer (RFC 6901), cut to 64 characters."""
-    return str(name)[:64].replace("~", "~0").replace("/", "~1")
 
 
 def type_name(value: Any) -> str:

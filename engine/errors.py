@@ -24,10 +24,16 @@ class Finding:
     detail: str
 
 
+def escape(name: object) -> str:
+    """Write a field name as one token of a JSON pointer (RFC 6901), cut to 64 characters."""
+    return str(name)[:64].replace("~", "~0").replace("/", "~1")
+
+
 class EngineError(Exception):
-    """Anything the engine refuses."""
+    """Anything the engine refuses; `place` is a JSON pointer from that to the part of it that is at fault."""
 
     code = "engine_error"
+    place = ""
 
 
 class ShapeError(EngineError):
@@ -55,9 +61,15 @@ class DeviceError(EngineError):
 
 
 class AttributeValueError(EngineError):
-    """An unknown attribute, or one whose value is outside its domain."""
+    """An unknown attribute, or one whose value is outside its domain; `attribute` names it where one is at fault."""
 
     code = "attribute_invalid"
+
+    def __init__(self, message: str, attribute: str | None = None) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        if attribute is not None:
+            self.place = f"/{escape(attribute)}"
 
 
 class UnknownName(EngineError):  # noqa: N818 - a shorter name that reads as well

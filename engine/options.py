@@ -16,7 +16,8 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from engine.attributes import describe
-from engine.documents import Reader, escape
+from engine.documents import Reader
+from engine.errors import escape
 from engine.ranges import Range
 
 T = TypeVar("T")

@@ -8,7 +8,8 @@ from fastapi.routing import APIRoute
 
 from app.api.answers import tagged
 from app.api.bodies import content_type, read_json_body
-from app.domain.errors import UnsupportedMedia
+from app.api.echo import without_echo
+from app.domain.errors import AdjointError, UnsupportedMedia
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
 
@@ -44,7 +45,13 @@ class StrictRoute(APIRoute):
         async def strict(request: Request) -> Response:
             if names_action(request.path_params):
                 raise HTTPException(405)
-            return tagged(request, await handle(await _read(request) if reads_json else request))
+            if not reads_json:
+                return tagged(request, await handle(request))
+            read = await _read(request)
+            try:
+                return tagged(request, await handle(read))
+            except AdjointError as error:
+                raise without_echo(error, await read.json()) from error
 
         return strict
 
@@ -54,7 +61,7 @@ def names_action(path_params: Mapping[str, str]) -> bool:
     return any(name.endswith("_id") and ":" in value for name, value in path_params.items())
 
 
-async def _read(request: Request) -> Request:
+async def _read(request: Request) -> ReadRequest:
     kind = content_type(request)
     if kind not in JSON_TYPES:
         raise UnsupportedMedia("this route reads JSON; send Content-Type: application/json")

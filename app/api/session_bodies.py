@@ -12,9 +12,9 @@ from app.api.headers import header
 from app.api.openapi_parts import JSON
 from app.api.schemas.session_steps import VerbRequest
 from app.api.session_verbs import Verb
-from app.api.strict_json import escaped
 from app.api.validation import validated, validated_text
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
+from app.domain.pointers import escaped
 
 
 @dataclass(frozen=True, slots=True)

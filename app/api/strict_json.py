@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from app.domain.errors import Finding, Unparsable
+from app.domain.pointers import escaped
 from app.ingest.errors import IngestError
 from app.ingest.strict_json import parse_json
 
@@ -86,11 +87,6 @@ def _check_text(text: str, pointer: str, longest: int) -> None:
         raise _refused(pointer, "bad_unicode", "a text holds half of a surrogate pair; send whole ones") from error
     if "\0" in text:
         raise _refused(pointer, "nul", "a text holds the character U+0000; leave it out")
-
-
-def escaped(name: object) -> str:
-    """Write a name as one token of a JSON pointer (RFC 6901), cut to 64 characters."""
-    return str(name)[:64].replace("~", "~0").replace("/", "~1")
 
 
 def _refused(pointer: str, code: str, detail: str) -> Unparsable:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from app.api.strict_json import escaped
 from app.domain.errors import Finding, Invalid
+from app.domain.pointers import escaped
 
 CODES: Mapping[str, str] = MappingProxyType(
     {

@@ -4,6 +4,7 @@ import difflib
 from io import BufferedReader
 from typing import Any
 
+from app.domain.pointers import escaped
 from app.ingest.columns import ColumnSet, pointer_to
 from app.ingest.errors import IngestError, too_large
 from app.ingest.options import IngestOptions
@@ -36,7 +37,7 @@ def _check_fields(document: dict[str, Any]) -> None:
         if field not in _FIELDS:
             near = difflib.get_close_matches(field, _FIELDS, 1)
             advice = f"did you mean {near[0]!r}?" if near else f"known are {' and '.join(_FIELDS)}"
-            raise IngestError("unknown_field", "", f"the document has a field that is not known; {advice}")
+            raise IngestError("unknown_field", f"/{escaped(field)}", f"unknown field; {advice}")
 
 
 def _dataset_name(name: Any) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.domain.pointers import escaped
 from app.ingest.classes import Locate
 from app.ingest.errors import IngestError
 from app.ingest.values import NUMERIC_DTYPES, Block
@@ -69,7 +70,9 @@ def _wrong_leaf(leaves: Sequence[Any], kinds: set[type], pointer: str, locate: L
 def tensor_object(value: dict[str, Any], max_rank: int, pointer: str) -> tuple[str, tuple[int, ...], list[Any]]:
     """Dtype, shape and leaves of `{"dtype": ..., "shape": [...], "data": [...]}`; the data may be flat or nested."""
     if value.keys() != _FIELDS:
-        raise IngestError("bad_tensor", pointer, "a tensor object has exactly the fields dtype, shape and data")
+        odd = next((field for field in value if field not in _FIELDS), None)
+        place = pointer if odd is None else f"{pointer}/{escaped(odd)}"
+        raise IngestError("bad_tensor", place, "a tensor object has exactly the fields dtype, shape and data")
     dtype, sizes = value["dtype"], value["shape"]
     if dtype not in NUMERIC_DTYPES:
         raise IngestError("bad_dtype", f"{pointer}/dtype", f"the dtype must be one of {', '.join(NUMERIC_DTYPES)}")

@@ -18,7 +18,7 @@ def engine_faults(pointer: str = "") -> Iterator[None]:
     except engine.DocumentError as error:
         raise invalid(Finding(pointer + fault.pointer, fault.code, fault.detail) for fault in error.findings) from error
     except engine.EngineError as error:
-        raise invalid([Finding(pointer, error.code, str(error))]) from error
+        raise invalid([Finding(pointer + error.place, error.code, str(error))]) from error
 
 
 def invalid(findings: Iterable[Finding]) -> Invalid:

@@ -13,8 +13,8 @@ from engine.data.column import Column
 from engine.data.scaling import Affine, Scales
 from engine.data.source import Source
 from engine.data.statistics import Chunks, Moments, quantiles
-from engine.documents import Reader, escape
-from engine.errors import DataError, nearest
+from engine.documents import Reader
+from engine.errors import DataError, escape, nearest
 from engine.options import read_options
 from engine.ranges import Range
 from engine.value import Array

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from engine.data.column import Column
-from engine.documents import Reader, escape
-from engine.errors import DataError, nearest
+from engine.documents import Reader
+from engine.errors import DataError, escape, nearest
 from engine.options import Reads
 from engine.ranges import Range
 from engine.value import Array, Shape

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, escape
+from engine.documents import Reader
 from engine.dtypes import is_float
-from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.errors import DocumentError, EngineError, Finding, escape, nearest
 from engine.graph.definition import NAME, NAME_RULE, Definition, InputSpec, NodeSpec, StateSpec
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from engine.documents import Reader, escape
+from engine.documents import Reader
 from engine.dtypes import FLOAT32, is_float
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, nearest
+from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, escape, nearest
 from engine.graph.tensors import read_tensor
 from engine.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
 from engine.registry import Op, lookup

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import escape
 from engine.dtypes import is_float
-from engine.errors import DocumentError, Finding, nearest
+from engine.errors import DocumentError, Finding, escape, nearest
 from engine.graph.definition import Definition
 from engine.graph.tensors import misfit
 from engine.value import Array

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, escape, type_name
+from engine.documents import Reader, type_name
 from engine.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
-from engine.errors import EngineError
+from engine.errors import EngineError, escape
 from engine.graph.limits import LIMITS, reach
 from engine.value import Array, Shape
 

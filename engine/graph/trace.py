@@ -248,7 +248,8 @@ def _input_pointer(node: NodeSpec, index: int) -> str:
 
 
 def _fault(node: NodeSpec, suffix: str, error: EngineError) -> DocumentError:
-    pointer = node.pointer + suffix if node.pointer.startswith("/nodes/") else node.pointer
+    below = suffix or (f"/attrs{error.place}" if error.place else "")
+    pointer = node.pointer + below if node.pointer.startswith("/nodes/") else node.pointer
     return DocumentError([Finding(pointer, error.code, f"{node.place}{error}"[:LONGEST_DETAIL])])
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, escape
-from engine.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
+from engine.documents import Reader
+from engine.errors import REFUSALS, DocumentError, EngineError, Finding, escape, nearest
 from engine.graph.definition import Definition
 from engine.graph.tensors import read_tensor
 from engine.graph.trace import bind_dims

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.documents import Reader, escape, type_name
+from engine.documents import Reader, type_name
 from engine.dtypes import is_float
-from engine.errors import nearest
+from engine.errors import escape, nearest
 from engine.graph.tensors import read_tensor
 from engine.graph.trace import Trace, check_loss
 from engine.laboratory.references import References

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from engine.attributes import Attribute, attributes_of
-from engine.documents import Reader, escape
-from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.documents import Reader
+from engine.errors import DocumentError, EngineError, Finding, escape, nearest
 from engine.optim.chain import Chain
 from engine.optim.groups import ParameterGroup, ParameterGroups
 from engine.optim.transform import Optimizer

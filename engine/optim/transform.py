@@ -133,11 +133,16 @@ def nonnegative(options: Mapping[str, float]) -> None:
     """Refuse negative numbers."""
     for name, value in options.items():
         if not value >= 0:
-            raise AttributeValueError(f"{name} must be at least 0, not {value}")
+            raise AttributeValueError(f"{name} must be at least 0, not {value}", _option(name))
 
 
 def fraction(options: Mapping[str, float]) -> None:
     """Refuse numbers outside 0 <= x < 1."""
     for name, value in options.items():
         if not 0 <= value < 1:
-            raise AttributeValueError(f"{name} must lie in 0 <= {name} < 1, not {value}")
+            raise AttributeValueError(f"{name} must lie in 0 <= {name} < 1, not {value}", _option(name))
+
+
+def _option(name: str) -> str:
+    """Return the option that a name as `betas[0]` is part of."""
+    return name.partition("[")[0]

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import escape
-from engine.errors import DocumentError, Finding, nearest
+from engine.errors import DocumentError, Finding, escape, nearest
 from engine.graph.definition import StateSpec
 from engine.graph.feeds import as_numbers
 from engine.value import Array

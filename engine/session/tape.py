@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from engine.documents import escape
-from engine.errors import DocumentError, Finding, nearest
+from engine.errors import DocumentError, Finding, escape, nearest
 from engine.graph.feeds import as_numbers
 from engine.value import Array, Shape, Spec
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.documents import Reader, escape
-from engine.errors import UnknownName, nearest
+from engine.documents import Reader
+from engine.errors import UnknownName, escape, nearest
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.tensors import is_extent

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, escape
-from engine.errors import Finding
+from engine.documents import Reader
+from engine.errors import Finding, escape
 from engine.recipe.presets import filled_in
 from engine.sweep.options import Interval, SweepOptions
 from engine.sweep.paths import PathError, replaced, without

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from engine.documents import Reader, escape
-from engine.errors import nearest
+from engine.documents import Reader
+from engine.errors import escape, nearest
 from engine.options import Reads, options_of, read_options
 from engine.ranges import Range
 from engine.recipe import Recipe

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import engine
+from app.domain.pointers import escaped
 from app.service.engine_faults import engine_faults
 from app.worker.session.bench import Array, Call, Verb
-from app.worker.session.static_options import escaped, graph_of, known, step, tensor_at
+from app.worker.session.static_options import graph_of, known, step, tensor_at
 
 
 class Building:

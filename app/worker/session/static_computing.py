@@ -5,11 +5,12 @@ from typing import Any
 
 import engine
 from app.domain.errors import Finding
+from app.domain.pointers import escaped
 from app.service.engine_faults import engine_faults, invalid
 from app.service.session_static import threadpool_params
 from app.worker.session.bench import Array, Call, Verb
 from app.worker.session.rows import Rows
-from app.worker.session.static_options import arrays_of, escaped, graph_of, known, read, step, tensor_at
+from app.worker.session.static_options import arrays_of, graph_of, known, read, step, tensor_at
 
 MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
 

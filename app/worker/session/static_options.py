@@ -6,6 +6,7 @@ from typing import Any
 
 import engine
 from app.domain.errors import Conflict, Finding, Invalid, NotFound
+from app.domain.pointers import escaped
 from app.service.engine_faults import engine_faults, invalid
 from app.worker.session.bench import Array, Call, Lasts, Result, Verb
 
@@ -108,8 +109,3 @@ def _named(session: engine.StaticSession, name: str) -> str:
     if name or len(inputs) == 1:
         return name or inputs[0]
     raise Invalid(f"an .npy body is for a graph with one input; this one has {len(inputs)}: send them by name")
-
-
-def escaped(name: str) -> str:
-    """Write a name as one token of a JSON pointer, cut to 64 characters."""
-    return name[:64].replace("~", "~0").replace("/", "~1")

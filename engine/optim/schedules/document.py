@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.attributes import MISSING, Attribute, attributes_of, check, describe
-from engine.documents import Reader, escape, type_name
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, UnknownName, nearest
+from engine.documents import Reader, type_name
+from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, UnknownName, escape, nearest
 from engine.optim.schedules.composed import Member
 from engine.optim.schedules.schedule import Schedule
 from engine.optim.schedules.table import CHECKS, NESTED, SCHEDULES

@@ -259,7 +259,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"optimizer": {"kind": "sgd", "groups": [{"match": 3}]}}, "/optimizer/groups/0/match", "a pattern"),
     ({"optimizer": {"kind": "sgd", "groups": [{"match": "*", "kind": "adm"}]}}, "/optimizer/groups/0", "'adam'"),
     ({"optimizer": {"kind": "chain", "transforms": [{"kind": "scale"}]}}, "/optimizer/transforms/0", "required"),
-    ({"optimizer": {"kind": "sgd", "lr": -1}}, "/optimizer", "at least 0"),
+    ({"optimizer": {"kind": "sgd", "lr": -1}}, "/optimizer/lr", "at least 0"),
     ({"optimizer": {"kind": "lbfgs"}, "clip": {"norm": 1}}, "/clip", "lbfgs"),
     ({"resources": {"replicas": 17}}, "/resources/replicas", "16"),
     ({"resources": {"replicas": 0}}, "/resources/replicas", "1"),

@@ -39,7 +39,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no epochs at all": ({"epochs": 0}, "/epochs", "out_of_range"),
     "an optimizer of no kind": ({"optimizer": {"lr": 0.1}}, "/optimizer", "missing_field"),
     "an unknown optimizer": ({"optimizer": {"kind": "adamm"}}, "/optimizer", "unknown_name"),
-    "an unknown option": ({"optimizer": {"kind": "sgd", "rate": 1.0}}, "/optimizer", "attribute_invalid"),
+    "an unknown option": ({"optimizer": {"kind": "sgd", "rate": 1.0}}, "/optimizer/rate", "attribute_invalid"),
     "an unknown schedule": ({"schedule": {"kind": "cosin"}}, "/schedule", "unknown_name"),
     "a schedule's option out of range": (
         {"schedule": {"kind": "exponential", "gamma": -1.0}},

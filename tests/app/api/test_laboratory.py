@@ -295,7 +295,7 @@ def test_nan_is_traced_in_what_is_sent_and_in_the_backward_pass_alone(http: http
         ("profile", {"inputs": ROWS, "repeat": 2}, ("/repeat", "unknown_field")),
         ("profile", {"inputs": ROWS, "repeats": 0}, ("/repeats", "out_of_range")),
         ("profile", {"inputs": ROWS, "optimizer": "adamm"}, ("/optimizer", "unknown_name")),
-        ("profile", {"inputs": ROWS, "optimizer": {"kind": "sgd", "lrr": 1}}, ("/optimizer", "attribute_invalid")),
+        ("profile", {"inputs": ROWS, "optimizer": {"kind": "sgd", "lrr": 1}}, ("/optimizer/lrr", "attribute_invalid")),
         ("profile", {"inputs": ROWS, "optimizer": {"kind": "sgd", "groups": [{}] * 5001}}, ("", "too_many")),
         ("row_losses", {"inputs": {**ROWS, "y": [1]}}, ("/inputs/y", "shape_mismatch")),
         ("row_losses", {"inputs": ROWS, "training": True}, ("/training", "unknown_field")),

@@ -239,7 +239,7 @@ def test_to_ask_for_what_is_there_already_changes_nothing(revision: FitRevision,
         ({"optimizer": {"kind": "adam", "momentum": None}}, "/optimizer/kind"),
         ({"seed": 1}, "/seed"),
         ({"epochs": 1}, "/epochs"),
-        ({"optimizer": {"lr": "fast"}}, "/optimizer"),
+        ({"optimizer": {"lr": "fast"}}, "/optimizer/lr"),
         ({"schedule": {"kind": "cosin"}}, "/schedule"),
     ],
 )

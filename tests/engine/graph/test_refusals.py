@@ -103,7 +103,7 @@ BAD = {
     ),
     "an unknown option of an initializer": (
         nodes(OK, parameters={"w": {"shape": [2], "init": {"kind": "normal", "sd": 2}}}),
-        [("/parameters/w/init", "attribute_invalid")],
+        [("/parameters/w/init/sd", "attribute_invalid")],
     ),
     "an initializer without its option": (
         nodes(OK, parameters={"w": {"shape": [2], "init": "constant"}}),
@@ -123,7 +123,7 @@ BAD = {
     ),
     "a huge number as an option": (
         nodes(OK, parameters={"w": {"shape": [2], "init": {"kind": "normal", "std": 10**400}}}),
-        [("/parameters/w/init", "attribute_invalid")],
+        [("/parameters/w/init/std", "attribute_invalid")],
     ),
     "too many parameters": (
         nodes(OK, parameters={"v": [2**29], "w": [2**29]}),
@@ -206,13 +206,16 @@ BAD = {
         nodes(node("concat", ["x"] * 1001, axis=0)),
         [("/nodes/0/inputs", "limit_exceeded")],
     ),
-    "an unknown attribute": (nodes(node("sum", axes=1)), [("/nodes/0", "attribute_invalid")]),
-    "an attribute of the wrong type": (nodes(node("sum", axis="1")), [("/nodes/0", "attribute_invalid")]),
-    "a boolean as an integer": (nodes(node("sum", axis=True)), [("/nodes/0", "attribute_invalid")]),
-    "an integer as a boolean": (nodes(node("sum", keepdims=1)), [("/nodes/0", "attribute_invalid")]),
+    "an unknown attribute": (nodes(node("sum", axes=1)), [("/nodes/0/attrs/axes", "attribute_invalid")]),
+    "an attribute of the wrong type": (nodes(node("sum", axis="1")), [("/nodes/0/attrs/axis", "attribute_invalid")]),
+    "a boolean as an integer": (nodes(node("sum", axis=True)), [("/nodes/0/attrs/axis", "attribute_invalid")]),
+    "an integer as a boolean": (nodes(node("sum", keepdims=1)), [("/nodes/0/attrs/keepdims", "attribute_invalid")]),
     "a missing attribute": (nodes(node("reshape")), [("/nodes/0", "attribute_invalid")]),
-    "an attribute beyond 64 bits": (nodes(node("sum", axis=2**64)), [("/nodes/0", "attribute_invalid")]),
-    "a float attribute beyond a float": (nodes(node("clamp", min=10**400)), [("/nodes/0", "attribute_invalid")]),
+    "an attribute beyond 64 bits": (nodes(node("sum", axis=2**64)), [("/nodes/0/attrs/axis", "attribute_invalid")]),
+    "a float attribute beyond a float": (
+        nodes(node("clamp", min=10**400)),
+        [("/nodes/0/attrs/min", "attribute_invalid")],
+    ),
     "an attribute called self": (nodes(node("relu", self=1)), [("/nodes/0", None)]),
     "attributes as a list": (nodes({**OK, "attrs": []}), [("/nodes/0/attrs", "type_mismatch")]),
     "an axis out of range": (nodes(node("sum", axis=2)), [("/nodes/0", "shape_mismatch")]),
@@ -270,8 +273,14 @@ BAD = {
         [("/layers/0", "type_mismatch"), ("/layers/0/layer", "attribute_invalid")],
     ),
     "a layer without its attribute": (layers("linear"), [("/layers/0", "attribute_invalid")]),
-    "an unknown attribute of a layer": (layers({"layer": "linear", "unit": 3}), [("/layers/0", "attribute_invalid")]),
-    "a boolean number of units": (layers({"layer": "linear", "units": True}), [("/layers/0", "attribute_invalid")]),
+    "an unknown attribute of a layer": (
+        layers({"layer": "linear", "unit": 3}),
+        [("/layers/0/unit", "attribute_invalid")],
+    ),
+    "a boolean number of units": (
+        layers({"layer": "linear", "units": True}),
+        [("/layers/0/units", "attribute_invalid")],
+    ),
     "no units": (layers({"layer": "linear", "units": 0}), [("/layers/0", "shape_mismatch")]),
     "negative rows": (
         layers({"layer": "embedding", "rows": -1, "units": 2}, inputs={"x": {"shape": ["b"], "dtype": "int64"}}),

@@ -351,7 +351,7 @@ REFUSED = {
     "positions too few": ({"layer": "learned_positions", "length": 2}, "", "length 2"),
     "no units": ({"layer": "lstm", "units": 0}, "", "units 0"),
     "layers without end": ({"layer": "lstm", "units": 2, "layers": 10**6}, "", "layers 1000000 1 to 100"),
-    "an unknown result": ({"layer": "gru", "units": 2, "result": "first"}, "", "gru.result"),
+    "an unknown result": ({"layer": "gru", "units": 2, "result": "first"}, "/result", "gru.result"),
     "slopes for other channels": ({"layer": "prelu", "channels": 5}, "", "channels 5"),
     "extents that do not multiply": ({"layer": "unflatten", "axis": 2, "sizes": [3, -1]}, "", "do not multiply"),
     "rows moved away": ({"layer": "permute", "axes": [1, 0, 2]}, "", "begin with 0"),
@@ -360,9 +360,9 @@ REFUSED = {
     "too many trailing axes": ({"layer": "rms_norm", "axes": 4}, "", "between 1 and 3"),
     "an unknown layer within": ({"layer": "residual", "layers": ["relu", "rely"]}, "/layers/1/layer", "'rely'"),
     "an option within that is none": (
-        {"layer": "sequential", "layers": [{"layer": "relu", "slope": 1}]}, "/layers/0", "no attribute 'slope'"),
+        {"layer": "sequential", "layers": [{"layer": "relu", "slope": 1}]}, "/layers/0/slope", "no attribute 'slope'"),
     "nothing within": ({"layer": "sequential", "layers": []}, "", "at least one layer"),
-    "no list within": ({"layer": "sequential", "layers": "relu"}, "", "sequential.layers must be a list"),
+    "no list within": ({"layer": "sequential", "layers": "relu"}, "/layers", "sequential.layers must be a list"),
     "a name twice within": (
         {"layer": "sequential", "layers": [{"layer": "relu", "name": "a"}, {"layer": "tanh", "name": "a"}]},
         "", "'a' is already taken"),

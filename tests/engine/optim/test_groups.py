@@ -76,10 +76,10 @@ FAULTS = {
     "a fraction of axes": ({**A, "groups": [{"ndim": 1.5}]}, [("/groups/0/ndim", "attribute_invalid")]),
     "frozen as text": ({**A, "groups": [{"match": "*", "frozen": "no"}]}, [("/groups/0/frozen", "attribute_invalid")]),
     "an unknown kind": ({**A, "groups": [{"match": "*", "kind": "adm"}]}, [("/groups/0", "unknown_name")]),
-    "a rate below 0": ({**A, "groups": [{"match": "*", "lr": -1}]}, [("/groups/0", "attribute_invalid")]),
+    "a rate below 0": ({**A, "groups": [{"match": "*", "lr": -1}]}, [("/groups/0/lr", "attribute_invalid")]),
     "faults of two groups and the whole": (
         {"kind": "adam", "lr": -1, "groups": [{"match": "a", "lr": 1}, {"match": "b", "lr": -2}]},
-        [("", "attribute_invalid"), ("/groups/1", "attribute_invalid")],
+        [("/lr", "attribute_invalid"), ("/groups/1/lr", "attribute_invalid")],
     ),
     "groups that lbfgs would step": ({"kind": "lbfgs", "groups": [{"match": "b"}]}, [("/groups", "conflict")]),
     "too many": ({**A, "groups": [{"match": "*"}] * (GROUPS + 1)}, [("/groups", "too_many")]),

@@ -232,7 +232,7 @@ def test_a_recipe_with_a_faulty_option_of_any_optimizer_is_refused_at_its_place(
     with pytest.raises(DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "optimizer": {"kind": kind, **option}})
     assert [(finding.pointer, finding.code) for finding in caught.value.findings] == [
-        ("/optimizer", "attribute_invalid")
+        (f"/optimizer/{next(iter(option))}", "attribute_invalid")
     ]
 
 

@@ -262,4 +262,4 @@ def test_a_fit_that_would_be_over_does_not_go_on(name):
 
 
 def test_a_recipe_that_cannot_be_read_is_refused_as_such():
-    assert refused({}, {"optimizer": {"kind": "sgd", "lr": -1}}) == [("/optimizer", "attribute_invalid")]
+    assert refused({}, {"optimizer": {"kind": "sgd", "lr": -1}}) == [("/optimizer/lr", "attribute_invalid")]

@@ -82,7 +82,7 @@ FAULTS = {
     "an unknown optimizer": ({**E, "optimizer": {"kind": "sdg"}}, [("/optimizer", "unknown_name")]),
     "an optimizer without a kind": ({**E, "optimizer": {}}, [("/optimizer", "unknown_name")]),
     "an optimizer as a list": ({**E, "optimizer": []}, [("/optimizer", "type_mismatch")]),
-    "an option out of range": ({**E, "optimizer": {"kind": "sgd", "lr": -1}}, [("/optimizer", "attribute_invalid")]),
+    "an option out of range": ({**E, "optimizer": {"kind": "sgd", "lr": -1}}, [("/optimizer/lr", "attribute_invalid")]),
     "an unknown schedule": ({**E, "schedule": "cosin"}, [("/schedule", "unknown_name")]),
     "a schedule as a number": ({**E, "schedule": 0}, [("/schedule", "type_mismatch")]),
     "an empty schedule": ({**E, "schedule": ""}, [("/schedule", "unknown_name")]),
