@@ -96,7 +96,7 @@ def serving(
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
     said_by_environment = {f"ADJOINT_{name.upper()}": str(value) for name, value in chosen.items()}
     variables = {**inherited, **said_by_environment, **(environment or {})}
-    process = _mould().fork(variables) if command is None else _run(command, variables)
+    process = mould().fork(variables) if command is None else _run(command, variables)
     assert process.stdout is not None
     assert process.stderr is not None
     stderr, log = process.stderr, []
@@ -126,10 +126,11 @@ def serving(
 
 
 @cache
-def _mould() -> Mould:
-    mould = Mould()
-    atexit.register(mould.close)
-    return mould
+def mould() -> Mould:
+    """Return the process that this one has its servers forked from."""
+    started = Mould()
+    atexit.register(started.close)
+    return started
 
 
 def _run(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -77,13 +77,17 @@ class Mould:
         with theirs:
             self._process = subprocess.Popen(COMMAND, cwd=ROOT, stdin=theirs)
 
-    def fork(self, environment: Mapping[str, str]) -> ForkedServer:
-        """Return a server that is starting, set up by `environment`; it says its URL in a line."""
+    def fork(self, environment: Mapping[str, str], command: Sequence[str] = ()) -> ForkedServer:
+        """Return a server that is starting, set up by `environment`, which says its URL in a line.
+
+        A `command` is given to the command line in its place.
+        """
         told, teller = socket.socketpair()
         (stdout, out), (stderr, err) = os.pipe(), os.pipe()
         with teller:
             ends = [out, err, teller.fileno()]
-            socket.send_fds(self._orders, [json.dumps(dict(environment)).encode()], ends)
+            order = json.dumps({"environment": dict(environment), "command": [*command]})
+            socket.send_fds(self._orders, [order.encode()], ends)
         os.close(out)
         os.close(err)
         return ForkedServer(told, os.fdopen(stdout), os.fdopen(stderr))
@@ -102,8 +106,8 @@ def _tell(teller: socket.socket, number: int) -> None:
     teller.sendall(number.to_bytes(NUMBER, "big", signed=True))
 
 
-def _obey(orders: socket.socket) -> None:
-    """Fork a keeper for each order until there are no more; returns in the forked server alone, ready to run."""
+def _obey(orders: socket.socket) -> list[str]:
+    """Fork a keeper for each order until there are no more; returns in the forked server alone, with its command."""
     while True:
         order, ends, _, _ = socket.recv_fds(orders, ORDER_MAX, 3)
         with suppress(ChildProcessError):
@@ -115,8 +119,9 @@ def _obey(orders: socket.socket) -> None:
             orders.close()
             _keep(*ends)
             os.environ.clear()
-            os.environ.update(json.loads(order))
-            return
+            os.environ.update(json.loads(order)["environment"])
+            command: list[str] = json.loads(order)["command"]
+            return command
         for end in ends:
             os.close(end)
 
@@ -142,6 +147,7 @@ def _keep(out: int, err: int, told: int) -> None:
 def main() -> int:
     """Take orders; what returns from it is a server that has ended."""
     # Here, since those who only give orders do without. The last is for the database of a server without data.
+    from app.__main__ import main as run_command
     from app.main import run
     from app.settings import Settings
 
@@ -153,8 +159,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
-    _obey(orders)
-    return run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
+    command = _obey(orders)
+    return run_command(command) if command else run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (as a server of a process of its own says it)
 
 
 if __name__ == "__main__":

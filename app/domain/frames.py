@@ -98,6 +98,8 @@ Frame = tuple[Head, bytes]
 _KINDS: Mapping[str, type[Head]] = MappingProxyType(
     {"step": Step, "attach": Attach, "ready": Ready, "accepted": Accepted, "answered": Answered}
 )
+_SLOW = b" "
+"""Before what orjson cannot spell: it would read a whole number of more than 64 bits as a float."""
 _NAME_OF = MappingProxyType({kind: name for name, kind in _KINDS.items()})
 _FIELDS = MappingProxyType({kind: dict.fromkeys(field.name for field in fields(kind)) for kind in _KINDS.values()})
 
@@ -114,11 +116,13 @@ def to_json(document: Any) -> bytes:
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError:
-        return json.dumps(document, separators=(",", ":")).encode()
+        return _SLOW + json.dumps(document, separators=(",", ":")).encode()
 
 
 def from_json(text: bytes) -> Any:
     """Read what `to_json` wrote; ValueError or RecursionError if it is not JSON."""
+    if text.startswith(_SLOW):
+        return json.loads(text)
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

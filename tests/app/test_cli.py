@@ -15,6 +15,7 @@ from app.__main__ import main
 from app.cli.serve import REFUSED
 from app.demo import dataset_path, graph_path
 from app.demo.server import running_server
+from tests.conftest import mould
 
 ROOT = Path(__file__).parents[2]
 KEY = "not-so-secret"
@@ -69,6 +70,13 @@ def serving(*arguments, **environment):
     )
 
 
+def refused(*arguments, **environment):
+    """Status, output and errors of a server that is not to start."""
+    process = mould().fork({**os.environ, **environment}, ["serve", *map(str, arguments)])
+    with process.stdout as output, process.stderr as errors:
+        return process.wait(), output.read(), errors.read()
+
+
 def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly_at_ctrl_c(tmp_path):
     with serving("--port", 0, "--data-dir", tmp_path, "--workers", 1) as process:
         line = process.stdout.readline()
@@ -82,17 +90,15 @@ def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly_at_ctrl_c(tmp
 def test_a_taken_port_is_refused_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with serving("--port", port, "--data-dir", tmp_path) as process:
-            output, errors = process.communicate()
-    assert (process.returncode, output) == (REFUSED, "")
+        status, output, errors = refused("--port", port, "--data-dir", tmp_path)
+    assert (status, output) == (REFUSED, "")
     assert [line for line in errors.splitlines() if not line.startswith("{")] == [errors.splitlines()[-1]]
     assert f"port {port}" in errors
 
 
 def test_a_data_directory_in_use_is_refused_in_one_line(url, data_dir):
-    with serving("--port", 0, "--data-dir", data_dir) as process:
-        output, errors = process.communicate()
-    assert (process.returncode, output) == (REFUSED, "")
+    status, output, errors = refused("--port", 0, "--data-dir", data_dir)
+    assert (status, output) == (REFUSED, "")
     assert errors.startswith("adjoint: another server is using the data directory")
     assert errors.count("\n") == 1
 
@@ -117,9 +123,8 @@ def test_wrong_settings_are_refused_in_one_line(arguments, named, tmp_path, caps
 
 def test_a_strangers_address_is_refused_without_a_key_in_one_line(tmp_path):
     names = {"ADJOINT_ALLOWED_HOSTS": "example.org", "ADJOINT_API_KEY": ""}
-    with serving("--host", "0.0.0.0", "--port", 0, "--data-dir", tmp_path, **names) as process:
-        output, errors = process.communicate()
-    assert (process.returncode, output) == (REFUSED, "")
+    status, output, errors = refused("--host", "0.0.0.0", "--port", 0, "--data-dir", tmp_path, **names)
+    assert (status, output) == (REFUSED, "")
     assert errors.startswith("adjoint: the server refuses another address without a key")
     assert "adjoint keys create" in errors
     assert errors.count("\n") == 1

@@ -9,6 +9,7 @@ from app.domain.frames import FrameReader, Head, to_frame
 HEADS: list[tuple[Head, bytes]] = [
     (frames.Step("req_1", "forward_backward", {"reduction": "sum"}, 3, "k", "application/x-npz"), b"\0\n\xff" * 5000),
     (frames.Step("req_2", "load", {"checkpoint": "ckpt_1"}, files={"checkpoint": "blobs/ab"}, notify=True), b""),
+    (frames.Step("req_3", "set", {"a": [-(2**63) - 1, 2**64, 2**70, 2**63, -(2**63), 1e300]}), b""),
     (frames.Attach("ds_1", {"x": ["blobs/ab"]}), b""),
     (frames.Ready({"next_seq": 4}), b""),
     (frames.Accepted("req_1", 3), b""),

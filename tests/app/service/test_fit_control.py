@@ -159,6 +159,7 @@ def sweep_id(fits: Fits, request_: dict[str, Any]) -> str:
     return fits.submit({**request_, "optimizer": {"kind": "sgd"}, "sweep": sweep}, nothing).fit.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("action", "stage"), [*product(ACTIONS, WAYS)])
 def test_a_fit_obeys_or_says_why_not_at_every_stage(
     desk: Desk, store: Store, fit_id: str, action: str, stage: str
