@@ -158,6 +158,7 @@ INTERNAL = (
     "app/api/checkpoints.py",
     "app/api/failed_logins.py",
     "app/api/forwarded.py",
+    "app/api/echo.py",
     "app/api/polling.py",
     "app/api/validation.py",
     "app/cli/",

@@ -122,15 +122,15 @@ class Workshop:
         with self.store.begin() as work:
             work.datasets.add(record)
 
-    def submit(self, fit_id: str = "fit_1", **changes: Any) -> None:
-        """Queue a fit; keyword arguments replace fields of the recipe, or of the record if it has such."""
+    def submit(self, fit_id: str = "fit_1", state: FitState = FitState.QUEUED, **changes: Any) -> None:
+        """Queue a fit, or store it in another `state`; keyword arguments replace fields of the recipe or of the record."""
         fields = ("attempts_max", "priority", "deadline_at", "memory_bytes")
         record = {name: changes.pop(name) for name in fields if name in changes}
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
         fit = FitRecord(
             id=fit_id,
-            state=FitState.QUEUED,
-            phase="queued",
+            state=state,
+            phase=state.value,
             graph_id=request["graph"],
             dataset_id=request["dataset"],
             request=request,

@@ -3,12 +3,12 @@
 import os
 import signal
 import threading
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.fit import Origin
+from app.domain.fit import FitState, Origin
 
 from .conftest import CLOCK, RECIPE, Result, Workshop, all_end
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, assert_same, pid_of
@@ -97,7 +97,7 @@ def test_a_fork_makes_the_rows_that_its_origin_made(workshop: Workshop, undistur
     workshop.supervisor()
     workshop.until_state("succeeded")
     origin = min(workshop.checkpoints(), key=lambda checkpoint: checkpoint.step)
-    workshop.submit("fit_2")
+    workshop.submit("fit_2", FitState.PAUSED)
     copy = CheckpointRecord(
         "ckpt_copy",
         "fit_2",
@@ -114,7 +114,8 @@ def test_a_fork_makes_the_rows_that_its_origin_made(workshop: Workshop, undistur
     forked_from = Origin(origin.id, "fit_1", origin.step, origin.digest, "all", copy.id)
     with workshop.store.begin() as work:
         work.checkpoints.add(copy)
-        work.fits.update(replace(work.fits.get("fit_2"), origin=asdict(forked_from), step=origin.step))
+        paused = work.fits.get("fit_2")
+        work.fits.update(paused.to(FitState.QUEUED, origin=asdict(forked_from), step=origin.step))
     workshop.supervisors[-1].wake()
     fit = workshop.until_state("succeeded", "fit_2")
     assert (fit.step, fit.bit_exact) == (1200, True)

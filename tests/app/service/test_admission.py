@@ -134,7 +134,7 @@ def test_a_fault_is_found_each_time_and_in_the_words_of_the_request_at_hand() ->
         assert [finding.pointer for finding in caught.value.findings] == ["/feeds/x"]
         with pytest.raises(Invalid) as caught:
             admission.fit(candidate(optimizer={"kind": "sgd", "lr": -0.1}))
-        assert [finding.pointer for finding in caught.value.findings] == ["/optimizer"]
+        assert [finding.pointer for finding in caught.value.findings] == ["/optimizer/lr"]
 
 
 def test_memory_cpus_and_captures_are_looked_at_for_a_kept_estimate_too(monkeypatch: pytest.MonkeyPatch) -> None:
