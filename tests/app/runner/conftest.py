@@ -123,7 +123,7 @@ class Workshop:
             work.datasets.add(record)
 
     def submit(self, fit_id: str = "fit_1", state: FitState = FitState.QUEUED, **changes: Any) -> None:
-        """Queue a fit, or store it in another `state`; keyword arguments replace fields of the recipe or of the record."""
+        """Queue a fit, or store it in another `state`; keyword arguments replace fields of recipe and record."""
         fields = ("attempts_max", "priority", "deadline_at", "memory_bytes")
         record = {name: changes.pop(name) for name in fields if name in changes}
         request = {"graph": "graph_1", "dataset": "ds_1", "labels": {}, **RECIPE, **changes}
