@@ -27,8 +27,7 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 	@$(BIN)/adjoint serve
 
 # A file's tests share their server: they stay in one process; tests/conftest.py says in which order they come.
-# Tests of servers wait for them: with a process more than there are cores here, another one works meanwhile.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
 # What needs no server, without the walks over every sample of every op, kernel and layer, and every combination of options.

@@ -93,7 +93,11 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "hostile/test_clients_that_leave.py::test_nobody_gets_an_answer_that_was_meant_for_one_who_left",
         "hostile/test_clients_that_leave.py::test_a_step_whose_client_has_gone_is_carried_out_once",
     ),
-    "S27": ("app/api/test_door.py::test_only_a_good_key_with_the_right_scope_reaches_a_route",),
+    "S27": (
+        "app/api/test_door.py::test_only_a_good_key_with_the_right_scope_reaches_a_route",
+        "app/api/test_tenants.py::test_things_of_another_tenant_are_not_there",
+        "app/api/test_tenants.py::test_nobody_can_refer_to_things_of_another_tenant",
+    ),
     "S28": (UPLOADS, "app/ingest/test_csv.py::test_a_hostile_file_is_refused_with_its_code"),
     "S29": (TEXTS, "architecture/test_patterns.py::test_no_pattern_repeats_what_takes_more_or_less"),
     "S30": (BOMBS, BOMBS_SENT, "hostile/test_graphs.py::test_what_is_large_and_good_is_taken_within_little_memory"),
