@@ -69,6 +69,7 @@ def random_fit(seed: int, number: int) -> RandomFit:
         **layers,
     }
     recipe = {"steps": 4, "batch_size": min(batch, rows), "seed": number, "optimizer": draw.choice(OPTIMIZERS)}
+    recipe["drop_last"] = True  # one row may be left over, and batch normalization takes no batch of one
     return RandomFit(sort, graph, {**recipe, **options}, row, rows)
 
 
