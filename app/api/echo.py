@@ -7,6 +7,7 @@ errors, a log or a page, must not be made to show that.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from app.domain.errors import AdjointError
@@ -15,6 +16,9 @@ PLACEHOLDER = "'…'"
 LARGEST = 1e308
 SHOWN_MAX = 64
 """Characters of a value that an error shows at most."""
+
+FIELDS_MAX = 64
+"""Fields of an object that are looked at: options are fewer, and one error must not cost what 100,000 fields do."""
 
 
 def without_echo(error: AdjointError, document: Any) -> AdjointError:
@@ -43,12 +47,13 @@ def _sent(document: Any, pointer: str) -> Any:
 
 def _without(detail: str, sent: Any) -> str:
     """Replace a value, or those of the fields of an object, where an error spells them."""
-    for value in sent.values() if isinstance(sent, Mapping) else (sent,):
+    for value in islice(sent.values(), FIELDS_MAX) if isinstance(sent, Mapping) else (sent,):
         if isinstance(value, str):
             for quoted in (repr(value), repr(value[:SHOWN_MAX]), repr(value)[:SHOWN_MAX]):
                 detail = detail.replace(quoted, PLACEHOLDER)
         elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
             # A bare number may be the limit as well.
-            for number in (value, float(value)):
-                detail = re.sub(rf", not {re.escape(repr(number))}(?![0-9.])", "", detail)
+            for spelled in (f", not {value!r}", f", not {float(value)!r}"):
+                if spelled in detail:
+                    detail = re.sub(rf"{re.escape(spelled)}(?![0-9.])", "", detail)
     return detail

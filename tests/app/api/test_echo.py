@@ -3,7 +3,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.echo import without_echo
+from app.api.echo import FIELDS_MAX, without_echo
 from app.domain.errors import Finding, Invalid
 
 MARK = "secret-4711"
@@ -76,6 +76,15 @@ def test_no_error_tells_a_client_the_value_that_it_has_sent(http: httpx.Client, 
 def test_what_a_pointer_leads_to_is_taken_out(document: Any, pointer: str, detail: str, told: str) -> None:
     error = without_echo(Invalid(detail, findings=[Finding(pointer, "code", detail)]), document)
     assert (error.findings[0].detail, error.detail) == (told, told)
+
+
+def test_of_a_large_object_only_so_much_is_looked_at() -> None:
+    sent = {f"n{number}": number for number in range(10 * FIELDS_MAX)}
+    told = [
+        without_echo(Invalid(detail, findings=[Finding("", "code", detail)]), sent).detail
+        for detail in ("small, not 3", f"large, not {9 * FIELDS_MAX}")
+    ]
+    assert told == ["small", f"large, not {9 * FIELDS_MAX}"]
 
 
 def test_the_sum_of_several_faults_stays() -> None:
