@@ -27,6 +27,13 @@ PARTS = 8
 LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
 VECTOR = "vector:"
 """What the names of vectors of parameters start with."""
+SLOT = "slot:"
+"""What the names of optimizer slots start with, so that none is the name of another array of the model."""
+
+
+def slot_array(slot: str, stepped: str) -> str:
+    """Return the name of the array that holds an optimizer's `slot` of the vector or parameter `stepped`."""
+    return f"{SLOT}{slot}:{stepped}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +172,7 @@ class Form:
         self.slots = _slot_specs(self.flats, groups)
         self.specs = {flat.name: flat.spec for flat in self.flats}
         for stepped, slots in self.slots.items():
-            self.specs.update({f"{slot}:{stepped}": spec for slot, spec in slots.items()})
+            self.specs.update({slot_array(slot, stepped): spec for slot, spec in slots.items()})
         for name, state in definition.parameters.items():
             if name not in trained:
                 self.specs[f"parameter:{name}"] = Spec(state.shape, state.dtype)
@@ -300,7 +307,7 @@ class Model(Form):
         for stepped, slots in self.slots.items():
             flat = flats.get(stepped)
             for slot, spec in slots.items():
-                array = self.arrays[f"{slot}:{stepped}"]
+                array = self.arrays[slot_array(slot, stepped)]
                 if flat is not None and spec.shape == (flat.size,):
                     views.update({f"{slot}/{name}": view for name, view in flat.views(array).items()})
                 else:

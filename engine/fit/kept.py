@@ -12,7 +12,7 @@ import numpy as np
 from engine.checkpoint import Checkpoint
 from engine.errors import CheckpointError
 from engine.fit.cursor import Cursor
-from engine.model import Model
+from engine.model import SLOT, Model
 from engine.recipe import Recipe
 from engine.value import Array
 
@@ -143,11 +143,20 @@ def _learned(checkpoint: Checkpoint, prefix: str, model: Model) -> Arrays:
 
 def _arrays(checkpoint: Checkpoint, prefix: str, model: Model, names: Sequence[str]) -> Arrays:
     """Copy the arrays that a checkpoint keeps beside the model's, all of which must be there."""
-    found = checkpoint.under(prefix)
+    found = _with_slots(checkpoint.under(prefix), names)
     for name in names:
         if name not in found or found[name].shape != model.arrays[name].shape:
             raise CheckpointError(f"the checkpoint's {prefix}{name} is missing, or of another shape")
     return {name: np.array(found[name]) for name in names}
+
+
+def _with_slots(found: Arrays, names: Sequence[str]) -> Arrays:
+    """Return the arrays found, and optimizer slots of older checkpoints under their present names.
+
+    Names of slots used to have no namespace: `moment1:vector:float32` is now `slot:moment1:vector:float32`.
+    """
+    before = {name: name.removeprefix(SLOT) for name in names if name.startswith(SLOT) and name not in found}
+    return {**found, **{name: found[old] for name, old in before.items() if old in found}}
 
 
 def _fitting(checkpoint: Checkpoint, prefix: str, model: Model, names: Sequence[str]) -> Arrays:

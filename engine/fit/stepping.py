@@ -16,7 +16,7 @@ from engine.fit.capturing import cut_out
 from engine.fit.losses import LossTally
 from engine.fit.running import StepRunner
 from engine.metrics import Tally
-from engine.model import LOSS_SCALE, Flat, Model
+from engine.model import LOSS_SCALE, Flat, Model, slot_array
 from engine.native import most_shards
 from engine.optim import LBFGS
 from engine.plan import NumpyExecutor, Plan
@@ -301,7 +301,7 @@ class Stepper:
                 first.append(Outcome(losses, norms, gradients=kept))
             return losses.value, gradient
 
-        state = {slot: self._model.arrays[f"{slot}:{flat.name}"] for slot in self._model.slots[flat.name]}
+        state = {slot: self._model.arrays[slot_array(slot, flat.name)] for slot in self._model.slots[flat.name]}
         done = optimizer.step(evaluate, self._model.arrays[flat.name], state, order.rates[flat.group])
         first[0].finite = done.stopped != "nonfinite"
         return first[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.dtypes import is_float
 from engine.graph.definition import Definition
-from engine.model import LOSS_SCALE, VECTOR, Flat, Model
+from engine.model import LOSS_SCALE, VECTOR, Flat, Model, slot_array
 from engine.plan import NumpyExecutor
 from engine.recipe import Recipe
 from engine.session.results import Gradients
@@ -159,7 +159,7 @@ class Work:
         """Set all optimizer state to what it was at first."""
         for stepped, slots in self.model.slots.items():
             for slot in slots:
-                self.model.arrays[f"{slot}:{stepped}"].fill(0)
+                self.model.arrays[slot_array(slot, stepped)].fill(0)
 
     def split(self, names: Iterable[str]) -> Work:
         """Return the same arrays in other vectors: `names` apart from those that they lie together with now."""
@@ -189,7 +189,7 @@ class Work:
         owners = {name: owner for owner in self.model.flats for name in owner.shapes}
         owner = owners[next(iter(flat.shapes))]
         slots = other.model.slots.get(flat.name, {})
-        names = [flat.name, GRADIENT + flat.name, *(f"{slot}:{flat.name}" for slot in slots)]
+        names = [flat.name, GRADIENT + flat.name, *(slot_array(slot, flat.name) for slot in slots)]
         for name in names:
             target, prefix = other.arrays[name], name.removesuffix(flat.name)
             if target.shape == (flat.size,):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from engine.dtypes import FLOAT64, INT64, DType
-from engine.model import GOOD_STEPS, LOSS_SCALE, Flat, Form
+from engine.model import GOOD_STEPS, LOSS_SCALE, Flat, Form, slot_array
 from engine.ops.casting import cast
 from engine.ops.compare import eq, ge, isfinite, logical_and, logical_not, lt, where
 from engine.ops.lengths import sum_of_squares
@@ -161,9 +161,9 @@ class Update:
         momentum = self._input(MOMENTUM) if self.recipe.schedule.cycles_momentum else None
 
         def step(name: str, gradient: Value, parameter: Value) -> Value:
-            slots = {slot: self.leaves[f"{slot}:{name}"] for slot in self.model.slots[name]}
+            slots = {slot: self.leaves[slot_array(slot, name)] for slot in self.model.slots[name]}
             stepped, changed = optimizer.update(gradient, parameter, slots, lr, momentum)
-            self.updates.update({f"{slot}:{name}": value for slot, value in changed.items()})
+            self.updates.update({slot_array(slot, name): value for slot, value in changed.items()})
             return stepped
 
         if optimizer.elementwise:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.model import ALIGNMENT, Form, Model, at_precision
-from engine.optim import make_optimizer
+from engine.model import ALIGNMENT, SLOT, Form, Model, at_precision
+from engine.optim import OPTIMIZERS, make_optimizer
 from engine.optim.groups import one_group
 
 GRAPH = {
@@ -50,15 +50,28 @@ def test_a_form_says_what_a_model_takes_without_taking_it():
     }
 
 
+OPTIONS = {"chain": {"transforms": [{"kind": kind, "decay": 0.9} for kind in ("trace", "ema", "trace")]}}
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_averages_optimizer_state_and_the_loss_scale_have_arrays_of_their_own(kind, scaled):
+    groups = one_group(make_optimizer({"kind": kind, **OPTIONS.get(kind, {})}))
+    graph = engine.parse_graph({**GRAPH, "buffers": {"seen": [2]}})
+    plain = Form(graph, ["w"], None)
+    form = Form(graph, ["w"], groups, averaged=True, scaled=scaled)
+    slots = sum(len(of_one) for of_one in form.slots.values())
+    assert len(form.averages) == len(form.flats) + 1
+    assert len(form.specs) == len(plain.specs) + slots + len(form.averages) + 2 * scaled
+
+
 def test_arrays_start_as_declared_and_slots_at_zero():
     made = model()
     np.testing.assert_array_equal(made.parameters["fixed"], [1, 1])
     np.testing.assert_array_equal(made.parameters["b"], 4)
     np.testing.assert_array_equal(made.buffers["seen"], [0, 0])
     assert made.parameters["w"].std() > 0.3
-    assert not any(
-        array.any() for name, array in made.arrays.items() if name.partition(":")[0] in ("step", "moment1", "moment2")
-    )
+    assert not any(array.any() for name, array in made.arrays.items() if name.startswith(SLOT))
     np.testing.assert_array_equal(model(seed=1).parameters["w"], model(seed=1).parameters["w"])
     assert not np.array_equal(model(seed=1).parameters["w"], made.parameters["w"])
 

@@ -167,6 +167,46 @@ REDUCING = {
 }
 
 
+AVERAGED = {
+    **{kind: {} for kind in engine.optim.OPTIMIZERS},
+    "asgd": {"t0": 1.0},
+    "chain": {"transforms": [{"kind": "scale_by_adam"}]},
+}
+EMA = {"kind": "ema", "decay": 0.75}
+MATRIX = {**LINE, "parameters": {"w": [1, 1]}, "program": "loss = mse_loss(sum(x @ w, axis=1), y)"}
+
+
+@pytest.mark.parametrize("kind", AVERAGED)
+def test_an_average_of_the_weights_leaves_any_optimizer_as_it_is(kind):
+    recipe = {"optimizer": {"kind": kind, "lr": 0.05, **AVERAGED[kind]}, "precision": "float64"}
+    plain, fit = line(document=MATRIX, **recipe), line(document=MATRIX, **recipe, average=EMA)
+    expected = None
+    while not plain.done:
+        plain.advance()
+        fit.advance()
+        weights = plain.snapshot().parameters
+        expected = weights if expected is None else {n: 0.75 * expected[n] + 0.25 * weights[n] for n in weights}
+    snapshot = fit.snapshot()
+    without = plain.snapshot()
+    for name, array in {**without.parameters, **without.optimizer}.items():
+        np.testing.assert_array_equal({**snapshot.parameters, **snapshot.optimizer}[name], array, err_msg=name)
+    for name, average in snapshot.under("average/").items():
+        np.testing.assert_allclose(average, expected[name], rtol=1e-12, err_msg=name)
+
+
+def test_a_checkpoint_whose_slots_have_their_older_names_is_resumed():
+    recipe = {"divergence": {"action": "roll_back"}, "optimizer": "adam"}
+    fit, fresh = line(**recipe), line(**recipe)
+    while fit.step < 4:
+        fit.advance()
+    checkpoint = fit.snapshot()
+    renamed = {name: name.replace("anchor/slot:", "anchor/") for name in checkpoint.state}
+    assert "anchor/moment1:vector:float32" in renamed.values()
+    checkpoint.state = {renamed[name]: array for name, array in checkpoint.state.items()}
+    fresh.restore(checkpoint)
+    assert state(fresh) == state(fit)
+
+
 def rates_of(rows):
     return [row["values"]["lr"] for row in map(json.loads, rows) if row["split"] == "train"]
 
