@@ -33,13 +33,23 @@ ORDER_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
-    """What is known of a column without reading it: `shape` leaves out the rows; extremes are None when unknown."""
+    """What is known of a column without reading it.
+
+    Attributes:
+        dtype: name of the element type.
+        shape: of one row.
+        rows: how many there are.
+        minimum: smallest finite value, or None when unknown.
+        maximum: largest finite value, or None when unknown.
+        missing: how many values are NaN.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     rows: int
     minimum: float | None = None
     maximum: float | None = None
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +260,7 @@ def _example(recipe: Recipe, name: str, column: ColumnInfo) -> ColumnInfo:
     """Return what an input gets of a column: windows over its rows, and numbers that are scaled."""
     shape = column.shape if recipe.windows is None else recipe.windows.example_shape(name, column.shape)
     if name in recipe.normalize:
-        return ColumnInfo("float64", shape, column.rows)
+        return ColumnInfo("float64", shape, column.rows, missing=column.missing)
     return replace(column, shape=shape)
 
 

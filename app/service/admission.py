@@ -264,6 +264,7 @@ def _columns(datasets: Sequence[DatasetRecord], pointer: str) -> dict[str, engin
             rows,
             _known(min, [part[name].minimum for part in parts]),
             _known(max, [part[name].maximum for part in parts]),
+            sum(part[name].missing for part in parts),
         )
         for name, column in parts[0].items()
     }
