@@ -36,6 +36,16 @@ def nbytes(spec: Spec) -> int:
     return size
 
 
+def is_whole(listing: Listing, layout: Layout, number: int) -> bool:
+    """Return whether value `number`, laid out so, covers all of its base in row-major order."""
+    spec = listing.specs[number]
+    return (
+        layout.offset == 0
+        and layout.strides == contiguous_strides(spec)
+        and nbytes(spec) == nbytes(listing.specs[layout.base])
+    )
+
+
 def layouts(listing: Listing) -> tuple[list[Layout], set[int]]:
     """Lay out every value; also return the indices of view instructions that need no step at run time."""
     result = [Layout(number, 0, contiguous_strides(spec)) for number, spec in enumerate(listing.specs)]

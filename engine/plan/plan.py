@@ -33,7 +33,8 @@ class Root:
 class Buffer:
     """Where a numbered value lives: a root, and the layout of its elements in it (offset and strides in bytes).
 
-    `split` is the axis along which a shard sees its part only of a value that has one place for all.
+    `split` is the axis along which shards have parts of the value: of one place for all, or each in memory of its own.
+    `base` is the number of the value that the memory belongs to, of which this one is a view unless it is that itself.
     """
 
     root: int
@@ -41,6 +42,7 @@ class Buffer:
     spec: Spec
     strides: tuple[int, ...]
     split: int | None = None
+    base: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,12 @@ class Phase:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything an executor needs, and everything a reader wants to know."""
+    """Everything an executor needs, and everything a reader wants to know.
+
+    `updates` names the number whose value a state has after a run; `copies` are the pairs (target, source) that are
+    copied at its end, for updates that are not computed in the state's memory. `groups` are the places of steps that
+    may run interleaved, block by block.
+    """
 
     steps: tuple[Step, ...]
     buffers: Mapping[int, Buffer]
@@ -78,6 +85,7 @@ class Plan:
     inputs: Mapping[str, int]
     state: Mapping[str, int]
     outputs: Mapping[str, int]
+    updates: Mapping[str, int]
     copies: tuple[tuple[int, int], ...]
     arena_bytes: int
     phases: tuple[Phase, ...]

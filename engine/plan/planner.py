@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping
 
 from engine.graph.early_casts import cast_early
 from engine.graph.simplify import Instruction, Listing, simplify
-from engine.infer import broadcast, broadcast_bool, same, same_bool, same_number
-from engine.plan.fusion import fused_groups
-from engine.plan.layout import Layout, contiguous_strides, layouts, nbytes
-from engine.plan.memory import Arena
+from engine.plan.fusion import ELEMENTWISE, FusedGroups, fuse
+from engine.plan.layout import Layout, is_whole, layouts, nbytes
+from engine.plan.memory import ArenaRanges
 from engine.plan.places import give_parts
 from engine.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
 from engine.plan.sharding import Sharding, shard, worthwhile_shards
@@ -17,7 +16,6 @@ from engine.plan.split_rules import PARTIAL
 from engine.registry import lookup
 from engine.value import Value
 
-ELEMENTWISE = (broadcast, broadcast_bool, same, same_bool, same_number)
 END = 2**62
 
 
@@ -76,6 +74,9 @@ class _Planner:
         # A view that has to be copied where it is of a part would have no place among the phases.
         self.views_stay = self.sharding is None or self.sharding.free <= self.free
         self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
+        self.groups: FusedGroups = fuse(
+            listing, self.layouts, self.free, self.sharding.levels if self.sharding else None
+        )
         self.last_use = self._last_uses()
         self.roots: list[Root] = []
         self.place: dict[int, tuple[int, int]] = {}  # base -> (root, byte offset)
@@ -94,7 +95,7 @@ class _Planner:
         self._place_packs()
         self._place_partials()
         self._keep_through_phases()
-        arenas, inplace = self._place_rest()
+        sizes, inplace = self._place_rest()
         used = {n for ins in listing.instructions for n in (*ins.inputs, *ins.outputs)}
         used.update(listing.inputs.values(), listing.state.values(), listing.outputs.values(), listing.updates.values())
         steps = tuple(
@@ -102,22 +103,21 @@ class _Planner:
             for index, ins in enumerate(listing.instructions)
             if index not in self.free
         )
-        buffers = {number: self._buffer(number) for number in sorted(used)}
-        phases = self._phases()
         return Plan(
             steps=steps,
-            buffers=buffers,
+            buffers={number: self._buffer(number) for number in sorted(used)},
             roots=tuple(self.roots),
             constants={n: array for n, array in listing.constants.items() if n in used},
             inputs=listing.inputs,
             state=listing.state,
             outputs=listing.outputs,
+            updates=listing.updates,
             copies=tuple(self.copies),
-            arena_bytes=arenas["arena"],
-            phases=phases,
-            groups=fused_groups(steps, buffers, phases),
+            arena_bytes=sizes["arena"],
+            phases=self._phases(),
+            groups=self._step_groups(),
             shards=self.sharding.count if self.sharding else 1,
-            shard_bytes=arenas["shard"],
+            shard_bytes=sizes["shard"],
         )
 
     def _windows(self, index: int) -> tuple[int | None, ...]:
@@ -138,6 +138,12 @@ class _Planner:
         for step, index in enumerate(places):
             levels.setdefault(sharding.levels[index], []).append(step)
         return tuple(Phase(level % 2 == 0, tuple(steps)) for level, steps in levels.items())
+
+    def _step_groups(self) -> tuple[tuple[int, ...], ...]:
+        """Return the fused groups by the places of their steps."""
+        runs = (index for index in range(len(self.listing.instructions)) if index not in self.free)
+        step_of = {index: step for step, index in enumerate(runs)}
+        return tuple(tuple(step_of[index] for index in members) for members in self.groups.members)
 
     def _keep_through_phases(self) -> None:
         """Keep what all shards share to the end of the phase of its last use: another shard may still be before it."""
@@ -200,12 +206,7 @@ class _Planner:
 
     def _whole(self, number: int) -> bool:
         """Tell whether a value covers the whole of its base in order."""
-        layout, spec = self.layouts[number], self.listing.specs[number]
-        return (
-            layout.offset == 0
-            and layout.strides == contiguous_strides(spec)
-            and nbytes(spec) == nbytes(self.listing.specs[layout.base])
-        )
+        return is_whole(self.listing, self.layouts[number], number)
 
     def _place_updates(self) -> None:
         """Let new values of states be written straight over the old ones where nobody reads the old ones later."""
@@ -224,7 +225,7 @@ class _Planner:
         if self.listing.instructions[made].op.name == "pack":
             return False  # the gaps of a pack are zero from the start, those of a state need not be
         last = self.last_use.get(state, -1)
-        if not self._apart_by_shards(state, base):
+        if not self._apart_by_shards(state, base) or not self.groups.is_aligned(made, state):
             return False
         if last != made:
             return last < made
@@ -248,6 +249,8 @@ class _Planner:
         """Tell whether an output may lie over `base`, which the instruction reads: at the same places, if at all."""
         readers = [place for place, n in enumerate(instruction.inputs) if self.layouts[n].base == base]
         allowed = overwritable(instruction, number)
+        if not self.groups.is_aligned(self.made_at[number], base):
+            return False
         return all(place in allowed and self._lies_like(instruction.inputs[place], number) for place in readers)
 
     def _lies_like(self, number: int, other: int) -> bool:
@@ -276,41 +279,31 @@ class _Planner:
     def _is_partial(self, number: int) -> bool:
         return self.sharding is not None and self.sharding.state(number) == PARTIAL
 
-    def _place_rest(self) -> tuple[dict[str, int], set[int]]:
+    def _place_rest(self) -> tuple[Mapping[Kind, int], set[int]]:
         """Give every remaining base a range of an arena, in order, over a dying input where the kernel allows."""
-        arenas: dict[Kind, Arena] = {"arena": Arena(), "shard": Arena()}
+        ranges = ArenaRanges(self.roots, self.groups)
         inplace: set[int] = set()
-        owners: dict[int, int] = {}  # arena root -> the base that lives there now
-        dying: dict[int, list[int]] = {}
         for index, instruction in enumerate(self.listing.instructions):
-            if index not in self.free:
-                for number in instruction.outputs:
-                    if number in self.place:
-                        if self._over_input(instruction, number):
-                            inplace.add(index)
-                        continue
-                    root = self._reusable(index, instruction, number, owners)
-                    if root is None:
-                        size = nbytes(self.listing.specs[number])
-                        kind: Kind = "shard" if number in self.own else "arena"
-                        self.roots.append(Root(kind, f"%{number}", size, arenas[kind].allocate(size)))
-                        root = len(self.roots) - 1
-                    else:
+            for number in instruction.outputs if index not in self.free else ():
+                if number in self.place:
+                    if self._over_input(instruction, number):
                         inplace.add(index)
-                    self.place[number] = (root, 0)
-                    owners[root] = number
-                    dying.setdefault(self.last_use[number], []).append(number)
-            for number in dying.pop(index, ()):
-                root = self.place[number][0]
-                if owners[root] == number:
-                    arenas[self.roots[root].kind].release(self.roots[root].offset, self.roots[root].nbytes)
-                    del owners[root]
-        return {kind: arena.size for kind, arena in arenas.items()}, inplace
+                    continue
+                root = self._reusable(index, instruction, number, ranges)
+                if root is None:
+                    kind: Kind = "shard" if number in self.own else "arena"
+                    root = ranges.take(kind, nbytes(self.listing.specs[number]), f"%{number}")
+                else:
+                    inplace.add(index)
+                ranges.occupy(root, number, self.last_use[number])
+                self.place[number] = (root, 0)
+            ranges.finish(index)
+        return ranges.sizes, inplace
 
     def _over_input(self, instruction: Instruction, number: int) -> bool:
         return any(self.place.get(self.layouts[n].base) == self.place[number] for n in instruction.inputs)
 
-    def _reusable(self, index: int, instruction: Instruction, number: int, owners: dict[int, int]) -> int | None:
+    def _reusable(self, index: int, instruction: Instruction, number: int, ranges: ArenaRanges) -> int | None:
         """Return the arena root of an input that dies here and that the kernel may overwrite, or None."""
         for place in overwritable(instruction, number):
             base = self.layouts[instruction.inputs[place]].base
@@ -320,7 +313,7 @@ class _Planner:
             if self.sharding is not None and number not in self.own and self.sharding.sharded[index]:
                 continue
             if (
-                owners.get(root) == base
+                ranges.owner.get(root) == base
                 and self.last_use[base] == index
                 and self._may_overwrite(instruction, number, base)
             ):
@@ -330,6 +323,6 @@ class _Planner:
     def _buffer(self, number: int) -> Buffer:
         layout: Layout = self.layouts[number]
         root, offset = self.place[layout.base]
-        state = None if self.sharding is None or number in self.own else self.sharding.state(number)
+        state = None if self.sharding is None else self.sharding.state(number)
         split = None if state == PARTIAL else state
-        return Buffer(root, offset + layout.offset, self.listing.specs[number], layout.strides, split)
+        return Buffer(root, offset + layout.offset, self.listing.specs[number], layout.strides, split, layout.base)

@@ -110,11 +110,16 @@ def cut(case: Case, count: int) -> Cut | None:
     found = None if rule is None else rule(case)
     if found is None:
         return None
-    for shape, own, window in zip(case.shapes, case.states, found.windows, strict=True):
+    # What a rule wants whole is seen whole, also of a value of which each shard has made a part.
+    windows = tuple(
+        WHOLE if window is None and own not in (None, PARTIAL) else window
+        for own, window in zip(case.states, found.windows, strict=True)
+    )
+    for shape, own, window in zip(case.shapes, case.states, windows, strict=True):
         if (own == PARTIAL and window != PARTIAL) or not _divides(shape, window, count):
             return None
     fits = all(_divides(shape, state, count) for shape, state in zip(case.made, found.states, strict=True))
-    return found if fits else None
+    return Cut(windows, found.states) if fits else None
 
 
 def _divides(shape: Shape, axis: State, count: int) -> bool:

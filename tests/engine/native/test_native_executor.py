@@ -186,3 +186,35 @@ def test_neighbouring_elementwise_steps_are_one_group():
     assert any(call.kernel.name == "chain" for call in executor.calls)
     for key, array in expected.items():
         np.testing.assert_allclose(found[key], array, rtol=1e-9, atol=1e-12, err_msg=key)
+
+
+ROW_BY_ROW = {
+    "a repeated parameter": "loss = sum(hardswish(x * p) * 2.0)",
+    "a mask of bytes": "loss = sum(x * p * exp(clamp(x * p, min=-1, max=1)))",
+    "an operand that is read twice": "a = x * p\nm = minimum(a, a + 1.0)\nloss = sum(logaddexp(m, a) * 2.0)",
+    "rows in reverse": "a = x * p\nloss = sum((a * flip(a, axis=0) + a) * 2.0)",
+    "a table made of the batch": "h = tanh(x * p)\nq = embedding(h, pick)\nloss = sum(q * x * 1.5)",
+}
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [256, 8192], ids=["a whole batch", "shards"])
+@pytest.mark.parametrize("program", ROW_BY_ROW.values(), ids=ROW_BY_ROW)
+def test_operands_larger_than_a_block_give_the_gradients_of_the_numpy_executor(program, rows, precision):
+    document = {
+        "inputs": {"x": ["batch", 64], "pick": {"shape": ["batch"], "dtype": "int64"}},
+        "parameters": {"p": [64]},
+        "program": program,
+    }
+    rng = np.random.default_rng(0)
+    batch = {"x": rng.standard_normal((rows, 64)).astype(precision), "pick": rng.integers(0, rows, rows)}
+    found = {}
+    for executor in ("numpy", "native"):
+        session = engine.Session(engine.parse_graph(document), "sgd", precision=precision, executor=executor)
+        session.set_parameters({"p": np.ones(64, precision)})
+        session.forward_backward(batch)
+        found[executor] = session.gradients["p"]
+    scale = np.abs(found["numpy"]).max()
+    np.testing.assert_allclose(
+        found["native"], found["numpy"], atol=scale * (1e-12 if precision == "float64" else 2e-6)
+    )
