@@ -11,6 +11,7 @@ import numpy as np
 from engine.backward import reachable
 from engine.checkpoint import SCALES, Checkpoint
 from engine.data import Scales
+from engine.dtypes import FLOAT64, DType
 from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
 from engine.graph.feeds import check_feeds
@@ -49,6 +50,12 @@ class Predictor:
         """Predict by the parameters and buffers of another checkpoint from here on, or by their averages."""
         self.model.restore(checkpoint.averaged(), optimizer=False)
         self._scales = Scales.from_arrays(checkpoint.under(SCALES))
+
+    @property
+    def input_dtypes(self) -> dict[str, DType]:
+        """The dtype that numbers for each input are read as: its own, or float64 where they are normalised first."""
+        specs = self.definition.inputs
+        return {name: FLOAT64 if name in self._scales else specs[name].dtype for name in self.inputs}
 
     def predict(self, inputs: Mapping[str, Array], chunk: int = 256) -> dict[str, Array]:
         """Compute the outputs.

@@ -48,7 +48,8 @@ def query_parameters(shape: type[BaseModel]) -> list[dict[str, Any]]:
 def _plain(field: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the schema of a field that is a plain value or null, without null; None for any other."""
     kinds = [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
-    if len(kinds) != 1 or kinds[0].get("type") not in PLAIN_TYPES:
+    if not kinds or any(kind.get("type") not in PLAIN_TYPES for kind in kinds):
         return None
     # Without its default: a client that sent that, too, would say beside a JSON body what belongs into it.
-    return {key: value for key, value in kinds[0].items() if key not in NOT_OF_PARAMETERS}
+    plain = [{key: value for key, value in kind.items() if key not in NOT_OF_PARAMETERS} for kind in kinds]
+    return plain[0] if len(plain) == 1 else {"anyOf": plain}

@@ -42,9 +42,9 @@ class PolledRoute(StrictRoute):
     its id is known to be one, so that there is nothing left to check.
     """
 
-    def get_route_handler(self) -> Handler:
+    def make_handler(self) -> Handler:
         """Wrap the handler that knows what to do about all other questions."""
-        handle = super().get_route_handler()
+        handle = super().make_handler()
 
         async def polled(request: Request) -> Response:
             if not request.scope["query_string"]:

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 from app.api.answers import tagged
 from app.api.bodies import content_type, read_json_body
 from app.api.echo import without_echo
+from app.api.parameters import check_parameters, declared_parameters
 from app.domain.errors import AdjointError, UnsupportedMedia
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
@@ -38,7 +39,17 @@ class StrictRoute(APIRoute):
     """A route whose JSON body is read strictly, and whose answers to GET carry an entity tag."""
 
     def get_route_handler(self) -> Handler:
-        """Wrap FastAPI's handler."""
+        """Check the query of every request before `make_handler`'s handler sees it."""
+        handle, declared = self.make_handler(), declared_parameters(self)
+
+        async def checked(request: Request) -> Response:
+            check_parameters(request, declared)
+            return await handle(request)
+
+        return checked
+
+    def make_handler(self) -> Handler:
+        """Wrap FastAPI's handler; a subclass that answers in its own way overrides this."""
         handle = super().get_route_handler()
         reads_json = self.body_field is not None
 

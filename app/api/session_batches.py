@@ -8,7 +8,7 @@ from fastapi import Request
 from app.api.bodies import content_type, whole
 from app.api.deps import services_of
 from app.api.schemas.session_steps import BatchQuery, BatchRequest
-from app.api.session_bodies import Said, checked, once_each, read_document
+from app.api.session_bodies import Said, checked, read_document
 from app.api.session_verbs import Verb
 from app.api.strict_json import read_json
 from app.api.validation import nearest, validated, validated_text
@@ -34,7 +34,7 @@ async def read_batch(request: Request, verb: Verb, verbs: Mapping[str, Verb]) ->
         return Said(_options(batch, _steps(batch.steps, verbs, frozenset())))
     body = await whole(request, services_of(request).settings.max_step_bytes)
     steps, holders = _held(body)
-    said = validated_text(BatchQuery, once_each(request.query_params.multi_items()))
+    said = validated_text(BatchQuery, dict(request.query_params))
     batch = validated(BatchRequest, {STEPS: steps, "stop_on_error": said.stop_on_error})
     return Said(_options(batch, _steps(batch.steps, verbs, holders)), None, kind, body)
 

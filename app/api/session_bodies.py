@@ -64,26 +64,8 @@ def checked(shape: type[VerbRequest], document: Any, pointer: str = "") -> tuple
 
 
 def _with_arrays(verb: Verb, parameters: Iterable[tuple[str, str]], kind: str, body: bytes) -> Said:
-    said = once_each(parameters)
     field = verb.shape.carried
     assert field is not None, "a verb that takes arrays says what they stand for"
-    if field in said:
-        raise _misplaced(field, f"the body holds the {field}; leave this out")
-    step = validated_text(verb.shape, {**said, field: {}})
+    step = validated_text(verb.shape, {**dict(parameters), field: {}})
     options = step.model_dump(exclude_unset=True, exclude={field, "seq"})
     return Said(options, getattr(step, "seq", None), kind, body)
-
-
-def once_each(parameters: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the parameters of a query by name; Invalid if one is there twice."""
-    said: dict[str, str] = {}
-    for name, text in parameters:
-        if name in said:
-            raise _misplaced(name, "this parameter is there twice; give it once")
-        said[name] = text
-    return said
-
-
-def _misplaced(name: str, detail: str) -> Invalid:
-    finding = Finding(f"/{escaped(name)}", "conflict", detail)
-    return Invalid(detail, code=finding.code, findings=[finding])

@@ -36,7 +36,7 @@ class RelayRoute(StrictRoute):
     audited = False
     """A session has a log of its own; an entry for each step would cost more than the step."""
 
-    def get_route_handler(self) -> Handler:
+    def make_handler(self) -> Handler:
         """Call the endpoint, after a look at the id."""
         endpoint = self.endpoint
 

@@ -17,6 +17,7 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, Finding, Gone, NotFound
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
+from app.domain.pointers import escaped
 from app.service.blob_sweeper import BlobSweeper
 from app.service.definitions import read_definition
 from app.service.disk_space import DiskSpace
@@ -161,7 +162,8 @@ class Checkpoints:
         predictor = self._predictor(checkpoint, loaded)
         if isinstance(inputs, np.ndarray):
             inputs = dict.fromkeys(predictor.inputs[:1], inputs)
-        arrays = {name: _array(name, value) for name, value in inputs.items()}
+        dtypes = predictor.input_dtypes
+        arrays = {name: _array(name, value, dtypes.get(name)) for name, value in inputs.items()}
         with engine_faults():
             return predictor.predict(arrays)
 
@@ -196,8 +198,8 @@ def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:
     return checkpoint
 
 
-def _array(name: str, value: object) -> Array:
+def _array(name: str, value: object, dtype: np.dtype[Any] | None) -> Array:
     if isinstance(value, np.ndarray):
         return value
-    with engine_faults(f"/inputs/{name.replace('~', '~0').replace('/', '~1')}"):
-        return engine.read_tensor_document(value)
+    with engine_faults():
+        return engine.read_tensor_document(value, f"/inputs/{escaped(name)}", dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,13 @@ def read_dtype(spec: Mapping[str, Any], pointer: str, reader: Reader) -> DType:
 
 
 def read_tensor(
-    value: Any, pointer: str, reader: Reader, dtype: DType | None = None, *, nonfinite: bool = False
+    value: Any,
+    pointer: str,
+    reader: Reader,
+    dtype: DType | None = None,
+    *,
+    nonfinite: bool = False,
+    truncate: bool = False,
 ) -> Array:
     """Read a number, nested lists or {"dtype", "shape", "data"} as an array; faults go to the reader.
 
@@ -67,6 +74,8 @@ def read_tensor(
         pointer: where it stands.
         reader: what collects the faults.
         dtype: the element type wanted; left out, it is the one stated, or float32 for fractions.
+        nonfinite: see above.
+        truncate: whether fractions become integers by leaving out what is behind the point, as C casts them.
     """
     stated, shape = dtype, None
     named: dict[int, float] = {}
@@ -78,13 +87,14 @@ def read_tensor(
         named = _named(value, f"{pointer}/nonfinite", reader) if nonfinite else {}
         value = value.get("data", [])
         value = [0.0 if place in named else item for place, item in enumerate(value)] if named else value
-    array = _numbers(value)
+    array = _numbers(value, stated or dtype, truncate=truncate)
     if array is None:
         detail = f"a tensor is a number or nested lists of one length each, not {_what(value)}"
         reader.fault(pointer, "tensor_invalid", detail)
         return np.zeros((), dtype or DEFAULT_FLOAT)
     for wanted in dict.fromkeys((stated or _natural(array), dtype or stated or _natural(array))):
-        array = _as_dtype(array, wanted, pointer, reader)
+        cut = truncate and array.dtype.kind == "f" and not is_float(wanted)
+        array = _as_dtype(np.trunc(array) if cut else array, wanted, pointer, reader)
         if named and not is_float(wanted):
             reader.fault(f"{pointer}/nonfinite", "dtype_mismatch", f"{wanted.name} holds finite numbers only")
             named = {}
@@ -93,10 +103,14 @@ def read_tensor(
     return array if shape is None else _as_shape(array, shape, pointer, reader)
 
 
-def read_tensor_document(value: Any, pointer: str = "") -> Array:
-    """Read one tensor of a request (see `read_tensor`); a DocumentError holds every fault."""
+def read_tensor_document(value: Any, pointer: str = "", dtype: DType | None = None, *, truncate: bool = False) -> Array:
+    """Read one tensor of a request, as `read_tensor` does, with `nonfinite` as answers have it.
+
+    `dtype` is that of the tensor which the numbers are for: a float64 leaf gets 0.1 and not the nearest float32, an
+    int64 one every integer of 64 bits. A DocumentError holds every fault.
+    """
     reader = Reader()
-    array = read_tensor(value, pointer, reader)
+    array = read_tensor(value, pointer, reader, dtype, nonfinite=True, truncate=truncate)
     reader.finish()
     return array
 
@@ -135,19 +149,43 @@ def _named(tensor: Mapping[str, Any], pointer: str, reader: Reader) -> dict[int,
     return found
 
 
-def _numbers(value: Any) -> Array | None:
+def _numbers(value: Any, dtype: DType | None, *, truncate: bool) -> Array | None:
     """Return nested lists of numbers as NumPy reads them, or None when they are no tensor.
 
-    They are looked at as objects first: text among numbers would make NumPy stretch every element to its length.
+    The types of the elements are looked at first: text among numbers would make NumPy stretch every element to its
+    length. Where `dtype` holds integers, those that stand beside floats such as 2.0 keep all their digits.
     """
-    elements = np.array(value, dtype=object)
-    if not set(map(type, elements.flat)) <= {bool, int, float}:
+    kinds = _leaf_types(value)
+    if kinds is None or not kinds <= {bool, int, float}:
         return None
     try:
+        if dtype is not None and not is_float(dtype) and {int, float} <= kinds:
+            return _exact_integers(value, truncate=truncate)
         array = np.array(value)
-        return array if array.dtype.kind in "biuf" else elements.astype(np.float64)
-    except OverflowError:
+        return array if array.dtype.kind in "biuf" else np.array(value, dtype=object).astype(np.float64)
+    except (ValueError, OverflowError):  # ragged lists, or an integer that no float holds
         return None
+
+
+def _leaf_types(value: Any) -> set[type] | None:
+    """Return the types of the elements of nested lists; None if lists stand beside elements."""
+    level = [value]
+    while True:
+        kinds = set(map(type, level))
+        if not kinds & {list, tuple}:
+            return kinds
+        if not kinds <= {list, tuple}:
+            return None
+        level = list(chain.from_iterable(level))
+
+
+def _exact_integers(value: Any, *, truncate: bool) -> Array:
+    """Return numbers of which some are floats as int64 where all are whole or may be cut, else as float64."""
+    elements = np.array(value, dtype=object)
+    if not truncate and not all(float(element).is_integer() for element in elements.flat):
+        return elements.astype(np.float64)
+    whole = np.array([int(element) for element in elements.flat])
+    return (whole if whole.dtype.kind in "iu" else whole.astype(np.float64)).reshape(elements.shape)
 
 
 def _natural(array: Array) -> DType:

@@ -202,17 +202,19 @@ class StaticSession:
             assert leaf is not None
             target.set(leaf, array)
 
+    def accumulated(self, count: int, graph: str = MAIN) -> Sequence[Value]:
+        """Return the values that a list of `count` accumulators is for: the nodes, or the outputs.
+
+        Raises:
+            ShapeError: there are as many of neither.
+        """
+        return _accumulated(self.graph(graph), count)
+
     def _given(self, graph: Graph, accumulators: Given) -> dict[str, Array]:
         if accumulators is None:
             return {}
         if not isinstance(accumulators, Mapping):
-            nodes = graph.forward().nodes
-            values = nodes if len(accumulators) == len(nodes) else graph.outputs
-            if len(values) != len(accumulators):
-                raise ShapeError(
-                    f"{len(accumulators)} accumulators fit neither the {len(nodes)} nodes nor the {len(values)} "
-                    "outputs; give one for each, null where there is none"
-                )
+            values = _accumulated(graph, len(accumulators))
             accumulators = {graph.name_of(value): entry for value, entry in zip(values, accumulators, strict=True)}
         return {name: np.asarray(entry) for name, entry in accumulators.items() if entry is not None}
 
@@ -279,6 +281,10 @@ class StaticSession:
     def value(self, name: str, graph: str = MAIN) -> Value:
         """Return what the definition or the graph calls so; UnknownName if neither does."""
         return self._structure.value(graph, name)
+
+    def find(self, name: str, graph: str = MAIN) -> Value | None:
+        """Return what the definition or the graph calls so; None if neither does."""
+        return self._structure.find(graph, name)
 
     def position(self, node: int | str, graph: str = MAIN) -> int:
         """Return the position of a node given by position, from the end if negative, or by name."""
@@ -391,6 +397,17 @@ class StaticSession:
     def close(self) -> None:
         """End the threads of the pool."""
         self.pooling.free()
+
+
+def _accumulated(graph: Graph, count: int) -> Sequence[Value]:
+    nodes = graph.forward().nodes
+    values = nodes if count == len(nodes) else graph.outputs
+    if len(values) != count:
+        raise ShapeError(
+            f"{count} accumulators fit neither the {len(nodes)} nodes nor the {len(values)} outputs; give one for "
+            "each, null where there is none"
+        )
+    return values
 
 
 def check_index(leaf: Value, index: Index) -> None:

@@ -116,8 +116,9 @@ class Structure:
         self._keep(Change(verb, number, options, None if source is None else self.numbers[source]))
         self._next += 1
         if name in self.numbers:
-            self.free(name)
+            self._forget(self.graph(name))
         self.numbers[name] = number
+        self._prune()
 
     def clear(self, name: str) -> None:
         """Take everything out of a graph, to build another in it; what is marked as a loss stays so."""
@@ -141,11 +142,14 @@ class Structure:
 
     def free(self, name: str) -> None:
         """Let go of a graph; the leaves keep their data."""
-        graph = self.graph(name)
-        if not graph.is_view:
-            graph.forget_results()
+        self._forget(self.graph(name))
         del self.numbers[name]
         self._prune()
+
+    def _forget(self, graph: Graph) -> None:
+        """Let go of what a graph computed; a view shows what another graph computed."""
+        if not graph.is_view:
+            graph.forget_results()
 
     def tell(self) -> dict[str, Any]:
         """Return the structure as plain data, for `remake`."""

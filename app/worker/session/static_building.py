@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import engine
-from app.domain.pointers import escaped
 from app.service.engine_faults import engine_faults
 from app.worker.session.bench import Array, Call, Verb
-from app.worker.session.static_options import graph_of, known, step, tensor_at
+from app.worker.session.static_options import graph_of, known, step, tensor_at, tensors_at
 
 
 class Building:
@@ -88,7 +87,7 @@ class Building:
         return self._told(graph_of(self._session, call))
 
     def _backward(self, call: Call) -> dict[str, Any]:
-        given = _accumulators(call.options.get("accumulators"))
+        given = self._accumulators(call)
         self._session.build_backward_expand(given, graph_of(self._session, call), **_chosen(call, "accumulate"))
         graph = self._session.graph(graph_of(self._session, call))
         return {
@@ -96,6 +95,20 @@ class Building:
             "losses": [graph.name_of(loss) for loss in graph.losses],
             "implicit_loss": graph.implicit_loss,
         }
+
+    def _accumulators(self, call: Call) -> dict[str, Array | None] | list[Array | None] | None:
+        """Read what gradients are added to: by name, or one for each node or output; null where there is none."""
+        given, graph = call.options.get("accumulators"), graph_of(self._session, call)
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            present = {name: each for name, each in given.items() if each is not None}
+            read = tensors_at(self._session, graph, present, "/accumulators")
+            return {name: read.get(name) for name in given}
+        with engine_faults("/accumulators"):
+            values = self._session.accumulated(len(given), graph)
+        pairs = enumerate(zip(given, values, strict=True))
+        return [None if each is None else tensor_at(each, f"/accumulators/{n}", of.dtype) for n, (each, of) in pairs]
 
     def _adamw(self, call: Call) -> dict[str, Any]:
         return self._opt_step(call, "adamw")
@@ -116,12 +129,3 @@ class Building:
 
 def _chosen(call: Call, *names: str) -> dict[str, Any]:
     return {name: call.options[name] for name in names if call.options.get(name) is not None}
-
-
-def _accumulators(given: Any) -> dict[str, Array | None] | list[Array | None] | None:
-    if given is None:
-        return None
-    if isinstance(given, Mapping):
-        places = {name: f"/accumulators/{escaped(name)}" for name in given}
-        return {name: None if each is None else tensor_at(each, places[name]) for name, each in given.items()}
-    return [None if each is None else tensor_at(each, f"/accumulators/{n}") for n, each in enumerate(given)]

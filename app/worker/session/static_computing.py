@@ -10,7 +10,7 @@ from app.service.engine_faults import engine_faults, invalid
 from app.service.session_static import threadpool_params
 from app.worker.session.bench import Array, Call, Verb
 from app.worker.session.rows import Rows
-from app.worker.session.static_options import arrays_of, graph_of, known, read, step, tensor_at
+from app.worker.session.static_options import arrays_of, graph_of, known, read, step, tensor_at, tensors_at
 
 MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
 
@@ -35,15 +35,15 @@ class Computing:
 
     def _set(self, call: Call) -> dict[str, Any]:
         graph, tensors = graph_of(self._session, call), arrays_of(self._session, call, "tensors")
-        given = call.options.get("accumulators") or {}
-        sums = {name: tensor_at(each, f"/accumulators/{escaped(name)}") for name, each in given.items()}
+        sums = tensors_at(self._session, graph, call.options.get("accumulators") or {}, "/accumulators")
         for name in sums:
             with engine_faults(f"/accumulators/{escaped(name)}"):
                 self._session.value(name, graph)
         elements = [engine.ElementWrite(**each) for each in call.options.get("elements") or ()]
         for place, element in enumerate(elements):
             with engine_faults(f"/elements/{place}"):
-                self._session.check_element(element, graph)
+                leaf = self._session.check_element(element, graph)
+            tensor_at(element.value, f"/elements/{place}/value", leaf.dtype)
         self._session.tensor_set(tensors, sums, elements, graph)
         return {}
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 import engine
 from app.domain.errors import Conflict, Finding, Invalid, NotFound
 from app.domain.pointers import escaped
@@ -84,7 +86,7 @@ def known(session: engine.StaticSession, call: Call, field: str) -> list[str]:
 def arrays_of(session: engine.StaticSession, call: Call, field: str) -> dict[str, Array]:
     """Return the tensors of a field, or of the body in its place, that leaves can take; Invalid with their places."""
     graph = graph_of(session, call)
-    read = {name: tensor_at(given, f"/{field}/{escaped(name)}") for name, given in _given(call, field).items()}
+    read = tensors_at(session, graph, _given(call, field), f"/{field}")
     found = {**read, **{_named(session, name): array for name, array in call.arrays.items()}}
     for name, array in found.items():
         with engine_faults(f"/{field}/{escaped(name)}"), _refusals():
@@ -97,10 +99,22 @@ def _given(call: Call, field: str) -> Mapping[str, Any]:
     return given
 
 
-def tensor_at(document: Any, pointer: str) -> Array:
-    """Read a tensor of a request."""
+def tensors_at(session: engine.StaticSession, graph: str, given: Mapping[str, Any], pointer: str) -> dict[str, Array]:
+    """Read tensors of a request by the names of values, each as one of its value's dtype; `given` stands at `pointer`.
+
+    A name that nothing has is for the session to refuse.
+    """
+    found = {}
+    for name, document in given.items():
+        value = session.find(name, graph)
+        found[name] = tensor_at(document, f"{pointer}/{escaped(name)}", None if value is None else value.dtype)
+    return found
+
+
+def tensor_at(document: Any, pointer: str, dtype: np.dtype[Any] | None) -> Array:
+    """Read a tensor of a request; `dtype` is that of what the numbers are for, where C's casts cut fractions."""
     with engine_faults():
-        return engine.read_tensor_document(document, pointer)
+        return engine.read_tensor_document(document, pointer, dtype, truncate=True)
 
 
 def _named(session: engine.StaticSession, name: str) -> str:

@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 import engine
 from app.domain.errors import Finding, Invalid
 from app.domain.messages import SessionAssignment
+from app.domain.pointers import escaped
 from app.domain.runtime import Runtime
+from app.service.engine_faults import engine_faults
 from app.worker.session.bench import Call, Result, Verb, Writable
 from app.worker.session.reading import Reading
 from app.worker.session.rows import Rows
@@ -16,6 +20,13 @@ from app.worker.session.saving import handed_over
 from app.worker.session.tapes import Tapes
 
 CHUNK = 256
+
+
+class _Typed(Protocol):
+    """What has elements of one type: an input, a parameter, an output."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
 
 
 class TrainingBench:
@@ -99,7 +110,7 @@ class TrainingBench:
         rows = call.options.get("rows")
         if rows is not None:
             return self._rows.inputs(rows, call.options.get("feeds"), self._inputs if names is None else names)
-        return _given(call, "inputs", self._inputs if names is None else names)
+        return _given(call, "inputs", self._inputs if names is None else names, self._session.definition.inputs)
 
     def _forward(self, call: Call) -> Result:
         keep = call.options.get("keep", False)
@@ -112,7 +123,7 @@ class TrainingBench:
 
     def _backward(self, call: Call) -> Result:
         tape = self._tapes.get(call.options["tape_id"])
-        found = self._session.backward(tape, _given(call, "cotangents", tuple(tape.ends)))
+        found = self._session.backward(tape, _given(call, "cotangents", tuple(tape.ends), tape.ends))
         return Result({"grad_norm": found.norm, "grad_norms": dict(found.norms)})
 
     def _forward_backward(self, call: Call) -> Result:
@@ -145,18 +156,28 @@ class TrainingBench:
         return Result()
 
     def _set(self, call: Call) -> Result:
-        self._session.set_parameters(_given(call, "parameters", ()))
+        self._session.set_parameters(_given(call, "parameters", (), self._session.definition.parameters))
         self._tapes.clear()
         return Result()
 
     def _set_parameter(self, call: Call) -> Result:
-        self._session.set_parameters({call.options["name"]: _value(call)})
+        self._session.set_parameters({call.options["name"]: self._value(call)})
         self._tapes.clear()
         return Result()
 
     def _set_gradient(self, call: Call) -> Result:
-        self._session.set_gradient(call.options["name"], _value(call))
+        self._session.set_gradient(call.options["name"], self._value(call))
         return Result()
+
+    def _value(self, call: Call) -> Any:
+        """Return the tensor that a body is for the parameter that the path names, None for null."""
+        if call.arrays:
+            if len(call.arrays) != 1:
+                detail = f"the body holds {len(call.arrays)} arrays, and one is put in a place"
+                raise Invalid(detail, code="tensor_invalid", findings=[Finding("", "tensor_invalid", detail)])
+            return next(iter(call.arrays.values()))
+        value, spec = call.options.get("value"), self._session.definition.parameters.get(call.options["name"])
+        return None if value is None else _read(value, "", spec)
 
     def _predict(self, call: Call) -> Result:
         names = self._session.predict_inputs
@@ -177,11 +198,14 @@ class TrainingBench:
         return Result({"step": self._session.step})
 
 
-def _given(call: Call, field: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one."""
+def _given(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _Typed]) -> Mapping[str, Any]:
+    """Return tensors by name, those of a binary body or of a field; an array without a name is that of the only one.
+
+    Numbers take the dtypes that `specs` have for their names; a name that is not in it is for the engine to refuse.
+    """
     if not call.arrays:
         tensors: Mapping[str, Any] = call.options.get(field) or {}
-        return {name: _read(tensor, f"/{field}/{_escaped(name)}") for name, tensor in tensors.items()}
+        return {name: _read(given, f"/{field}/{escaped(name)}", specs.get(name)) for name, given in tensors.items()}
     if "" not in call.arrays:
         return call.arrays
     if len(names) != 1:
@@ -190,21 +214,7 @@ def _given(call: Call, field: str, names: tuple[str, ...]) -> Mapping[str, Any]:
     return {names[0]: call.arrays[""]}
 
 
-def _value(call: Call) -> Any:
-    """Return the tensor that a body is, None for null."""
-    if call.arrays:
-        if len(call.arrays) != 1:
-            detail = f"the body holds {len(call.arrays)} arrays, and one is put in a place"
-            raise Invalid(detail, code="tensor_invalid", findings=[Finding("", "tensor_invalid", detail)])
-        return next(iter(call.arrays.values()))
-    value = call.options.get("value")
-    return None if value is None else _read(value, "/value")
-
-
-def _read(tensor: Any, pointer: str) -> Any:
-    """Read a tensor of a JSON document; numbers and lists of them are for the engine, which knows what they are for."""
-    return engine.read_tensor_document(tensor, pointer) if isinstance(tensor, Mapping) else tensor
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def _read(tensor: Any, pointer: str, spec: _Typed | None) -> Any:
+    """Read a tensor of a JSON document as one of the dtype of `spec`."""
+    with engine_faults():
+        return engine.read_tensor_document(tensor, pointer, None if spec is None else spec.dtype)

@@ -159,7 +159,7 @@ def keys(server: ServerProcess, count: int) -> Answer:
 CASES = [
     Case("max_headers", 20, headers, 200, 431, "headers_too_large"),
     Case("max_header_bytes", 4096, header_bytes, 200, 431, "headers_too_large"),
-    Case("max_uri_bytes", 1024, uri, 200, 414, "uri_too_long"),
+    Case("max_uri_bytes", 1024, uri, 422, 414, "uri_too_long"),
     Case("max_json_depth", 16, depth, 422, 400, "too_deep"),
     Case("max_json_fields", 100, fields, 200, 400, "too_many_fields"),
     Case("max_text_characters", 1500, program, 422, 400, "text_too_long"),

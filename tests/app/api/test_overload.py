@@ -78,7 +78,7 @@ def test_those_who_wait_for_news_take_no_place_of_others(small: ServerProcess, f
         assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
         assert http.get("/v1/graphs").status_code == 200
         # A change is none of those, whatever is in its query.
-        assert exchange(small.url, request("POST", "/v1/graphs:validate?wait=30", body=GRAPH)).status == 200
+        assert exchange(small.url, request("POST", "/v1/graphs:validate?wait=30", body=GRAPH)).status == 422
 
 
 def test_a_place_is_free_again_whatever_became_of_its_request() -> None:

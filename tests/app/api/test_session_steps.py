@@ -80,10 +80,10 @@ WRONG_QUERIES = [
     ("forward", "seq=x", "/seq", "type_mismatch"),
     ("forward", "seq=0", "/seq", "out_of_range"),
     ("forward", "keep=maybe", "/keep", "type_mismatch"),
-    ("forward", "kept=true", "/kept", "unknown_field"),
-    ("forward", "inputs=1", "/inputs", "conflict"),
-    ("forward", "rows=1", "/rows", "type_mismatch"),
-    ("forward", "keep=true&keep=true", "/keep", "conflict"),
+    ("forward", "kept=true", "/kept", "unknown_parameter"),
+    ("forward", "inputs=1", "/inputs", "unknown_parameter"),
+    ("forward", "rows=1", "/rows", "unknown_parameter"),
+    ("forward", "keep=true&keep=true", "/keep", "duplicate_parameter"),
     ("forward_backward", "reduction=max", "/reduction", "unknown_name"),
     ("backward", "", "", "missing_field"),
 ]
@@ -166,7 +166,7 @@ def test_a_query_is_checked_as_json_is(
 
 
 def test_beside_json_there_is_no_query(client: httpx.Client, sessions: FakeSessions) -> None:
-    assert faults(client.post(f"{HERE}:zero_grad?seq=3", json={})) == [("/seq", "unknown_field")]
+    assert faults(client.post(f"{HERE}:forward?seq=3", json={"inputs": {}})) == [("/seq", "unknown_field")]
     assert not sessions.steps
 
 

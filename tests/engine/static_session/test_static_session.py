@@ -287,6 +287,16 @@ def test_a_graph_that_is_built_over_and_over_is_told_in_few_changes() -> None:
     assert len(session.snapshot().cursor["static"]["structure"]["changes"]) == 3
 
 
+def test_a_graph_that_is_made_under_a_known_name_takes_the_place_of_the_other() -> None:
+    session = network()
+    for _ in range(2):
+        session.graph_dup("copy", force_grads=True)
+        session.build_backward_expand(None, "copy")
+        session.graph_compute(ROWS, "copy")
+        session.new_graph("empty", size=8)
+        assert (session.graph("empty").n_nodes, session.held_gradient("w", "copy") is None) == (0, False)
+
+
 # Putting away
 
 

@@ -19,6 +19,7 @@ def _get_kwargs(
     seq: int | Unset = UNSET,
     graph: str | Unset = UNSET,
     n_threads: int | Unset = UNSET,
+    abort_after: int | str | Unset = UNSET,
     auto_resume: bool | Unset = UNSET,
     with_ctx: bool | Unset = UNSET,
     work_size: int | Unset = UNSET,
@@ -40,6 +41,13 @@ def _get_kwargs(
     params["graph"] = graph
 
     params["n_threads"] = n_threads
+
+    json_abort_after: int | str | Unset
+    if isinstance(abort_after, Unset):
+        json_abort_after = UNSET
+    else:
+        json_abort_after = abort_after
+    params["abort_after"] = json_abort_after
 
     params["auto_resume"] = auto_resume
 
@@ -108,6 +116,7 @@ def sync_detailed(
     seq: int | Unset = UNSET,
     graph: str | Unset = UNSET,
     n_threads: int | Unset = UNSET,
+    abort_after: int | str | Unset = UNSET,
     auto_resume: bool | Unset = UNSET,
     with_ctx: bool | Unset = UNSET,
     work_size: int | Unset = UNSET,
@@ -124,6 +133,7 @@ def sync_detailed(
         seq (int | Unset):
         graph (str | Unset):
         n_threads (int | Unset):
+        abort_after (int | str | Unset):
         auto_resume (bool | Unset):
         with_ctx (bool | Unset):
         work_size (int | Unset):
@@ -150,6 +160,7 @@ def sync_detailed(
         seq=seq,
         graph=graph,
         n_threads=n_threads,
+        abort_after=abort_after,
         auto_resume=auto_resume,
         with_ctx=with_ctx,
         work_size=work_size,
@@ -173,6 +184,7 @@ def sync(
     seq: int | Unset = UNSET,
     graph: str | Unset = UNSET,
     n_threads: int | Unset = UNSET,
+    abort_after: int | str | Unset = UNSET,
     auto_resume: bool | Unset = UNSET,
     with_ctx: bool | Unset = UNSET,
     work_size: int | Unset = UNSET,
@@ -189,6 +201,7 @@ def sync(
         seq (int | Unset):
         graph (str | Unset):
         n_threads (int | Unset):
+        abort_after (int | str | Unset):
         auto_resume (bool | Unset):
         with_ctx (bool | Unset):
         work_size (int | Unset):
@@ -216,6 +229,7 @@ def sync(
         seq=seq,
         graph=graph,
         n_threads=n_threads,
+        abort_after=abort_after,
         auto_resume=auto_resume,
         with_ctx=with_ctx,
         work_size=work_size,
@@ -233,6 +247,7 @@ async def asyncio_detailed(
     seq: int | Unset = UNSET,
     graph: str | Unset = UNSET,
     n_threads: int | Unset = UNSET,
+    abort_after: int | str | Unset = UNSET,
     auto_resume: bool | Unset = UNSET,
     with_ctx: bool | Unset = UNSET,
     work_size: int | Unset = UNSET,
@@ -249,6 +264,7 @@ async def asyncio_detailed(
         seq (int | Unset):
         graph (str | Unset):
         n_threads (int | Unset):
+        abort_after (int | str | Unset):
         auto_resume (bool | Unset):
         with_ctx (bool | Unset):
         work_size (int | Unset):
@@ -275,6 +291,7 @@ async def asyncio_detailed(
         seq=seq,
         graph=graph,
         n_threads=n_threads,
+        abort_after=abort_after,
         auto_resume=auto_resume,
         with_ctx=with_ctx,
         work_size=work_size,
@@ -296,6 +313,7 @@ async def asyncio(
     seq: int | Unset = UNSET,
     graph: str | Unset = UNSET,
     n_threads: int | Unset = UNSET,
+    abort_after: int | str | Unset = UNSET,
     auto_resume: bool | Unset = UNSET,
     with_ctx: bool | Unset = UNSET,
     work_size: int | Unset = UNSET,
@@ -312,6 +330,7 @@ async def asyncio(
         seq (int | Unset):
         graph (str | Unset):
         n_threads (int | Unset):
+        abort_after (int | str | Unset):
         auto_resume (bool | Unset):
         with_ctx (bool | Unset):
         work_size (int | Unset):
@@ -340,6 +359,7 @@ async def asyncio(
             seq=seq,
             graph=graph,
             n_threads=n_threads,
+            abort_after=abort_after,
             auto_resume=auto_resume,
             with_ctx=with_ctx,
             work_size=work_size,

@@ -1,0 +1,232 @@
+"""Numbers in JSON take the dtype of the tensor they are for, on every route that takes tensors."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from app.main import openapi_document
+from tests.app.api.conftest import created
+
+DOCUMENT = openapi_document()
+TENSOR = DOCUMENT["components"]["schemas"]["TensorInput"]["description"]
+STATES_ITS_OWN_DTYPE = {
+    "create_graph", "validate_graph", "create_session", "create_fit", "create_dataset", "replay_fit",
+}  # fmt: skip
+"""Operations whose tensors are constants and columns: their dtype is stated beside them, or inferred."""
+
+FLOATS = [0.1, 1e300, 16777217.0]
+INTEGERS = [2**53 + 1, -(2**63), 7]
+WIDE = {
+    "inputs": {"x": {"shape": ["batch"], "dtype": "float64"}, "k": {"shape": ["batch"], "dtype": "int64"}},
+    "parameters": {"w": {"shape": [], "dtype": "float64", "init": "ones"}},
+    "program": "pred = x * w\nkept = k * 1\nloss = mean(pred)",
+    "outputs": ["pred", "kept"],
+}
+SPELLINGS: list[Callable[[list[Any]], Any]] = [
+    lambda numbers: numbers,
+    lambda numbers: {"data": numbers},
+    lambda numbers: {"data": numbers, "shape": [len(numbers)], "nonfinite": {}},
+]
+
+
+@dataclass
+class Stage:
+    """A graph of float64 and int64 inputs, and what can be made of it."""
+
+    http: httpx.Client
+    paths: dict[str, str] = field(default_factory=dict)
+
+    def post(self, path: str, **body: Any) -> dict[str, Any]:
+        answer = self.http.post(path, json=body)
+        assert answer.status_code in (200, 201), answer.text
+        document: dict[str, Any] = answer.json()
+        return document
+
+    def get(self, path: str) -> dict[str, Any]:
+        document: dict[str, Any] = self.http.get(path).json()
+        return document
+
+    def graph(self, verb: str, **body: Any) -> dict[str, Any]:
+        return self.post(f"{self.paths['graph']}:{verb}", **body)
+
+    def training(self, verb: str, **body: Any) -> dict[str, Any]:
+        return self.post(f"{self.paths['training']}:{verb}", **body)
+
+    def static(self, verb: str, **body: Any) -> dict[str, Any]:
+        return self.post(f"{self.paths['static']}:{verb}", **body)
+
+    def static_data(self, name: str) -> Any:
+        return self.get(f"{self.paths['static']}/graph/tensors/{name}")["data"]
+
+
+@pytest.fixture(scope="module")
+def stage(http: httpx.Client) -> Iterator[Stage]:
+    """Begin sessions of both kinds, and store a checkpoint."""
+    graph = created(http.post("/v1/graphs", json=WIDE))["id"]
+    training = created(http.post("/v1/sessions", json={"graph": graph, "optimizer": "sgd"}))["id"]
+    asked = {"graph": graph, "kind": "static", "dims": {"batch": 3}}
+    static = created(http.post("/v1/sessions", json=asked))["id"]
+    made = Stage(
+        http,
+        {"graph": f"/v1/graphs/{graph}", "training": f"/v1/sessions/{training}", "static": f"/v1/sessions/{static}"},
+    )
+    made.paths["checkpoint"] = f"/v1/checkpoints/{made.training('save')['id']}"
+    made.static("build_forward_expand", outputs=["pred", "kept", "loss"])
+    made.static("graph_dup", name="spare", force_grads=True)
+    made.static("set_loss", names=["loss"])
+    yield made
+    for kind in ("training", "static"):
+        http.delete(made.paths[kind])
+
+
+Numbers = tuple[Any, Any]
+"""What came back of the float64 and of the int64 tensor; None of one that the route does not take or tell."""
+
+
+def outputs(answer: dict[str, Any]) -> Numbers:
+    return answer["outputs"]["pred"]["data"], answer["outputs"]["kept"]["data"]
+
+
+def computed(stage: Stage, x: Any, k: Any) -> Numbers:
+    want = ["outputs", {"jvp": {"of": ["pred"], "tangents": {"x": x}}}]
+    answer = stage.graph("compute", inputs={"x": x, "k": k}, want=want)
+    assert answer["derivatives"][0]["tensors"]["pred"]["data"] == FLOATS
+    return outputs(answer)
+
+
+def set_parameters(stage: Stage, x: Any, _: Any) -> Numbers:
+    found = []
+    for number in x["data"] if isinstance(x, dict) else x:
+        stage.training("set", parameters={"w": {"data": number} if isinstance(x, dict) else number})
+        found += stage.get(f"{stage.paths['training']}/parameters/w")["data"]
+    stage.training("set", parameters={"w": 1.0})
+    return found, None
+
+
+def replaced(kind: str) -> Callable[[Stage, Any, Any], Numbers]:
+    def replace(stage: Stage, x: Any, _: Any) -> Numbers:
+        found, path = [], f"{stage.paths['training']}/{kind}s/w"
+        for number in x["data"] if isinstance(x, dict) else x:
+            answer = stage.http.put(path, json={"data": number} if isinstance(x, dict) else number)
+            assert answer.status_code == 200, answer.text
+            found += stage.get(path)["data"]
+        stage.http.put(path, json=1.0)
+        return found, None
+
+    return replace
+
+
+def pulled_back(stage: Stage, x: Any, k: Any) -> Numbers:
+    found = []
+    for place, number in enumerate(FLOATS):
+        stage.training("zero_grad", set_to_none=True)
+        ones = [float(place == other) for other in range(len(FLOATS))]
+        tape = stage.training("forward", inputs={"x": ones, "k": k}, keep=True)["tape_id"]
+        stage.training("backward", tape_id=tape, cotangents={"pred": x})
+        found += stage.get(f"{stage.paths['training']}/gradients/w")["data"]
+        assert found[-1] == number
+    stage.training("zero_grad", set_to_none=True)
+    return found, None
+
+
+def batched(stage: Stage, x: Any, k: Any) -> Numbers:
+    steps = [{"verb": "predict", "inputs": {"x": x, "k": k}}]
+    return outputs(stage.training("batch", steps=steps)["data"][0]["answer"])
+
+
+def tensors_set(stage: Stage, x: Any, k: Any) -> Numbers:
+    stage.static("tensor_set", tensors={"x": x, "k": k})
+    whole = stage.static_data("x"), stage.static_data("k")
+    stage.static("tensor_set", tensors={"x": 0, "k": 0})
+    given = (("x", FLOATS), ("k", INTEGERS))
+    elements = [{"tensor": n, "index": i, "value": v} for n, values in given for i, v in enumerate(values)]
+    stage.static("tensor_set", elements=elements)
+    assert (stage.static_data("x"), stage.static_data("k")) == (FLOATS, INTEGERS)
+    return whole
+
+
+def graph_computed(stage: Stage, x: Any, k: Any) -> Numbers:
+    told = stage.static("graph_compute", inputs={"x": x, "k": k}, fetch=["pred", "kept"])["tensors"]
+    return told["pred"]["data"], told["kept"]["data"]
+
+
+def differentiated(stage: Stage, x: Any, _: Any) -> Numbers:
+    stage.static("graph_dup", name="differentiated", graph="spare", force_grads=True)
+    stage.static("set_loss", names=["loss"], graph="differentiated")
+    stage.static("build_backward_expand", graph="differentiated", accumulators={"pred": x})
+    path = f"{stage.paths['static']}/graph/gradients/pred?graph=differentiated&accumulator=true"
+    return stage.get(path)["gradient"]["data"], None
+
+
+def asked(call: Callable[[Stage, Any, Any], object]) -> Callable[[Stage, Any, Any], Numbers]:
+    """Make a case of a route that takes tensors and does not show them: 1e300 is in reach of no float32."""
+
+    def ask(stage: Stage, x: Any, k: Any) -> Numbers:
+        call(stage, x, k)
+        return None, None
+
+    return ask
+
+
+CASES: dict[str, Callable[[Stage, Any, Any], Numbers]] = {
+    "compute_graph": computed,
+    "check_graph_gradients": asked(lambda s, x, k: s.graph("gradcheck", inputs={"x": x, "k": k})),
+    "profile_graph": asked(lambda s, x, k: s.graph("profile", inputs={"x": x, "k": k})),
+    "compute_graph_row_losses": lambda s, x, k: (s.graph("row_losses", inputs={"x": x, "k": k})["losses"], None),
+    "trace_graph_nonfinite": asked(lambda s, x, k: s.graph("trace_nonfinite", inputs={"x": x, "k": k})),
+    "predict_with_checkpoint": lambda s, x, k: outputs(
+        s.post(f"{s.paths['checkpoint']}:predict", inputs={"x": x, "k": k})
+    ),
+    "run_forward": lambda s, x, k: outputs(s.training("forward", inputs={"x": x, "k": k})),
+    "run_forward_backward": lambda s, x, k: outputs(
+        s.training("forward_backward", inputs={"x": x, "k": k}, outputs=True)
+    ),
+    "predict_with_session": lambda s, x, k: outputs(s.training("predict", inputs={"x": x, "k": k})),
+    "run_backward": pulled_back,
+    "run_batch": batched,
+    "set_parameters": set_parameters,
+    "replace_session_parameter": replaced("parameter"),
+    "replace_session_gradient": replaced("gradient"),
+    "compute_session_row_losses": lambda s, x, k: (s.training("row_losses", inputs={"x": x, "k": k})["losses"], None),
+    "trace_session_nonfinite": asked(lambda s, x, k: s.training("trace_nonfinite", inputs={"x": x, "k": k})),
+    "profile_session": asked(lambda s, x, k: s.training("profile", inputs={"x": x, "k": k})),
+    "set_session_tensors": tensors_set,
+    "compute_session_graph": graph_computed,
+    "differentiate_session_graph": differentiated,
+}
+
+
+def takes_tensors(node: Any, seen: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a schema holds a tensor somewhere."""
+    if isinstance(node, list):
+        return any(takes_tensors(child, seen) for child in node)
+    if not isinstance(node, dict):
+        return False
+    name = str(node.get("$ref", "")).rpartition("/")[2]
+    if name:
+        return name not in seen and takes_tensors(DOCUMENT["components"]["schemas"].get(name), seen | {name})
+    return node.get("description") == TENSOR or any(takes_tensors(child, seen) for child in node.values())
+
+
+def test_every_operation_that_takes_tensors_is_asked() -> None:
+    operations = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+    found = {each["operationId"] for each in operations if takes_tensors(each.get("requestBody"))}
+    # The steps of a batch are described as objects, each of which its verb reads.
+    assert found - STATES_ITS_OWN_DTYPE | {"run_batch"} == CASES.keys()
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS, ids=["list", "object", "as answered"])
+@pytest.mark.parametrize("operation", CASES)
+def test_numbers_take_the_dtype_of_their_tensor(stage: Stage, operation: str, spelling: Callable[[Any], Any]) -> None:
+    x, k = CASES[operation](stage, spelling(FLOATS), spelling(INTEGERS))
+    assert x in (None, FLOATS)
+    assert k in (None, INTEGERS)
+
+
+@pytest.mark.parametrize("operation", CASES)
+def test_an_integer_beside_a_float_keeps_its_digits(stage: Stage, operation: str) -> None:
+    _, k = CASES[operation](stage, FLOATS, [2**53 + 1, -(2**63), 7.0])
+    assert k in (None, INTEGERS)
