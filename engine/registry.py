@@ -404,11 +404,16 @@ def _mark(op: Op[Any], inputs: tuple[Value, ...], values: tuple[Value, ...]) -> 
     for value in values:
         value.inference = MODES.inference
     if op.view and np.may_share_memory(inputs[0].data, values[0].data):
-        values[0].counter = inputs[0].shared_counter()
-        values[0].counter.viewed = True
-        if values[0].node is not None:
-            values[0].node.counters = {0: (values[0].counter, values[0].counter.version)}
-        values[0].inference = values[0].inference or inputs[0].inference
+        base, view, counter = inputs[0], values[0], inputs[0].shared_counter()
+        view.counter = counter
+        counter.viewed = True
+        if view.node is not None:
+            view.node.counters = {0: (counter, counter.version)}
+        view.inference = view.inference or base.inference
+        if op.differentiable and (
+            (base.requires_grad and not MODES.recording) or (counter.unrecorded and counter.is_unrecorded_view(base))
+        ):
+            counter.mark_unrecorded_view(view)
 
 
 def lookup(name: str) -> Op[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,14 +34,28 @@ class Counter:
         version: the number of writes.
         viewed: whether a view shares the memory, so that a write changes more than one value.
         past: what values were that have taken another history: their id, the version it began with, a handle as before.
+        unrecorded: by id, the views of a value that requires a gradient which were made while nothing was recorded.
     """
 
-    __slots__ = ("past", "version", "viewed")
+    __slots__ = ("past", "unrecorded", "version", "viewed")
 
     def __init__(self) -> None:
         self.version = 0
         self.viewed = False
         self.past: list[tuple[int, int, Value]] | None = None
+        self.unrecorded: dict[int, weakref.ref[Value]] | None = None
+
+    def is_unrecorded_view(self, value: Value) -> bool:
+        """Return whether `value` is a view that was made unrecorded of a value that requires a gradient."""
+        reference = None if self.unrecorded is None else self.unrecorded.get(id(value))
+        return reference is not None and reference() is value
+
+    def mark_unrecorded_view(self, value: Value) -> None:
+        """Remember `value` as a view that was made unrecorded of a value that requires a gradient."""
+        if self.unrecorded is None:
+            self.unrecorded = {}
+        self.unrecorded = {key: view for key, view in self.unrecorded.items() if view() is not None}
+        self.unrecorded[id(value)] = weakref.ref(value)
 
 
 class Node:
@@ -214,11 +229,20 @@ class Value:
         return 0 if self.counter is None else self.counter.version
 
     def shared_counter(self) -> Counter:
-        """Return the counter of its memory, to be shared with another value on the same memory."""
+        """Return the counter of its memory, to be shared with another value on the same memory.
+
+        Every handle on a node's result uses the counter that the node knows: a second counter would hide writes from
+        the node's rule. A copy of the result with the same history has a counter of its own, unknown to the node.
+        """
         if self.counter is None:
-            self.counter = Counter()
-            if self.node is not None:
-                self.node.counters = {**(self.node.counters or {}), self.index: (self.counter, 0)}
+            node = self.node
+            if node is None or node.results is None or node.results[self.index] is not self.data:
+                self.counter = Counter()
+            else:
+                known = (node.counters or {}).get(self.index)
+                self.counter = Counter() if known is None else known[0]
+                if known is None:
+                    node.counters = {**(node.counters or {}), self.index: (self.counter, 0)}
         return self.counter
 
     def detach(self) -> Value:

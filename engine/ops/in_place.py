@@ -24,11 +24,17 @@ NAMES = (
 )  # fmt: skip
 
 
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul"}
+"""The augmented assignments, `x += y` and the like, by the op that each applies."""
+
+
 def bind_in_place() -> None:
-    """Give Value a method with a trailing underscore for every op of the list, and copy_, fill_, zero_ and `x[i] =`."""
+    """Give Value its in-place methods: `x.add_(y)` and `x += y` for the listed ops, copy_, fill_, zero_, `x[i] = y`."""
     for name in NAMES:
         if name in OPS:
             setattr(Value, f"{name}_", _method(OPS[name]))
+    for operator, name in OPERATORS.items():
+        setattr(Value, f"__i{operator}__", _method(OPS[name]))
     Value.copy_ = _assign  # type: ignore[attr-defined]
     Value.fill_ = _assign  # type: ignore[attr-defined]
     Value.zero_ = lambda self: _assign(self, 0)  # type: ignore[attr-defined]
@@ -65,9 +71,13 @@ def _method(op: Op[Any]) -> Callable[..., Value]:
 
 
 def _assign(self: Value, source: Operand) -> Value:
-    """Write `source`, broadcast and cast, over this value; the gradient goes to the source."""
+    """Write `source`, broadcast and cast, over this value: the gradient goes to the source, zeros to what was there."""
     _check_writable(self)
+    if source is self:
+        return self
     filled = OPS["broadcast_to"](OPS["cast"](source, dtype=self.dtype), shape=self.shape)
+    if MODES.recording and self.requires_grad:
+        return _write(self, OPS["where"](np.ones(self.shape, bool), filled, _before(self, (source,))))
     return _write(self, OPS["copy"](filled))
 
 
@@ -101,10 +111,18 @@ def _plain(entry: Any) -> Any:
 def _check_writable(self: Value) -> None:
     """Refuse a value without memory, a leaf that is being recorded, and memory that must not change."""
     if self.data is None:
-        raise GradientError("a value of a graph has no memory to write to; use the op without the underscore")
+        raise GradientError(
+            "a value of a graph has no memory to write to; use the op without the underscore, and x = x + y for x += y"
+        )
     if MODES.recording and self.node is None and self.requires_grad:
         raise GradientError(
-            "a leaf that requires a gradient is being used in an in-place operation; do it under no_grad()"
+            "a leaf that requires a gradient is being used in an in-place operation; do it under no_grad(), or write "
+            "x = x + y for x += y"
+        )
+    if MODES.recording and self.counter is not None and self.counter.is_unrecorded_view(self):
+        raise GradientError(
+            "this view was made under no_grad() of a value that requires a gradient, and is written in place while "
+            "operations are recorded: the gradient would miss the write; make the view and write to it in one mode"
         )
     if self.inference and not MODES.inference:
         raise GradientError("inplace update to an inference value outside inference_mode() is not allowed")

@@ -360,10 +360,14 @@ def _flip(x: Value, *, axis: Axes) -> Spec:
     return x.spec
 
 
-@primitive(infer=_flip, view=True, samples=[sample((2, 3), axis=0), sample((2, 3))])
-def flip(x: Array, *, axis: Axes = None) -> Array:
-    """x with the order of its elements along `axis` reversed."""
-    return np.flip(x, axis=normalize_axes(axis, x.ndim))
+@primitive(infer=_flip, native=True, samples=[sample((2, 3), axis=0), sample((2, 3))])
+def flip(x: Array, *, axis: Axes = None, out: Array | None = None) -> Array:
+    """A copy of x with the order of its elements along `axis` reversed; no view of x, as in PyTorch."""
+    backwards = np.flip(x, axis=normalize_axes(axis, x.ndim))
+    if out is None:
+        return backwards.copy()
+    np.copyto(out, backwards)
+    return out
 
 
 flip.batch(along("axis"))

@@ -34,7 +34,7 @@ BY_NAME = ("cast", "where", "gelu_backward")
 """Ops whose elements are functions of those at the same place, though their shape rules are their own."""
 ALONG_AXIS = {
     "standardize", "standardize_backward", "softmax", "log_softmax", "softmax_backward", "log_softmax_backward",
-    "slice_scatter", "concat",
+    "slice_scatter", "concat", "flip",
 }  # fmt: skip
 """Ops that mix elements along the axes of their attribute `axis` only; inputs and outputs have the same axes."""
 LINEAR = {"add", "sub", "neg", "pack", "slice_scatter", "concat"}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from engine.dtypes import DType
+from engine.infer import normalize_axes
 from engine.native.kernel import FLOATS, Kernel, real
 from engine.native.kernels.elementwise import UNARY_KERNELS, operands, unary
 from engine.native.lowering import Call, Work, lowers
@@ -57,6 +58,12 @@ def _joined(*parts: list[Call] | None) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     (x,), (out,) = work.inputs, work.outputs
     return copied(x, out.reshape(x.shape)) if out.flags.c_contiguous else None
+
+
+@lowers("flip")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    return copied(np.flip(x, axis=normalize_axes(work.attrs["axis"], x.ndim)), out)
 
 
 @lowers("concat")

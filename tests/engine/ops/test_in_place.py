@@ -315,3 +315,99 @@ def test_no_op_hands_out_memory_of_its_inputs_unless_it_is_declared_a_view() -> 
                     shares = bool(output.size) and np.shares_memory(output.numpy(), value.numpy())
                     known = op.view and number == 0 and output.counter is value.counter
                     assert known or not shares, f"{op.name} of {[i.shape for i in inputs]}, {example.attrs}"
+
+
+def test_an_assignment_does_not_hide_an_earlier_write_from_the_rule_that_saved_the_value() -> None:
+    a = leaf(0.3, 0.5)
+    b = ops.copy(a)
+    b.tanh_()
+    total = b.sum()
+    b[0] = 7.0
+    with pytest.raises(GradientError, match=r"output 0 of tanh.* is at version 2; expected version 1"):
+        total.backward()
+
+
+def test_every_handle_on_a_result_shares_the_counter_that_its_node_knows() -> None:
+    x = leaf(0.3, 0.5)
+    y = ops.tanh(x)
+    handle = y.node.output(0)
+    handle.reshape(shape=(2, 1))
+    y.detach().fill_(0)
+    assert handle.version == 1
+    with pytest.raises(GradientError, match="modified by an in-place operation"):
+        y.sum().backward()
+
+
+def test_a_filled_value_passes_zeros_to_what_it_was() -> None:
+    x, source = leaf(1, 2), leaf(3, 4)
+    y = x * 3
+    y.copy_(source * 2)
+    y.sum().backward()
+    assert (numbers(x.grad), numbers(source.grad)) == ([0, 0], [2, 2])
+
+
+def test_flip_copies() -> None:
+    x = engine.tensor([1.0, 2.0])
+    ops.flip(x).mul_(10)
+    ops.flip(engine.tensor([3.0])).mul_(10)
+    assert numbers(x) == [1, 2]
+
+
+def test_a_view_made_unrecorded_is_not_written_recorded() -> None:
+    y = leaf(1, 2) * 1.0
+    with engine.no_grad():
+        view = y[:1].reshape(shape=(1, 1))
+    with pytest.raises(GradientError, match=r"made under no_grad\(\)"):
+        view.mul_(3)
+    with engine.no_grad():
+        view.mul_(3)
+    assert numbers(y) == [3, 2]
+
+
+OPERATORS: list[tuple[str, Callable[[Value, Value], Value]]] = [
+    ("__iadd__", ops.add), ("__isub__", ops.sub), ("__imul__", ops.mul), ("__itruediv__", ops.div),
+    ("__ipow__", ops.pow), ("__imatmul__", ops.matmul),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "op"), OPERATORS)
+def test_augmented_assignment_writes_in_place_by_the_rules_of_the_method(name: str, op: Callable[..., Value]) -> None:
+    x, other = engine.tensor(np.array([[1.5, 2.0], [0.5, 3.0]]), requires_grad=True), np.array([[2.0, 1.0], [0.5, 3.0]])
+    y = x * 1
+    twin = y.detach()
+    wanted = numbers(op(x, other))
+    assert getattr(y, name)(other) is y
+    assert numbers(y) == numbers(twin) == wanted
+    assert y.version == 1
+    (got,) = tape.grad(y.sum(), x)
+    (right,) = tape.grad(op(x, other).sum(), x)
+    assert numbers(got) == numbers(right)
+    with pytest.raises(GradientError, match=r"leaf that requires a gradient.* x = x \+ y for x \+= y"):
+        getattr(x, name)(other)
+    with engine.no_grad():
+        assert getattr(x, name)(other) is x
+    assert numbers(x) == wanted
+
+
+def test_the_regression_loop_of_pytorch_trains_as_written() -> None:
+    """S3's loop: `w -= learning_rate * w.grad` under no_grad, and `w.grad.zero_()`."""
+    engine.seed(0)
+    x = engine.randn((100, 1))
+    y = 3 * x + 2 + engine.randn((100, 1)) * 0.1
+    w, b = engine.randn((1, 1), requires_grad=True), engine.zeros((1,), requires_grad=True)
+    kept = w, b
+    learning_rate, losses = 0.1, []
+    for _ in range(100):
+        y_pred = x.mm(w) + b
+        loss = (y_pred - y).pow(2).mean()
+        loss.backward()
+        with engine.no_grad():
+            w -= learning_rate * w.grad
+            b -= learning_rate * b.grad
+            w.grad.zero_()
+            b.grad.zero_()
+        losses.append(loss.item())
+    assert kept[0] is w
+    assert kept[1] is b
+    assert losses[-1] < 0.02 < losses[0]
+    np.testing.assert_allclose([w.item(), b.item()], [3, 2], atol=0.05)
