@@ -76,7 +76,10 @@ def pull_back(
 
 
 def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
-    """Return the nodes that `outputs` depend on, in order of creation; only those made later than number `after`."""
+    """Return the nodes that `outputs` depend on, in order of creation; only those made later than number `after`.
+
+    A path ends where it leads to a node of another tape (see `engine.tape.tape`).
+    """
     found: set[Node] = set()
     waiting = [output.node for output in outputs if output.node is not None]
     while waiting:
@@ -87,7 +90,8 @@ def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
                 if value.counter is not None and value.counter.past:
                     node.inputs = tuple(_as_read(node, index) for index in range(len(node.inputs)))
                     break
-            waiting.extend([value.node for value in node.inputs if value.node is not None])
+            tape = node.tape
+            waiting.extend([value.node for value in node.inputs if value.node is not None and value.node.tape == tape])
     return sorted(found, key=_number)
 
 

@@ -143,13 +143,13 @@ def vhp(function: Function, primals: Sequence[Tree], vectors: Sequence[Tree]) ->
 
 
 def gradcheck(
-    function: Function, args: Sequence[Array], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
+    function: Function, args: Sequence[Operand], *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
 ) -> bool:
     """Compare the gradient of a function with central differences in float64.
 
     Args:
         function: takes Values and returns one floating Value of any shape.
-        args: arrays; the float64 ones are varied.
+        args: arrays or Values; the float64 ones are varied, in copies.
         eps: step of the differences.
         atol: absolute tolerance.
         rtol: relative tolerance.
@@ -157,24 +157,31 @@ def gradcheck(
     Raises:
         GradientError: naming the argument and the largest error, when they differ.
     """
-    arrays = [np.asarray(arg) for arg in args]
+    arrays = [np.array(arg.numpy() if isinstance(arg, Value) else arg) for arg in args]
     varied = tuple(index for index, array in enumerate(arrays) if is_float(array.dtype))
     if any(arrays[index].dtype != np.float64 for index in varied):
         raise DTypeError("gradcheck needs float64 arguments: in float32 the differences are mostly rounding")
-    output, pull = vjp(lambda *values: function(*_merged(arrays, varied, values)), *(arrays[index] for index in varied))
+    held = [Value(array.shape, array.dtype, array) for array in arrays]
+    output, pull = vjp(lambda *values: function(*_merged(held, varied, values)), *(held[index] for index in varied))
     weights = np.cos(np.arange(output.size, dtype=np.float64)).reshape(output.shape)
     analytic = pull(weights)
+
+    def weighted() -> float:
+        with no_grad():
+            made = _single(function(*held))
+        return float((made.numpy() * weights).sum())
+
     for index, gradient in zip(varied, analytic, strict=True):
-        numeric = _differences(lambda: float((function(*arrays).numpy() * weights).sum()), arrays[index], eps)
+        numeric = _differences(weighted, arrays[index], eps)
         error = np.abs(gradient.numpy() - numeric)
         if not bool(np.all(error <= atol + rtol * np.abs(numeric))):
             raise GradientError(f"the gradient by argument {index} is off by up to {error.max():.3g}")
     return True
 
 
-def gradgradcheck(function: Function, args: Sequence[Array], **tolerances: float) -> bool:
+def gradgradcheck(function: Function, args: Sequence[Operand], **tolerances: float) -> bool:
     """Compare second derivatives with central differences of the first ones; see `gradcheck`."""
-    floating = tuple(index for index, arg in enumerate(args) if is_float(np.asarray(arg).dtype))
+    floating = tuple(index for index, arg in enumerate(args) if is_float(as_value(arg).dtype))
 
     def first(*values: Value) -> Value:
         gradients = vjp(lambda *inner: function(*_merged(values, floating, inner)), *(values[i] for i in floating))

@@ -286,6 +286,7 @@ class _FunctionNode(Node):
         results = tuple(output.numpy() for output in outputs)
         super().__init__(op, tuple(values), {}, specs, results, needs_grad=True)
         self.versions = versions
+        self.tape = MODES.tape
         if MODES.anomaly:
             self.origin = "".join(traceback.format_stack(limit=8)[:-2])
 

@@ -61,6 +61,7 @@ class Modes(threading.local):
         self.training = True
         self.inference = False
         self.anomaly = False
+        self.tape = 0
         self.kernels = contextvars.Context()
         self.kernels.run(np.seterr, all="ignore")
         self.keys = KeySource()
@@ -112,6 +113,11 @@ def inference_mode() -> AbstractContextManager[None]:
 def detect_anomaly() -> AbstractContextManager[None]:
     """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
     return _Changed(anomaly=True)
+
+
+def recording_on(tape: int) -> AbstractContextManager[None]:
+    """Record operations inside on the tape of this number (see `engine.tape.tape`)."""
+    return _Changed(recording=not MODES.inference, tape=tape)
 
 
 def training_mode(flag: bool) -> AbstractContextManager[None]:

@@ -306,7 +306,7 @@ class Op(Generic[R]):
             data = value.data
             if data is None:
                 eager = False
-            tracked = tracked or value.requires_grad
+            tracked = tracked or value.tracked
             if value.counter is not None or value.inference:
                 noted = True
             if value.dtype is BFLOAT16 or (self.wide and value.dtype is FLOAT16 and value.size >= SMALL):
@@ -319,6 +319,7 @@ class Op(Generic[R]):
         node = None
         if needs_grad or results is None:
             node = Node(self, inputs, attrs, specs, results, needs_grad)
+            node.tape = MODES.tape
             if noted and results is not None:
                 _note(node, inputs)
         if not self.several and not self.view and not MODES.inference:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from engine.backward import pull_back, reachable, seed_of
 from engine.dtypes import is_float
 from engine.errors import DTypeError, GradientError, ShapeError
-from engine.modes import MODES, enable_grad, no_grad
+from engine.modes import MODES, no_grad, recording_on
 from engine.ops.casting import cast, copy
 from engine.ops.elementwise import add
 from engine.value import RETAINED, Hook, Hooks, Node, Operand, Value, as_value
@@ -35,7 +36,7 @@ def backward(
 
     Args:
         outputs: one value or several; scalars unless gradients are given.
-        gradients: cotangent of each output, of exactly its shape; None for 1.
+        gradients: cotangent of each output, of exactly its shape; None for 1; None or an empty list for 1 everywhere.
         retain_graph: keep what the rules saved for another pass; by default as `create_graph`.
         create_graph: record the pass, so that the gradients can be differentiated again.
         inputs: the values to accumulate into, in place of all leaves that require a gradient.
@@ -49,7 +50,7 @@ def backward(
     if inputs is not None and not inputs:
         raise GradientError("inputs= must not be empty; leave it out to reach every leaf")
     leaves = leaves_of(roots, nodes) if inputs is None else _tracked(inputs)
-    with enable_grad() if create_graph else no_grad():
+    with _recording_again(roots) if create_graph else no_grad():
         for leaf, found in zip(leaves, pull_back(roots, seeds, leaves, nodes), strict=True):
             if found is not None:
                 accumulate(leaf, found, in_place=not create_graph)
@@ -78,7 +79,7 @@ def grad(
     wrt = _tracked([inputs] if isinstance(inputs, Value) else inputs)
     roots, seeds = _seeded(outputs, grad_outputs, "scalar")
     nodes = reachable(roots)
-    with enable_grad() if create_graph else no_grad():
+    with _recording_again(roots) if create_graph else no_grad():
         found = pull_back(roots, seeds, wrt, nodes)
     if not (create_graph if retain_graph is None else retain_graph):
         for node in nodes:
@@ -145,11 +146,11 @@ def requires_grad_(value: Value, flag: bool = True) -> Value:
     """Make a floating leaf require a gradient, or not."""
     if flag and not is_float(value.dtype):
         raise DTypeError(f"only floating values can require gradients; this one is {value.dtype.name}")
-    if not flag and not value.is_leaf:
+    if not flag and value.tracked and not value.is_leaf:
         raise GradientError("you can only change requires_grad flags of leaf values; detach() this one instead")
     if flag and value.inference and not MODES.inference:
         raise GradientError("a value made in inference mode cannot require a gradient outside it; copy() it first")
-    value.requires_grad = flag or not value.is_leaf
+    value.tracked = flag or not value.is_leaf
     return value
 
 
@@ -208,22 +209,31 @@ def _added(hooks: dict[object, Any], hook: object) -> Callable[[], None]:
 
 @contextmanager
 def tape() -> Iterator[None]:
-    """Record inside, and nothing outside of a tape that surrounds it: ggmlR's with_grad_tape. Tapes do not nest."""
-    if _open.tape:
+    """Record operations on a tape of its own, as ggmlR's with_grad_tape; tapes do not nest.
+
+    The tape starts at its beginning and stops at its end: what was computed before is a constant inside, whatever it
+    was computed from, and what is computed afterwards from values of the tape leads to no gradient.
+
+    Raises:
+        GradientError: a tape is open in this thread already.
+    """
+    if MODES.tape:
         raise GradientError("a tape is already open in this thread; tapes do not nest")
-    _open.tape = True
-    try:
-        with enable_grad():
-            yield
-    finally:
-        _open.tape = False
+    with recording_on(next(_tape_numbers)):
+        yield
 
 
-class _Open(threading.local):
-    tape = False
+_tape_numbers = itertools.count(1)
 
 
-_open = _Open()
+def _recording_again(roots: Sequence[Value]) -> AbstractContextManager[None]:
+    """Record a backward pass on the tape of what it differentiates, so that it can be differentiated in turn."""
+    tapes = {root.node.tape for root in roots if root.node is not None}
+    if len(tapes) > 1:
+        raise GradientError(
+            "create_graph=True needs outputs of one tape; these were computed on several, or some outside of any"
+        )
+    return recording_on(tapes.pop() if tapes else MODES.tape)
 
 
 def _seeded(
@@ -233,7 +243,7 @@ def _seeded(
     roots = [outputs] if isinstance(outputs, Value) else list(outputs)
     if not roots:
         raise GradientError("there is no output to differentiate")
-    if gradients is None:
+    if gradients is None or (isinstance(gradients, list | tuple) and not gradients):
         given: list[Any] = [None] * len(roots)
     else:
         one = isinstance(outputs, Value) or isinstance(gradients, Value | np.ndarray | int | float)

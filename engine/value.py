@@ -69,11 +69,12 @@ class Node:
         hooks: by output, functions that see (and may replace) its cotangent.
         origin: where it was recorded, when anomalies are to be explained.
         freed: whether a backward pass has dropped the arrays.
+        tape: the number of the `tape()` it was recorded in, 0 outside of any; no path of gradients leads to another.
     """
 
     __slots__ = (
         "attrs", "counters", "freed", "hooks", "inputs", "needs_grad", "op", "origin", "outputs", "results", "seq",
-        "versions",
+        "tape", "versions",
     )  # fmt: skip
     numbers = itertools.count()
 
@@ -97,6 +98,7 @@ class Node:
         self.hooks: dict[int, Hooks] | None = None
         self.origin: str | None = None
         self.freed = False
+        self.tape = 0
         self.seq = next(Node.numbers)
 
     def output(self, index: int) -> Value:
@@ -123,7 +125,7 @@ class Value:
 
     __slots__ = (
         "__weakref__", "_grad", "after", "counter", "data", "dtype", "hooks", "index", "inference", "name", "node",
-        "requires_grad", "shape", "weak",
+        "shape", "tracked", "weak",
     )  # fmt: skip
     __array_ufunc__ = None  # NumPy must not take over `array * value` inside a backward rule
     __hash__ = object.__hash__
@@ -145,7 +147,7 @@ class Value:
         self.data = data
         self.node = node
         self.index = index
-        self.requires_grad = requires_grad
+        self.tracked = requires_grad
         self._grad: Value | None = None
         self.name = name
         self.weak = weak
@@ -153,6 +155,25 @@ class Value:
         self.hooks: Hooks | None = None
         self.after: dict[object, Callable[[Value], object]] | None = None
         self.inference = False
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is computed for it; assigning is checked as `requires_grad_` checks."""
+        return self.tracked
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    @property
+    def device(self) -> str:
+        """The device that holds the data: "cpu", the only one."""
+        return "cpu"
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made it, if gradients flow through that; None for leaves and constants."""
+        return self.node if self.tracked else None
 
     @property
     def ndim(self) -> int:

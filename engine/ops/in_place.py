@@ -56,7 +56,7 @@ def rebase(value: Value, node: Node | None, index: int, requires_grad: bool) -> 
         keep = was.node.hooks.get(was.index, {}).pop(RETAINED, None)
         if keep is not None:
             node.hooks = {**(node.hooks or {}), index: {RETAINED: keep}}
-    value.node, value.index, value.requires_grad = node, index, requires_grad
+    value.node, value.index, value.tracked = node, index, requires_grad
 
 
 def _method(op: Op[Any]) -> Callable[..., Value]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import tape
 from engine.dtypes import FLOAT64, DType, computing_dtype
-from engine.errors import AttributeValueError, CheckpointError, ShapeError, UnknownName, nearest
+from engine.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName, nearest
 from engine.modes import no_grad
 from engine.ops.casting import cast
 from engine.optim.joint_step import Pending, Slots, step_jointly
@@ -55,7 +55,8 @@ class TapeOptimizer:
     """An optimizer of the table as an object: `TapeOptimizer(model.parameters(), "adam", lr=1e-3)`, then `step()`.
 
     A parameter without a gradient is left alone, with its slots and its own count of steps; a gradient of zeros is a
-    step like any other.
+    step like any other. Leaves without a name that are given by name are called so from then on, for
+    `gradients_by_name` and errors.
     """
 
     def __init__(self, parameters: Parameters, kind: str = "sgd", **options: Any) -> None:
@@ -92,6 +93,9 @@ class TapeOptimizer:
         parameters = named_parameters(group["params"], self.parameters)
         for leaf in parameters.values():
             transform.slots(Spec(leaf.shape, computing_dtype(leaf.dtype)))  # some optimizers take matrices only
+        if isinstance(group["params"], Mapping):
+            for name, leaf in parameters.items():
+                leaf.name = leaf.name or name
         self.groups.append(Group(kind, options, transform, parameters, transform.lr, transform.lr))
 
     @property
@@ -111,17 +115,28 @@ class TapeOptimizer:
 
         Raises:
             UnknownName: none of the names is a parameter's.
+            GradientError: no parameter has a gradient, so there is nothing to step.
         """
-        if gradients and not any(self._given(n, leaf, gradients) is not None for n, leaf in self.parameters.items()):
+        known = {*self.parameters, *(leaf.name for leaf in self.parameters.values())}
+        if gradients and known.isdisjoint(gradients):
             first = next(iter(gradients))
             raise UnknownName(f"no gradient is a parameter's: {first[:64]!r}{nearest(first, self.parameters)}")
+        found = {
+            name: leaf.grad if gradients is None else self._given(name, leaf, gradients)
+            for name, leaf in self.parameters.items()
+        }
+        if all(gradient is None for gradient in found.values()):
+            raise GradientError(
+                f"no parameter has a gradient ({', '.join(found)[:64]}): "
+                + ("call backward() before step()" if gradients is None else "the gradients given are empty")
+            )
         with no_grad():
             for group in self.groups:
                 lr = Value((), FLOAT64, np.asarray(group.lr, FLOAT64))
                 pending = [
                     _pending(group, name, leaf, gradient)
                     for name, leaf in group.parameters.items()
-                    if (gradient := leaf.grad if gradients is None else self._given(name, leaf, gradients)) is not None
+                    if (gradient := found[name]) is not None
                 ]
                 for one, (stepped, changed) in zip(pending, step_jointly(group.transform, pending, lr), strict=True):
                     narrow = stepped.dtype != one.leaf.dtype

@@ -192,3 +192,13 @@ def test_what_a_function_closes_over_is_differentiated_too():
     engine.grad(lambda x: x * x * w)(3.0).backward()
     assert w.grad.item() == 6.0
     assert not engine.grad(lambda x: x * x)(3.0).requires_grad
+
+
+def test_gradcheck_calls_the_function_with_values_and_leaves_the_arguments_alone() -> None:
+    a = X.copy()
+    value = engine.tensor(X, requires_grad=True)
+    for check in (gradcheck, gradgradcheck):
+        assert check(lambda x: (x * x).sum(), [a])
+        assert check(lambda x, index: (x * x)[index].exp(), [value, np.array([1, 0])])
+    np.testing.assert_array_equal(a, X)
+    np.testing.assert_array_equal(value.numpy(), X)

@@ -57,13 +57,37 @@ def test_created_gradients_can_be_differentiated_again():
 
 def test_what_was_computed_outside_the_tape_leads_to_no_gradient():
     x, w, b = model()
-    with engine.no_grad():
-        before = w @ x
-        with tape.tape():
-            loss = ops.mean(ops.square(before + b))
-    found = engine.gradients_by_name(loss)
+    before = w @ x
+    with tape.tape():
+        hidden = before + b
+        loss = ops.mean(ops.square(hidden))
+    found = engine.gradients_by_name(loss, retain_graph=True)
     assert set(found) == {"b"}
-    assert w.requires_grad
+    assert before.requires_grad
     assert w.grad is None
-    with engine.no_grad(), tape.tape(), pytest.raises(GradientError, match="already open"), tape.tape():
+    after = ops.mean(hidden)
+    assert after.requires_grad
+    assert engine.gradients_by_name(after) == {}
+    with tape.tape():
+        again = engine.gradients_by_name(ops.mean(ops.square(w @ x + b)))
+    assert set(again) == {"w", "b"}
+
+
+def test_a_tape_is_not_opened_inside_another():
+    with tape.tape(), pytest.raises(GradientError, match="already open"), tape.tape():
         pass
+
+
+def test_gradients_of_a_tape_are_differentiated_again_on_it():
+    x = engine.tensor(np.array([2.0]), requires_grad=True)
+    with tape.tape():
+        (slope,) = tape.grad((x * x * x).sum(), x, create_graph=True)
+        (second,) = tape.grad(slope.sum(), x)
+    assert second.numpy().tolist() == [12.0]
+    with tape.tape():
+        cube = (x * x * x).sum()
+    (slope,) = tape.grad(cube, x, create_graph=True)
+    (second,) = tape.grad(slope, x)
+    assert second.numpy().tolist() == [12.0]
+    with pytest.raises(GradientError, match="outputs of one tape"):
+        tape.grad([cube, (x * 2.0).sum()], x, create_graph=True)

@@ -461,3 +461,37 @@ def test_passes_in_threads_over_one_graph_lose_nothing() -> None:
     for thread in threads:
         thread.join()
     assert numbers(x.grad) == [2000]
+
+
+def test_an_empty_list_of_gradients_stands_for_none() -> None:
+    x, y = leaf(1, 2), leaf(3, 4)
+    tape.backward([(x * y).sum()], [])
+    assert x.grad is not None
+    assert x.grad.numpy().tolist() == [3, 4]
+    (slope,) = tape.grad((x * x).sum(), x, ())
+    assert slope is not None
+    assert slope.numpy().tolist() == [2, 4]
+
+
+def test_assigning_requires_grad_is_checked_as_by_the_method() -> None:
+    integers, x = engine.tensor([1, 2]), leaf(1, 2)
+    with pytest.raises(engine.DTypeError, match="only floating values"):
+        integers.requires_grad = True
+    y = x * 2.0
+    with pytest.raises(GradientError, match="of leaf values"):
+        y.requires_grad = False
+    y.requires_grad = True
+    x.requires_grad = False
+    assert (integers.requires_grad, y.requires_grad, x.requires_grad) == (False, True, False)
+    (x * 2.0).requires_grad = False
+
+
+def test_values_tell_their_device_and_the_node_that_made_them() -> None:
+    x = leaf(1, 2)
+    y = x * 2.0
+    assert x.device == y.device == "cpu"
+    assert x.grad_fn is None
+    assert y.grad_fn is y.node
+    assert y.detach().grad_fn is None
+    with engine.no_grad():
+        assert (x * 2.0).grad_fn is None

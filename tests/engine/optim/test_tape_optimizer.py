@@ -275,3 +275,31 @@ def test_parameters_stepped_together_are_bitwise_those_stepped_alone(kind):
         np.testing.assert_array_equal(leaf.numpy(), alone[name].numpy())
         for slot, array in singles[name].state_dict()["slots"].get(name, {}).items():
             np.testing.assert_array_equal(optimizer.state_dict()["slots"][name][slot], array)
+
+
+def test_a_mapping_names_the_leaves_so_that_gradients_by_name_reach_them():
+    """Section 9 of ggmlR's vignette: parameters of one's own, given to the optimizer by name."""
+    w1, b1 = engine.parameter(np.ones((2, 2))), engine.parameter(np.zeros((2, 1)))
+    kept = engine.parameter(np.ones(1), name="kept")
+    optimizer = TapeOptimizer({"W1": w1, "b1": b1, "other": kept}, "adam", lr=1e-3)
+    with engine.tape.tape():
+        loss = ((w1 @ np.ones((2, 1)) + b1) ** 2).mean() + kept.sum()
+    gradients = engine.gradients_by_name(loss)
+    assert set(gradients) == {"W1", "b1", "kept"}
+    optimizer.step(gradients)
+    assert (w1.numpy() < 1).all()
+    assert (b1.numpy() < 0).all()
+    assert (kept.numpy() < 1).all()
+
+
+def test_a_step_without_any_gradient_is_an_error():
+    w, frozen = leaf(1.0, name="w"), leaf(2.0, name="frozen")
+    optimizer = TapeOptimizer([w, frozen], "sgd", lr=0.1)
+    with pytest.raises(engine.GradientError, match=r"no parameter has a gradient \(w, frozen\): call backward\(\)"):
+        optimizer.step()
+    for gradients in ({}, {"w": None}):
+        with pytest.raises(engine.GradientError, match="the gradients given are empty"):
+            optimizer.step(gradients)
+    (w * 2.0).sum().backward()
+    optimizer.step()
+    assert frozen.item() == 2.0
