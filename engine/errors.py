@@ -120,6 +120,12 @@ class OutOfContextMemory(LimitError):  # noqa: N818 - a shorter name that reads 
     code = "out_of_context_memory"
 
 
+class PlanError(EngineError):
+    """A plan that does not compute what it stands for: a fault of the planner, found before it runs."""
+
+    code = "plan_unsound"
+
+
 class ComputeError(EngineError):
     """A node of a static graph that could not be computed; `status` is ggml's number for it."""
 

@@ -38,10 +38,11 @@ COMMAND = (sys.executable, "-c", LAUNCH)
 
 
 def pytest_configure() -> None:
-    """Keep the folders of tests in memory, where there is enough: on a disk each commit of theirs waits for it.
+    """Have every plan proved, and keep the folders of tests in memory: on a disk each commit of theirs waits for it.
 
     `make chaos` uses the disk.
     """
+    os.environ.setdefault("ADJOINT_VERIFY_PLANS", "1")
     if os.environ.get("CHAOS") != "full" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_MIN:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from engine.graph.simplify import Instruction, Listing
 from engine.infer import broadcast, broadcast_bool, same, same_bool, same_number
 from engine.plan.layout import Layout, is_whole
+from engine.plan.plan import Step
 from engine.value import Shape
 
 ELEMENTWISE = (broadcast, broadcast_bool, same, same_bool, same_number)
@@ -47,6 +48,15 @@ class FusedGroups:
         """Return whether the group of instruction `index` reads `base`, if at all, row by row."""
         group = self.group_of.get(index)
         return group is None or (group, base) not in self.unaligned
+
+
+def overwritable(instruction: Instruction | Step, number: int) -> tuple[int, ...]:
+    """Return the places of the inputs over which the kernel may write its output `number`, given equal specs."""
+    op = instruction.op
+    if op.takes_out and op.infer in ELEMENTWISE:
+        return tuple(range(len(instruction.inputs)))
+    over = op.overlays.get(instruction.outputs.index(number)) if op.overlays else None
+    return () if over is None else (over,)
 
 
 def fuse(listing: Listing, layouts: Sequence[Layout], free: Set[int], levels: Sequence[int] | None) -> FusedGroups:

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 
 from engine.graph.early_casts import cast_early
 from engine.graph.simplify import Instruction, Listing, simplify
-from engine.plan.fusion import ELEMENTWISE, FusedGroups, fuse
+from engine.plan.fusion import FusedGroups, fuse, overwritable
 from engine.plan.layout import Layout, is_whole, layouts, nbytes
 from engine.plan.memory import ArenaRanges
 from engine.plan.places import give_parts
 from engine.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
 from engine.plan.sharding import Sharding, shard, worthwhile_shards
 from engine.plan.split_rules import PARTIAL
+from engine.plan.verifier import should_verify, verify_plan
 from engine.registry import lookup
 from engine.value import Value
 
@@ -35,27 +36,36 @@ def make_plan(
         state: leaves that keep their memory from run to run.
         outputs: values to be read after a run.
         updates: by name of a state, the value it has after a run.
-        rows: the inputs whose first axis is the batch.
+        rows: the inputs whose first axis is the batch; those without axes stay whole.
         most_shards: into how many shards the batch may be cut, where there is enough work.
+
+    Raises:
+        PlanError: the environment asks for a proof of every plan, and this one has none.
     """
+    plan = _planned(inputs, state, outputs, updates, rows, most_shards)
+    if should_verify():
+        verify_plan(plan)
+    return plan
+
+
+def _planned(
+    inputs: Mapping[str, Value],
+    state: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    updates: Mapping[str, Value],
+    rows: Collection[str],
+    most_shards: int,
+) -> Plan:
     listing = cast_early(simplify(inputs, state, outputs, updates))
     count = min(most_shards, worthwhile_shards(listing)) if rows else 1
-    while count > 1 and any(listing.specs[listing.inputs[name]].shape[0] % count for name in rows):
+    extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
+    while count > 1 and any(extent % count for first in extents for extent in first):
         count //= 2
     if count > 1:
         planner = _Planner(listing.copy(), rows, count)
         if planner.views_stay:
             return planner.plan()
     return _Planner(listing).plan()
-
-
-def overwritable(instruction: Instruction, number: int) -> tuple[int, ...]:
-    """Return the places of the inputs over which the kernel may write its output `number`, given equal specs."""
-    op = instruction.op
-    if op.takes_out and op.infer in ELEMENTWISE:
-        return tuple(range(len(instruction.inputs)))
-    over = op.overlays.get(instruction.outputs.index(number)) if op.overlays else None
-    return () if over is None else (over,)
 
 
 class _Planner:

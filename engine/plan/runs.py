@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from engine.plan.plan import Buffer, Plan, Step
+from engine.plan.plan import Buffer, Phase, Plan, Step
 from engine.plan.sharding import JOIN
 from engine.plan.split_rules import WHOLE
 from engine.value import Spec
@@ -39,9 +39,14 @@ class Run(NamedTuple):
 def runs(plan: Plan) -> Iterator[Run]:
     """Yield every step, those of a phase that the shards run once for each of them."""
     for phase in plan.phases:
-        for shard in range(plan.shards) if phase.sharded else (None,):
-            for place in phase.steps:
-                yield _run(plan, plan.steps[place], shard)
+        for shard in range(plan.shards) if phase.sharded else (0,):
+            yield from runs_of_phase(plan, phase, shard)
+
+
+def runs_of_phase(plan: Plan, phase: Phase, shard: int) -> Iterator[Run]:
+    """Yield the steps of a phase as one shard runs them; `shard` counts only in a phase that all shards run."""
+    for place in phase.steps:
+        yield _run(plan, plan.steps[place], shard if phase.sharded else None)
 
 
 def buffer_of(plan: Plan, seen: Seen) -> Buffer:

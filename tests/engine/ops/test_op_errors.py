@@ -17,7 +17,7 @@ from engine.backward import reachable
 from engine.errors import EngineError
 from engine.modes import tracing
 from engine.ops import OPS
-from engine.plan.planner import ELEMENTWISE
+from engine.plan.fusion import ELEMENTWISE
 from engine.registry import Op
 from engine.samples import Sample
 from engine.value import Array, Spec, Value, tensor

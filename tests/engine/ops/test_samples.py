@@ -16,7 +16,7 @@ from engine.errors import AttributeValueError
 from engine.modes import tracing
 from engine.ops import OPS
 from engine.ops.reduce import sum as total_of
-from engine.plan.planner import ELEMENTWISE
+from engine.plan.fusion import ELEMENTWISE
 from engine.registry import Op
 from engine.samples import Sample
 from engine.value import Array, Node, Value, tensor

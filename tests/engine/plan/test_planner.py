@@ -11,7 +11,8 @@ from engine.backward import pull_back
 from engine.graph.simplify import Instruction
 from engine.infer import broadcast, broadcast_bool, same, same_bool
 from engine.ops import OPS
-from engine.plan.planner import make_plan, overwritable
+from engine.plan.fusion import overwritable
+from engine.plan.planner import make_plan
 from engine.value import Spec, Value
 
 X = np.array([1.5, -2.0, 3.0])

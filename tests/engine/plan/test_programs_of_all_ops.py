@@ -19,7 +19,7 @@ import engine
 from engine.backward import pull_back, reachable
 from engine.graph.trace import Trace, build
 from engine.ops import OPS
-from engine.plan.planner import ELEMENTWISE
+from engine.plan.fusion import ELEMENTWISE
 from engine.registry import Op
 from engine.value import Array, Value
 
