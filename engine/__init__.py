@@ -7,7 +7,15 @@ from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.collective import Alone, Collective
 from engine.cores import cpu_quota, usable_cores, usable_cpus
-from engine.data import Batch, DataLoader
+from engine.data import (
+    Batch,
+    ClassEncoding,
+    DataLoader,
+    classes_of_checkpoint,
+    encode_texts,
+    meta_with_classes,
+    read_class_encodings,
+)
 from engine.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
 from engine.differentiate import (
     grad,
@@ -160,6 +168,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "CheckpointPolicy",
+    "ClassEncoding",
     "ClosureOptimizer",
     "Collective",
     "CollectiveError",
@@ -241,6 +250,7 @@ __all__ = [
     "check_gradients",
     "check_index",
     "checked_extents",
+    "classes_of_checkpoint",
     "clip_grad_adaptive_",
     "clip_grad_norm_",
     "clip_grad_norm_each_",
@@ -254,6 +264,7 @@ __all__ = [
     "detect_anomaly",
     "dp_train",
     "enable_grad",
+    "encode_texts",
     "executors",
     "fingerprint",
     "form_of_recipe",
@@ -286,6 +297,7 @@ __all__ = [
     "loss_catalogue",
     "make_optimizer",
     "make_plan",
+    "meta_with_classes",
     "metric_catalogue",
     "no_grad",
     "once_differentiable",
@@ -308,6 +320,7 @@ __all__ = [
     "profile_step",
     "rand",
     "randn",
+    "read_class_encodings",
     "read_recipe",
     "read_tensor_document",
     "read_tensors",

@@ -18,6 +18,7 @@ from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
 from engine.graph.trace import bind_dims, build
 from engine.metrics import find_comparison
+from engine.metrics.comparisons import numeric_comparisons
 from engine.metrics.forms import BY_CLASS
 from engine.model import at_precision
 from engine.optim.groups import matches
@@ -42,6 +43,7 @@ class ColumnInfo:
         minimum: smallest finite value, or None when unknown.
         maximum: largest finite value, or None when unknown.
         missing: how many values are NaN.
+        classes: how many class names a column of text has, whose numbers are theirs; None for a column of numbers.
     """
 
     dtype: str
@@ -50,6 +52,7 @@ class ColumnInfo:
     minimum: float | None = None
     maximum: float | None = None
     missing: int = 0
+    classes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ def check_fit(
     _check_fixed_batch(definition, recipe, batches, held_out, reader)
     for rows in (fed, held):
         _check_classes(definition, rows, reader)
+    _check_text(definition, recipe, fed, reader)
     _check_parts(definition, recipe, batches, replicas, reader)
     reader.finish()
     definition = weigh_classes(definition, recipe.class_weights, None, np.arange(0))
@@ -117,7 +121,7 @@ def check_fit(
 
 def _check_names(definition: Definition, recipe: Recipe, columns: Mapping[str, ColumnInfo], reader: Reader) -> None:
     """Check that the inputs, columns and parameters exist that the recipe speaks of."""
-    for table in ("feeds", "normalize"):
+    for table in ("feeds", "normalize", "classes"):
         for name in getattr(recipe, table):
             if name not in definition.inputs:
                 hint = nearest(name, definition.inputs)
@@ -260,7 +264,7 @@ def _example(recipe: Recipe, name: str, column: ColumnInfo) -> ColumnInfo:
     """Return what an input gets of a column: windows over its rows, and numbers that are scaled."""
     shape = column.shape if recipe.windows is None else recipe.windows.example_shape(name, column.shape)
     if name in recipe.normalize:
-        return ColumnInfo("float64", shape, column.rows, missing=column.missing)
+        return ColumnInfo("float64", shape, column.rows, missing=column.missing, classes=column.classes)
     return replace(column, shape=shape)
 
 
@@ -371,6 +375,22 @@ def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader
         holds = f"{comparison.targets!r} holds classes {column.minimum:g} to {column.maximum:g}"
         detail = f"{holds}, but {comparison.predictions!r} has {classes}: classes are 0 to {classes - 1}"
         reader.fault("/dataset", "class_out_of_range", detail)
+
+
+def _check_text(definition: Definition, recipe: Recipe, fed: Mapping[str, ColumnInfo], reader: Reader) -> None:
+    """Check that the class numbers of a text column are not taken as quantities, by a loss or by `normalize`."""
+    for name in recipe.normalize:
+        if name in fed and (fed[name].classes or 0) > 2:
+            detail = f"input {name!r} is text of {fed[name].classes} classes, whose numbers have no scale"
+            reader.fault(f"/normalize/{escape(name)}", "text_column", f"{detail}; leave this out")
+    for comparison in numeric_comparisons(definition):
+        name = comparison.targets
+        classes = fed[name].classes if name in fed else None
+        if classes is None:
+            continue
+        detail = f"target {name!r} is text of {classes} classes, and {comparison.op} would take class numbers as"
+        advice = f"predict {classes} logits and use cross_entropy, or upload the column as numbers"
+        reader.fault("/dataset", "text_target", f"{detail} quantities: {advice}")
 
 
 def _measured(footprint: Footprint, batches: Batches, held_out: int, reader: Reader) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.backward import reachable
 from engine.checkpoint import SCALES, Checkpoint
-from engine.data import Scales
+from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_texts
 from engine.dtypes import FLOAT64, DType
 from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
@@ -19,6 +19,8 @@ from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.graph.trace import Trace, bind_dims
 from engine.layers import LOSSES
+from engine.metrics import find_comparison
+from engine.metrics.forms import BY_CLASS
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
 from engine.recipe.precision import Precision
@@ -36,8 +38,10 @@ class Predictor:
     def __init__(self, definition: Definition, checkpoint: Checkpoint, precision: Precision = "float32") -> None:
         """Load the parameters and buffers of `checkpoint` into the graph, or their averages if there are any.
 
-        Inputs that were normalised in training are normalised likewise.
+        Inputs that were normalised in training are normalised likewise, and texts become the class numbers that they
+        had in training.
         """
+        self._comparison = find_comparison(definition)
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = Model(self.definition, (), None, 0)
         self.load(checkpoint)
@@ -50,6 +54,21 @@ class Predictor:
         """Predict by the parameters and buffers of another checkpoint from here on, or by their averages."""
         self.model.restore(checkpoint.averaged(), optimizer=False)
         self._scales = Scales.from_arrays(checkpoint.under(SCALES))
+        self._classes = classes_of_checkpoint(checkpoint.meta) or {}
+
+    @property
+    def classes(self) -> Mapping[str, ClassEncoding]:
+        """The class names of each input that took text in training."""
+        return self._classes
+
+    @property
+    def output_classes(self) -> dict[str, list[str]]:
+        """The class names along the axis of classes of each output that predicts a text target."""
+        compared = self._comparison
+        if compared is None or compared.form not in BY_CLASS or compared.targets not in self._classes:
+            return {}
+        names = list(self._classes[compared.targets].names)
+        return {name: names for name in self.definition.outputs if name == compared.predictions}
 
     @property
     def input_dtypes(self) -> dict[str, DType]:
@@ -61,7 +80,8 @@ class Predictor:
         """Compute the outputs.
 
         Args:
-            inputs: an array for each input that the outputs depend on, with one leading extent for the rows.
+            inputs: an array for each input that the outputs depend on, with one leading extent for the rows. Text is
+                fed as the number of its class.
             chunk: rows that are computed at a time; the result does not depend on it beyond rounding. Where an output
                 has no axis of rows in front, or one more behind, all rows are computed at once.
 
@@ -82,7 +102,7 @@ class Predictor:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        arrays = check_feeds(self.definition, self.inputs, inputs)
+        arrays = check_feeds(self.definition, self.inputs, encode_texts(self._classes, inputs))
         with np.errstate(all="ignore"):
             for name, array in arrays.items():
                 arrays[name] = self._scales.apply(name, array).astype(self.definition.inputs[name].dtype)

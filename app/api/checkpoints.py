@@ -33,6 +33,7 @@ from app.api.validation import validated
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.media import JSON, NPY, SAFETENSORS
 from app.service.checkpoints import Alias
+from app.service.checkpoints import Prediction as Predicted
 from app.spelling.tensors import tensor_document
 
 routes = router("checkpoints")
@@ -156,8 +157,8 @@ async def predict_with_checkpoint(
 ) -> Response:
     """Compute the outputs for given inputs, in evaluation mode."""
     inputs = await _inputs(request, settings.max_json_bytes, input)
-    outputs = await to_thread.run_sync(checkpoints.predict, checkpoint_id, inputs, limiter=slow)
-    return _prediction(outputs, format, output)
+    prediction = await to_thread.run_sync(checkpoints.predict, checkpoint_id, inputs, limiter=slow)
+    return _prediction(prediction, format, output)
 
 
 async def _inputs(request: Request, json_bytes_max: int, input: str | None) -> Mapping[str, Any] | NDArray[Any]:
@@ -171,9 +172,11 @@ async def _inputs(request: Request, json_bytes_max: int, input: str | None) -> M
     return validated(PredictRequest, document).inputs
 
 
-def _prediction(outputs: Mapping[str, NDArray[Any]], format: TensorFormat, output: str | None) -> Response:
+def _prediction(prediction: Predicted, format: TensorFormat, output: str | None) -> Response:
+    outputs = prediction.outputs
     if format == "json":
-        return JsonAnswer({"outputs": {name: tensor_document(array) for name, array in outputs.items()}})
+        documents = {name: tensor_document(array) for name, array in outputs.items()}
+        return JsonAnswer({"outputs": documents, "classes": prediction.classes})
     name = output if output is not None else next(iter(outputs))
     if name not in outputs:
         known = ", ".join(outputs)

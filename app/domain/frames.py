@@ -5,7 +5,7 @@ The bytes are a request's body as the client sent it, or an answer's as the clie
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from struct import Struct
 from types import MappingProxyType
 from typing import Any
@@ -48,10 +48,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """To the process: a dataset that rows may be taken of from now on; columns as in an assignment."""
+    """To the process: a dataset that rows may be taken of from now on; columns as in an assignment.
+
+    `classes` are the class names of its text columns, `model` those of the model by input, as in a request.
+    """
 
     dataset: str
     columns: dict[str, list[str]]
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    model: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ _KINDS: Mapping[str, type[Head]] = MappingProxyType(
 _SLOW = b" "
 """Before what orjson cannot spell: it would read a whole number of more than 64 bits as a float."""
 _NAME_OF = MappingProxyType({kind: name for name, kind in _KINDS.items()})
-_FIELDS = MappingProxyType({kind: dict.fromkeys(field.name for field in fields(kind)) for kind in _KINDS.values()})
+_FIELDS = MappingProxyType({kind: dict.fromkeys(each.name for each in fields(kind)) for kind in _KINDS.values()})
 
 
 def to_frame(head: Head, body: bytes = b"") -> bytes:

@@ -5,7 +5,7 @@ JSON is Python's dialect here (NaN and Infinity allowed): a diverged loss must r
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -25,6 +25,8 @@ class Assignment:
     `sweep` (see `SweepShare`) it is carried out variant by variant, each with a request and a checkpoint of its own.
     `checkpoint_seconds` is how long it may be to the next checkpoint, if they are cheap; None: as long as it is.
     `memory_bytes` is what each process may take at its peak, None: as much as it likes.
+    `recodings` and `validation_recodings` hold, for text columns whose files are numbered otherwise than the model,
+    a table for each file, None for one that needs none: the model's number by that of the file.
     `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.durable`).
     """
 
@@ -45,6 +47,8 @@ class Assignment:
     kill_at_op: int | None = None
     checkpoint_seconds: float | None = None
     memory_bytes: int | None = None
+    recodings: dict[str, list[list[int] | None]] = field(default_factory=dict)
+    validation_recodings: dict[str, list[list[int] | None]] = field(default_factory=dict)
 
     @property
     def owner_id(self) -> str:
@@ -59,7 +63,8 @@ class SessionAssignment:
     `definition` is the graph; `request` what the session was asked to be; `start_from` the local path of the checkpoint
     that it began with, if it did, and `restore` what is taken of that. `folder` is where the session keeps its snapshot
     and its log, across all its processes; only one of them at a time holds its lock. `datasets` are those that steps
-    have taken rows of so far: for each its columns, as in `Assignment`. `saved` are the steps whose checkpoints the
+    have taken rows of so far: for each its columns, as in `Assignment`; `classes` has, for each, the class names of its
+    text columns, and the `request` those of the model by input. `saved` are the steps whose checkpoints the
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
     of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out.
     `memory_bytes` is what the process may take, whatever
@@ -82,6 +87,7 @@ class SessionAssignment:
     starved: bool = False
     kill_at_op: int | None = None
     memory_bytes: int | None = None
+    classes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     @property
     def owner_id(self) -> str:
@@ -296,7 +302,7 @@ def encode(message: Message) -> bytes:
 
 def _to_json(message: Message) -> dict[str, Any]:
     document: dict[str, Any] = {"type": _TAG_OF[type(message)]}
-    document.update((field.name, getattr(message, field.name)) for field in fields(message))
+    document.update((each.name, getattr(message, each.name)) for each in fields(message))
     if isinstance(message, About):
         document["message"] = _to_json(message.message)
     return document
@@ -318,7 +324,7 @@ def _from_json(document: Any) -> Message:
     kind = _TAGS.get(tag) if isinstance(tag, str) else None
     if kind is None:
         raise BadMessage(f"unknown message type {tag!r}; known: {', '.join(_TAGS)}")
-    expected = {field.name for field in fields(kind)}
+    expected = {each.name for each in fields(kind)}
     if document.keys() != expected:
         wrong = sorted(document.keys() ^ expected)
         raise BadMessage(f"a {tag} message has these fields missing or too many: {', '.join(wrong)}")

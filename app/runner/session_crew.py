@@ -99,7 +99,7 @@ class SessionCrew:
         post = self._posts.get(session_id)
         if post is None or post.state is None:
             return
-        attach = await asyncio.to_thread(self._attempts.attachment, dataset_id)
+        attach = await asyncio.to_thread(self._attempts.attachment, session_id, dataset_id)
         if post.state == "ready" and post.line is not None:
             post.line.send(attach)
         elif post.state is not None:

@@ -12,7 +12,16 @@ from datetime import datetime
 from typing import Literal
 
 from app.domain.clock import Clock
-from app.domain.errors import AdjointError, Conflict, NotFound, RetryLater, StorageFailed, StorageFull, TooLarge
+from app.domain.errors import (
+    AdjointError,
+    Conflict,
+    Invalid,
+    NotFound,
+    RetryLater,
+    StorageFailed,
+    StorageFull,
+    TooLarge,
+)
 from app.domain.fit import FitState
 from app.domain.messages import Control, Failed
 from app.runner.inbox import NOW, Inbox
@@ -247,7 +256,7 @@ class Supervisor:
         except NotFound as error:
             running.gone_at = now
             running.inbox.end(Failed("input_missing", error.detail))
-        except TooLarge as error:
+        except (TooLarge, Invalid) as error:
             running.gone_at = now
             running.inbox.end(Failed(error.code, error.detail))
         except NOT_NOW as error:

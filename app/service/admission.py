@@ -2,12 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 import engine
-from app.domain.dataset import DatasetRecord
+from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Finding
 from app.domain.fit import ids_in
 from app.domain.runtime import AUTO, executor_of
@@ -15,6 +17,7 @@ from app.domain.sweep import SweepTerms
 from app.service.capture_volume import check_captures
 from app.service.engine_faults import engine_faults, invalid
 from app.service.memory import MemoryTerms, memory_needed, memory_terms
+from app.service.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
 from app.service.recent import Recent
 
 NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
@@ -208,8 +211,26 @@ def _admitted(
 def _rows(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
     """Return what is known of the rows to train and to validate on; Invalid if the machine lacks what is asked for."""
     check_resources(candidate.request.get("resources") or {})
-    columns = _columns(candidate.datasets, "/dataset")
-    return columns, _columns(candidate.validation, "/validation/dataset") if candidate.validation else None
+    inputs, feeds = candidate.definition.inputs, candidate.request.get("feeds") or {}
+    classes = model_classes(candidate.request, inputs, candidate.datasets)
+    encodings = column_encodings(classes, feeds, inputs, candidate.datasets)
+    columns = _columns(candidate.datasets, "/dataset", encodings)
+    if not candidate.validation:
+        return columns, None
+    known, fed = fed_encodings(encodings, feeds, inputs), {feeds.get(name, name) for name in inputs}
+    faults = [*_unexpected_text(candidate.validation, fed - known.keys(), "/validation/dataset")]
+    if faults:
+        raise invalid(faults)
+    return columns, _columns(candidate.validation, "/validation/dataset", known)
+
+
+def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], pointer: str) -> Iterator[Finding]:
+    """Yield the columns that hold text, and numbers in training."""
+    for dataset in datasets:
+        for column in dataset.columns:
+            if column.name in numeric and column.classes is not None:
+                detail = f"column {column.name[:64]!r} of {dataset.id} holds text, and numbers in the training dataset"
+                yield Finding(pointer, "dtype_mismatch", f"{detail}; upload it as it was for training")
 
 
 def check_resources(resources: Mapping[str, Any]) -> None:
@@ -245,29 +266,39 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ends)
 
 
-def _columns(datasets: Sequence[DatasetRecord], pointer: str) -> dict[str, engine.ColumnInfo]:
-    """Return what is known of the columns of all datasets together; Invalid if they do not agree."""
+def _columns(datasets: Sequence[DatasetRecord], pointer: str, encodings: Encodings) -> dict[str, engine.ColumnInfo]:
+    """Return what is known of the columns of all datasets together, texts as the model numbers them.
+
+    Invalid if the datasets do not agree, or the model does not know a text.
+    """
     first, *others = datasets
     faults = [
         Finding(f"{pointer}/{place}", "shape_mismatch", f"{detail}; datasets of one fit have the same columns")
         for place, other in enumerate(others, 1)
         for detail in _differences(first, other)
     ]
+    faults += class_faults(datasets, encodings, pointer)
     if faults:
         raise invalid(faults)
     rows = sum(dataset.rows for dataset in datasets)
     parts = [{column.name: column for column in dataset.columns} for dataset in datasets]
-    return {
-        name: engine.ColumnInfo(
-            column.dtype,
-            column.shape,
-            rows,
-            _known(min, [part[name].minimum for part in parts]),
-            _known(max, [part[name].maximum for part in parts]),
-            sum(part[name].missing for part in parts),
-        )
-        for name, column in parts[0].items()
-    }
+    return {name: _column_info([part[name] for part in parts], rows, encodings.get(name)) for name in parts[0]}
+
+
+def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncoding | None) -> engine.ColumnInfo:
+    """Return what is known of a column whose rows lie in several parts."""
+    if encoding is not None:
+        numbers = np.concatenate([encoding.indices(part.classes or ()) for part in parts])
+        low, high, classes = int(numbers.min()), int(numbers.max()), len(encoding.names)
+        return engine.ColumnInfo(parts[0].dtype, parts[0].shape, rows, low, high, classes=classes)
+    return engine.ColumnInfo(
+        parts[0].dtype,
+        parts[0].shape,
+        rows,
+        _known(min, [part.minimum for part in parts]),
+        _known(max, [part.maximum for part in parts]),
+        sum(part.missing for part in parts),
+    )
 
 
 def _differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
@@ -279,8 +310,8 @@ def _differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
         elif (found[name].dtype, found[name].shape) != (wanted[name].dtype, wanted[name].shape):
             there, here = (f"{side[name].dtype} {list(side[name].shape)}" for side in (found, wanted))
             yield f"column {name[:64]!r} holds {there}, in {first.id} {here}"
-        elif found[name].classes != wanted[name].classes:
-            yield f"column {name[:64]!r} has other classes than in {first.id}"
+        elif (found[name].classes is None) != (wanted[name].classes is None):
+            yield f"column {name[:64]!r} holds text in one of {first.id} and {other.id}, numbers in the other"
 
 
 def _known(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:

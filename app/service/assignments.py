@@ -15,6 +15,7 @@ from app.domain.sweep import SweepTerms, VariantTerms, terms_of
 from app.service.admission import recipe_of, replicas_of
 from app.service.claim import Claim, MemoryNeed
 from app.service.memory import MemoryTerms
+from app.service.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
 from app.service.resumption import Beginning, Resumption
 from app.service.staging import Staging
 from app.store.unit_of_work import Store, UnitOfWork
@@ -64,6 +65,8 @@ class Assignments:
             variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
             checkpoints = [(each, work.checkpoints.kept(each.id)) for each in (fit, *variants) if not each.terminal]
         runtime = self._runtime(fit)
+        inputs, feeds = graph.definition["inputs"], fit.request.get("feeds") or {}
+        encodings = column_encodings(model_classes(fit.request, inputs, datasets), feeds, inputs, datasets)
         beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
         return Assignment(
             fit_id=fit.id,
@@ -73,6 +76,8 @@ class Assignments:
             request=recipe_of(fit.request),
             columns=self._columns(datasets),
             validation_columns=self._columns(validation) if validation else None,
+            recodings=_recodings(datasets, encodings),
+            validation_recodings=_recodings(validation, fed_encodings(encodings, feeds, inputs)),
             resume_from=beginnings[fit.id].resume_from,
             staging=str(self._staging.make(claim.token)),
             runtime=runtime.to_json(),
@@ -134,3 +139,10 @@ class Assignments:
         ]
         threads = self._threads(terms, runtime)
         return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, threads, shares)
+
+
+def _recodings(datasets: Sequence[DatasetRecord], encodings: Encodings) -> dict[str, list[list[int] | None]]:
+    """Return, for text columns that some dataset numbers otherwise than the model, a table for each dataset."""
+    tables = [recodings(dataset, encodings) for dataset in datasets]
+    names = {name for table in tables for name in table}
+    return {name: [table.get(name) for table in tables] for name in sorted(names)}

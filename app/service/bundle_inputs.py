@@ -82,7 +82,14 @@ def _same(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
     """Whether a dataset holds the columns that are described, under the same names."""
     columns = {column.name: (column.dtype, [*column.shape], column.blob) for column in dataset.columns}
     wanted = {column["name"]: (column["dtype"], column["shape"], column["digest"]) for column in described["columns"]}
-    return dataset.rows == described["rows"] and columns == wanted
+    return dataset.rows == described["rows"] and columns == wanted and _same_classes(dataset, described)
+
+
+def _same_classes(dataset: DatasetRecord, described: Mapping[str, Any]) -> bool:
+    """Whether the numbers of text columns stand for the same texts; bundles from before classes were in do not say."""
+    wanted = {column["name"]: column["classes"] for column in described["columns"] if column.get("classes") is not None}
+    found = {column.name: list(column.classes or ()) for column in dataset.columns}
+    return all(found[name] == classes for name, classes in wanted.items())
 
 
 def _begun_from(work: UnitOfWork, bundle: Mapping[str, Any], faults: list[Finding]) -> CheckpointRecord | None:

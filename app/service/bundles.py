@@ -149,7 +149,13 @@ def _dataset(dataset: DatasetRecord) -> dict[str, Any]:
         "digest": dataset.digest,
         "rows": dataset.rows,
         "columns": [
-            {"name": column.name, "dtype": column.dtype, "shape": list(column.shape), "digest": column.blob}
+            {
+                "name": column.name,
+                "dtype": column.dtype,
+                "shape": list(column.shape),
+                "digest": column.blob,
+                "classes": None if column.classes is None else list(column.classes),
+            }
             for column in dataset.columns
         ],
     }

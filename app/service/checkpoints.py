@@ -4,6 +4,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,12 +24,21 @@ from app.service.definitions import read_definition
 from app.service.disk_space import DiskSpace
 from app.service.engine_faults import engine_faults, invalid
 from app.service.idempotency import Keep
+from app.service.recorded_classes import with_recorded_classes
 from app.service.uploaded_checkpoint import read_uploaded
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
 Array = NDArray[Any]
 Alias = Literal["latest", "best"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Outputs by name; `classes` has the class names along the axis of classes, where these were text in training."""
+
+    outputs: dict[str, Array]
+    classes: dict[str, list[str]]
 
 
 class Checkpoints:
@@ -152,20 +162,22 @@ class Checkpoints:
             work.checkpoints.delete(checkpoint_id)
             work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
 
-    def predict(self, checkpoint_id: str, inputs: Mapping[str, Any] | Array) -> dict[str, Array]:
+    def predict(self, checkpoint_id: str, inputs: Mapping[str, Any] | Array) -> Prediction:
         """Compute the graph's outputs in evaluation mode.
 
         `inputs` holds a tensor document or an array for each input that the outputs need; where that is one only, an
-        array alone will do.
+        array alone will do. Text is fed as the class number that it had in training.
         """
         checkpoint, loaded = self._load(checkpoint_id)
         predictor = self._predictor(checkpoint, loaded)
         if isinstance(inputs, np.ndarray):
             inputs = dict.fromkeys(predictor.inputs[:1], inputs)
+        with engine_faults():
+            inputs = engine.encode_texts(predictor.classes, inputs)
         dtypes = predictor.input_dtypes
         arrays = {name: _array(name, value, dtypes.get(name)) for name, value in inputs.items()}
         with engine_faults():
-            return predictor.predict(arrays)
+            return Prediction(predictor.predict(arrays), predictor.output_classes)
 
     def _graph(self, graph_id: str) -> GraphRecord:
         try:
@@ -179,6 +191,7 @@ class Checkpoints:
     def _predictor(self, checkpoint: CheckpointRecord, loaded: engine.Checkpoint) -> engine.Predictor:
         with self._store.begin() as work:
             definition = read_definition(work.graphs.get(checkpoint.graph_id).definition)
+            loaded = with_recorded_classes(work, checkpoint, loaded, definition.inputs)
         floats = [array.dtype.name for array in loaded.parameters.values() if array.dtype.kind == "f"]
         precision: Literal["float32", "float64"] = "float64" if "float64" in floats else "float32"
         with engine_faults():

@@ -18,6 +18,7 @@ from app.service.fit_terms import LABELS_MAX, FitTerms, deadline_of, priority_of
 from app.service.fit_view import FitView, record_every_steps, view_of
 from app.service.idempotency import Keep
 from app.service.merge_patch import merged
+from app.service.model_classes import complete_classes
 from app.service.taking_up import TakingUp, check_startable
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
@@ -173,7 +174,10 @@ class FitRevision:
     def _admitted(self, revision: _Revision) -> _Revision:
         """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
         before, after = revision.before, revision.after
-        admitted = self._admitted_as(before, self._inputs.read(after.request, set()), after.request)
+        inputs = self._inputs.read(after.request, set())
+        if not revision.begun:
+            after = replace(after, request=_with_classes(before, after.request, inputs))
+        admitted = self._admitted_as(before, inputs, after.request)
         estimate = admitted.estimate
         after = replace(after, total_steps=estimate.total_steps, memory_bytes=admitted.memory_bytes)
         if not revision.begun:
@@ -251,3 +255,17 @@ def _with_rows_as_before(fit: FitRecord, request: Mapping[str, Any]) -> dict[str
 
 def _threads(request: Mapping[str, Any]) -> Any:
     return (request.get("resources") or {}).get("threads")
+
+
+def _with_classes(before: FitRecord, request: Mapping[str, Any], inputs: FitInputs) -> dict[str, Any]:
+    """Return a changed request with the class names of every text input; one that is fed otherwise has new ones."""
+    old, new = before.request, request
+    known, given = old.get("classes") or {}, new.get("classes") or {}
+    asked = [name for name, value in given.items() if value != known.get(name)]
+    kept = {name: value for name, value in given.items() if name in asked or _feed(old, name) == _feed(new, name)}
+    return complete_classes({**new, "classes": kept}, inputs.definition.inputs, inputs.datasets, asked)
+
+
+def _feed(request: Mapping[str, Any], name: str) -> str:
+    column: str = (request.get("feeds") or {}).get(name, name)
+    return column

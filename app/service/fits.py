@@ -22,6 +22,7 @@ from app.service.forks import Fork, find_fork
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion
 from app.service.journal import record_state
+from app.service.model_classes import complete_classes
 from app.service.recent import Recent
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
@@ -72,9 +73,10 @@ class Fits:
             raise Draining("the server is stopping and takes no new fits; try again when it is back")
         self._space.check()
         with self._sweeper.holding() as stored:
-            fork = self._fork(request)
+            fork, asked = self._fork(request), request.get("classes") or ()
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
+            request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
             fit, *variants = self._drawn_up(request, inputs, None if fork is None else fork.runtime_of(request))
             fit = replace(fit, replay=None if replay is None else asdict(replay))
             if fork is not None:

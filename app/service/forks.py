@@ -14,6 +14,7 @@ from app.domain.ids import new_id
 from app.service.admission import recipe_of
 from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import FitInputs, referred
+from app.service.model_classes import complete_classes
 from app.store.unit_of_work import UnitOfWork
 
 NOT_TAKEN = frozenset({"labels", "start_paused", "from_checkpoint", "sweep"})
@@ -65,6 +66,8 @@ class Fork:
             # A deadline was for the other fit.
             taken["resources"] = {name: value for name, value in taken["resources"].items() if name != "deadline"}
         began = {"checkpoint": self.checkpoint.id, "restore": self.restore}
+        if request.get("classes") is not None:
+            request = {**request, "classes": {**(taken.get("classes") or {}), **request["classes"]}}
         whole = {"graph": self.checkpoint.graph_id, **taken, **request, "from_checkpoint": began}
         if "dataset" not in whole:
             detail = "the field 'dataset' is required: the checkpoint belongs to no fit to take it from"
@@ -149,8 +152,12 @@ def find_fork(work: UnitOfWork, request: Mapping[str, Any]) -> Fork:
         detail = 'the checkpoint belongs to no fit that could go on; take its parameters: "restore": "parameters"'
         raise invalid([Finding("/from_checkpoint/restore", "conflict", detail)])
     fit = None if checkpoint.fit_id is None else work.fits.get(checkpoint.fit_id)
+    before: Mapping[str, Any]
     before, runtime = ({}, None) if fit is None else (fit.request, fit.runtime)
-    return Fork(checkpoint, restore, before, runtime, _graph(work, checkpoint), _datasets(work, checkpoint))
+    graph, datasets = _graph(work, checkpoint), _datasets(work, checkpoint)
+    if not before.get("classes") and graph is not None and datasets:
+        before = complete_classes(before, graph.definition["inputs"], datasets)
+    return Fork(checkpoint, restore, before, runtime, graph, datasets)
 
 
 def _kept(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:
@@ -178,6 +185,6 @@ def _datasets(work: UnitOfWork, checkpoint: CheckpointRecord) -> Sequence[Datase
         return None
 
 
-def _content(datasets: Sequence[DatasetRecord]) -> list[dict[str, str]]:
-    """Return what the rows are, whatever the datasets are called."""
-    return [{column.name: column.blob for column in dataset.columns} for dataset in datasets]
+def _content(datasets: Sequence[DatasetRecord]) -> list[dict[str, tuple[str, tuple[str, ...] | None]]]:
+    """Return what the rows are, and what the numbers of text columns stand for, whatever the datasets are called."""
+    return [{column.name: (column.blob, column.classes) for column in dataset.columns} for dataset in datasets]

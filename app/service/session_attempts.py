@@ -16,6 +16,8 @@ from app.domain.frames import Attach
 from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime, allot
 from app.domain.session import OPEN, SessionRecord, SessionState
+from app.service.model_classes import CLASSES
+from app.service.session_classes import session_classes
 from app.service.session_creation import BEGINNING_SEQ
 from app.service.session_folders import SessionFolders
 from app.service.session_states import ended
@@ -75,6 +77,7 @@ class SessionAttempts:
             beginning = work.checkpoints.of_step(session_id, BEGINNING_SEQ)
             datasets = [work.datasets.get(dataset_id) for dataset_id in work.sessions.datasets(session_id)]
             saved = work.checkpoints.saved(session_id)
+            classes = session_classes(work, session)
         resources = session.request["resources"]
         runtime = allot(resources, session.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
         return SessionAssignment(
@@ -83,11 +86,12 @@ class SessionAttempts:
             token=secrets.token_hex(16),
             kind=session.kind,
             definition=graph.definition,
-            request={name: session.request.get(name) for name in RECIPE},
+            request={**{name: session.request.get(name) for name in RECIPE}, CLASSES: classes},
             start_from=None if beginning is None else str(self._blobs.local_path(beginning.digest)),
             restore=session.request["restore"],
             folder=str(self._folders.make(session_id)),
             datasets={dataset.id: self._columns(dataset) for dataset in datasets},
+            classes={dataset.id: _class_names(dataset) for dataset in datasets},
             saved=[*saved],
             runtime=runtime.to_json(),
             poison=poison,
@@ -96,11 +100,12 @@ class SessionAttempts:
             memory_bytes=self._terms.memory_bytes,
         )
 
-    def attachment(self, dataset_id: str) -> Attach:
-        """Return what a process needs to know of a dataset to take rows of it."""
+    def attachment(self, session_id: str, dataset_id: str) -> Attach:
+        """Return what the process of a session needs to know of a dataset to take rows of it."""
         with self._store.begin() as work:
             dataset = work.datasets.get(dataset_id)
-        return Attach(dataset_id, self._columns(dataset))
+            classes = session_classes(work, work.sessions.get(session_id))
+        return Attach(dataset_id, self._columns(dataset), _class_names(dataset), classes)
 
     def ran_with(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
         """Note what the process runs with."""
@@ -140,3 +145,7 @@ class SessionAttempts:
 
     def _columns(self, dataset: DatasetRecord) -> dict[str, list[str]]:
         return {column.name: [str(self._blobs.local_path(column.blob))] for column in dataset.columns}
+
+
+def _class_names(dataset: DatasetRecord) -> dict[str, list[str]]:
+    return {column.name: list(column.classes) for column in dataset.columns if column.classes is not None}

@@ -17,11 +17,13 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.checkpoint_files import intact_file
 from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.disk_space import DiskSpace
-from app.service.engine_faults import invalid
+from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import referred
 from app.service.idempotency import Keep
 from app.service.memory import MemoryTerms
+from app.service.recorded_classes import checkpoint_classes
 from app.service.session_admission import Applicant, Beginning, admit_session
+from app.service.session_classes import beginning_classes
 from app.service.session_view import SessionView
 from app.service.session_workforce import NO_PROCESS
 from app.service.wakes import Wakes
@@ -96,6 +98,7 @@ class SessionCreation:
             assert graph is not None
             beginning = self._beginning(request, named)
             definition = read_definition(graph.definition, "/graph")
+            whole["classes"] = self._classes(request, definition, beginning, named.dataset)
             runtime = named.runtime if whole["resources"].get("executor") is None else None
             applicant = Applicant(whole, definition, graph, beginning, named.dataset, runtime)
             admitted = admit_session(applicant, self._memory)
@@ -155,6 +158,23 @@ class SessionCreation:
             detail = f"the file of checkpoint {named.checkpoint.id} is gone or damaged; begin with another one"
             raise invalid([Finding("/checkpoint", "gone", detail)])
         return Beginning(named.checkpoint, file, request.get("restore"), named.before)
+
+    def _classes(
+        self,
+        request: Mapping[str, Any],
+        definition: engine.Definition,
+        beginning: Beginning | None,
+        dataset: DatasetRecord | None,
+    ) -> dict[str, dict[str, Any]]:
+        """Return the class names of the session's model by input; Invalid if rows of the dataset do not suit them."""
+        inputs, known = definition.inputs, {}
+        if beginning is not None:
+            with engine_faults("/checkpoint"):
+                loaded = engine.Checkpoint.load(beginning.file)
+            with self._store.begin() as work:
+                found = checkpoint_classes(work, beginning.checkpoint, loaded, inputs)
+            known = {name: each for name, each in found.items() if name in inputs}
+        return beginning_classes(request, inputs, known, dataset)
 
     def _check_room(self, work: UnitOfWork) -> None:
         for most, are_open, of in (

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import engine
 from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Finding, Invalid
 from app.domain.frames import Step
 from app.service.checkpoint_files import intact_file
-from app.service.engine_faults import invalid
+from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import referred
+from app.service.session_classes import add_checkpoint_classes, add_dataset_classes
 from app.store.unit_of_work import Store
 
 
@@ -70,14 +73,25 @@ class SessionInputs:
         """
         with self._store.begin() as work:
             for place, dataset_id in refers.datasets.items():
-                referred(f"/{place}", "ds", dataset_id, work.datasets.get)
+                dataset = referred(f"/{place}", "ds", dataset_id, work.datasets.get)
+                add_dataset_classes(work, session_id, dataset)
                 work.sessions.use(session_id, dataset_id)
             found = {
                 place: referred(f"/{place}", "ckpt", checkpoint_id, work.checkpoints.get)
                 for place, checkpoint_id in refers.checkpoints.items()
             }
         files = {place: self._file(place, checkpoint) for place, checkpoint in found.items()}
+        self._add_classes(session_id, found, files)
         return replace(step, files=files) if files else step
+
+    def _add_classes(
+        self, session_id: str, checkpoints: Mapping[str, CheckpointRecord], files: Mapping[str, str]
+    ) -> None:
+        for place, checkpoint in checkpoints.items():
+            with engine_faults(f"/{place}"):
+                loaded = engine.Checkpoint.load(Path(files[place]))
+            with self._store.begin() as work:
+                add_checkpoint_classes(work, session_id, checkpoint, loaded, f"/{place}")
 
     def _file(self, place: str, checkpoint: CheckpointRecord) -> str:
         file = None if checkpoint.deleted else intact_file(self._blobs, checkpoint)

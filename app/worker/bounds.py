@@ -40,15 +40,23 @@ def confine(assignment: Assignment | SessionAssignment, runtime: Runtime) -> Non
 
 
 def mapped_bytes(assignment: Assignment | SessionAssignment) -> int:
-    """Return the size of the files with the rows of an assignment."""
+    """Return the size of the files with the rows of an assignment, and of the copies of columns that are recoded."""
     if isinstance(assignment, Assignment):
-        return _size_of(assignment.columns) + _size_of(assignment.validation_columns or {})
-    return sum(map(_size_of, assignment.datasets.values()))
+        held_out = assignment.validation_columns or {}
+        copied = _size_of(_some(assignment.columns, assignment.recodings))
+        copied += _size_of(_some(held_out, assignment.validation_recodings))
+        return _size_of(assignment.columns) + _size_of(held_out) + copied
+    copies = (_some(columns, assignment.classes.get(name, ())) for name, columns in assignment.datasets.items())
+    return sum(map(_size_of, assignment.datasets.values())) + sum(map(_size_of, copies))
 
 
-def room_for(columns: Mapping[str, Sequence[str]]) -> None:
-    """Let this process map the files of columns that it was not begun with."""
-    widen(_size_of(columns))
+def room_for(columns: Mapping[str, Sequence[str]], text: Iterable[str] = ()) -> None:
+    """Let this process map the files of columns that it was not begun with, and copy those that hold `text`."""
+    widen(_size_of(columns) + _size_of(_some(columns, text)))
+
+
+def _some(columns: Mapping[str, Sequence[str]], names: Iterable[str]) -> dict[str, Sequence[str]]:
+    return {name: columns[name] for name in names}
 
 
 def _size_of(columns: Mapping[str, Sequence[str]]) -> int:

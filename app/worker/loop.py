@@ -172,8 +172,8 @@ def _prepared(
     fit = engine.Fit(
         engine.parse_graph(assignment.definition),
         engine.read_recipe(assignment.request),
-        MappedColumns(assignment.columns),
-        None if validation is None else MappedColumns(validation),
+        MappedColumns(assignment.columns, assignment.recodings),
+        None if validation is None else MappedColumns(validation, assignment.validation_recodings),
         collective=collective,
         executor=runtime.executor,
         threads=runtime.threads,

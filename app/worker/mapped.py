@@ -12,13 +12,22 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
     A column that is not used takes neither a file nor an address.
     """
 
-    def __init__(self, paths: Mapping[str, Sequence[str]]) -> None:
-        """Map the files at `paths`, those of each column in their order."""
+    def __init__(
+        self, paths: Mapping[str, Sequence[str]], recodings: Mapping[str, Sequence[Sequence[int] | None]] | None = None
+    ) -> None:
+        """Map the files at `paths`, those of each column in their order.
+
+        `recodings` has, for text columns, a table for each file: the model's number of each class, by the file's
+        number. Such a column is copied into memory; None leaves a file as it is.
+        """
         self._paths = paths
+        self._recodings = recodings or {}
 
     def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]]:
         """Map the files of one column."""
-        return [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
+        files = [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
+        tables = self._recodings.get(name, [None] * len(files))
+        return [file if table is None else recode(file, table) for file, table in zip(files, tables, strict=True)]
 
     def __contains__(self, name: object) -> bool:
         """Tell whether there is such a column, without mapping it."""
@@ -31,3 +40,9 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
     def __len__(self) -> int:
         """Count the columns."""
         return len(self._paths)
+
+
+def recode(numbers: np.ndarray[Any, Any], table: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return the model's class numbers for those of a dataset, in the same type."""
+    recoded: np.ndarray[Any, Any] = np.asarray(table, numbers.dtype)[numbers]
+    return recoded

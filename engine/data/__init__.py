@@ -1,6 +1,15 @@
 """Rows, their order and their batches."""
 
 from engine.data.batches import Batches
+from engine.data.class_encoding import (
+    CLASSES,
+    ClassEncoding,
+    classes_of_checkpoint,
+    encode_texts,
+    meta_with_classes,
+    read_class_encodings,
+    read_classes,
+)
 from engine.data.labels import Labels, check_labels
 from engine.data.loader import Batch, DataLoader
 from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
@@ -20,9 +29,11 @@ from engine.data.splitting import (
 from engine.data.windows import Windows
 
 __all__ = [
+    "CLASSES",
     "Affine",
     "Batch",
     "Batches",
+    "ClassEncoding",
     "DataLoader",
     "Labels",
     "MinMax",
@@ -39,12 +50,17 @@ __all__ = [
     "Windows",
     "check_labels",
     "class_weights",
+    "classes_of_checkpoint",
+    "encode_texts",
     "fit_scales",
     "grouped_split",
     "held_out_rows",
     "make_sampler",
+    "meta_with_classes",
     "open_source",
     "prefetch_depth",
+    "read_class_encodings",
+    "read_classes",
     "read_normalize",
     "read_shuffle",
     "split_examples",

@@ -12,6 +12,7 @@ import numpy as np
 from engine.checkpoint import SCALES, Checkpoint
 from engine.collective import Alone, Collective
 from engine.cores import usable_cores
+from engine.data import meta_with_classes
 from engine.errors import CheckpointError, EngineError, GradientError, NumericalError
 from engine.fit.capturing import CapturedGradient, Capturing
 from engine.fit.cursor import Cursor
@@ -284,6 +285,7 @@ class Fit:
         Kept(self._cursor, self._best, self._last, self._anchor, self._epoch_state()).write(checkpoint, self.recipe)
         checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
         checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint(self.executor)}
+        checkpoint.meta = meta_with_classes(checkpoint.meta, self.recipe.classes)
         return checkpoint
 
     def restore(self, checkpoint: Checkpoint, *, reopened: bool = False) -> None:

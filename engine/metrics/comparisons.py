@@ -10,7 +10,7 @@ from typing import Any
 from engine.errors import EngineError, UnknownName, nearest
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.trace import Trace, output_index
-from engine.metrics.forms import PredictionForm, derive, misfit
+from engine.metrics.forms import NUMBERS, PredictionForm, derive, misfit
 from engine.metrics.operands import Operands
 from engine.registry import lookup
 from engine.value import Value
@@ -38,15 +38,19 @@ COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
 """Losses whose first two inputs are predictions and targets: the form of the predictions, and the axis of classes."""
 
 
+SUBTRACTION = "sub"
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a loss compares: references of predictions and targets, and what the loss says of them."""
+    """What a loss compares: references of predictions and targets, what the loss says of them, and its op."""
 
     predictions: str
     targets: str
     form: PredictionForm
     axis: int
     ignore_index: int | None
+    op: str = ""
 
 
 def comparisons(definition: Definition) -> Iterator[Comparison]:
@@ -61,6 +65,37 @@ def comparisons(definition: Definition) -> Iterator[Comparison]:
 def find_comparison(definition: Definition) -> Comparison | None:
     """Return what the graph compares first of all; None when it has no loss that tells."""
     return next(comparisons(definition), None)
+
+
+def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
+    """Find where the losses compare predicted numbers with an input: loss ops of numbers, and subtractions.
+
+    A subtraction, as in `mean((prediction - y) ** 2)`, counts where one operand is an input, the other one is computed,
+    and a declared loss depends on it.
+    """
+    for comparison in comparisons(definition):
+        if comparison.form in NUMBERS and comparison.targets in definition.inputs:
+            yield comparison
+    nodes = {node.name: node for node in definition.nodes}
+    for node in _nodes_of_losses(definition, nodes):
+        if lookup(node.op).name != SUBTRACTION or len(node.inputs) != 2:
+            continue
+        for targets, predictions in (node.inputs, node.inputs[::-1]):
+            is_computed = isinstance(predictions, str) and predictions.partition(":")[0] in nodes
+            if isinstance(predictions, str) and is_computed and targets in definition.inputs:
+                yield Comparison(predictions, str(targets), "numbers", 1, None, SUBTRACTION)
+
+
+def _nodes_of_losses(definition: Definition, nodes: Mapping[str, NodeSpec]) -> list[NodeSpec]:
+    """Return the nodes that a declared loss depends on, in order."""
+    found: set[str] = set()
+    waiting = [loss.partition(":")[0] for loss in definition.losses]
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in found:
+            found.add(name)
+            waiting += [each.partition(":")[0] for each in nodes[name].inputs if isinstance(each, str)]
+    return [node for node in definition.nodes if node.name in found]
 
 
 def find_operands(
@@ -95,7 +130,7 @@ def _comparison(node: NodeSpec) -> Comparison | None:
         return None
     form, axis = COMPARED[op.name]
     ignored: Any = op.attributes["ignore_index"].default if "ignore_index" in op.attributes else None
-    return Comparison(predictions, targets, form, axis, node.attrs.get("ignore_index", ignored))
+    return Comparison(predictions, targets, form, axis, node.attrs.get("ignore_index", ignored), op.name)
 
 
 def _references(known: list[Comparison], predictions: str | None, targets: str | None) -> tuple[str, str]:

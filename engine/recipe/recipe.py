@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from engine.data import Sampling, Shuffle, Split, Windows, read_normalize, read_shuffle
+from engine.data import ClassEncoding, Sampling, Shuffle, Split, Windows, read_classes, read_normalize, read_shuffle
 from engine.data.normalization import Normalization
 from engine.documents import Reader
 from engine.dtypes import BFLOAT16
@@ -99,6 +99,7 @@ class Recipe:
         checkpoint: when to write checkpoints, and how many to keep.
         record: which steps become metric rows.
         feeds: the column of each input, where it has another name.
+        classes: the class names of each input whose data were text, in the order of their numbers.
         preset: where fields come from that are not given; "ggml_opt_fit" has the semantics of that function: adamw
             without decay, rows with uncertainties, and whole batches in training and validation.
     """
@@ -142,6 +143,9 @@ class Recipe:
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     record: Record = field(default_factory=Record)
     feeds: dict[str, Any] = field(default_factory=dict)
+    classes: Annotated[
+        Mapping[str, ClassEncoding], Reads(read_classes, "an object: for each input its class names")
+    ] = field(default_factory=dict)
     preset: Literal["ggml_opt_fit"] | None = None
 
     def on(self, examples: int) -> Recipe:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.schemas.documents import DescribedBy
-from app.api.schemas.fit_options import SHARDS_MAX
+from app.api.schemas.fit_options import CLASSES_MAX, SHARDS_MAX
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.labels import LABELS_MAX, Labels
@@ -61,6 +61,9 @@ class BundleColumn(RequestShape):
     dtype: Text
     shape: Annotated[list[Count], Field(max_length=RANK_MAX)]
     digest: Digest
+    classes: Annotated[list[Text], Field(max_length=CLASSES_MAX)] | None = Field(
+        default=None, description="The texts that the numbers of a text column stand for, in their order."
+    )
 
 
 class BundleDataset(RequestShape):

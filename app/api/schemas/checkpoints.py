@@ -102,7 +102,7 @@ class ParameterList(ResourceShape):
 
 
 class PredictRequest(RequestShape):
-    """A tensor for each input that the outputs depend on."""
+    """A tensor for each input that the outputs depend on; text for one that took a text column in training."""
 
     inputs: dict[str, TensorDocument]
 
@@ -111,6 +111,9 @@ class Prediction(ResourceShape):
     """The outputs by name."""
 
     outputs: dict[str, Tensor]
+    classes: dict[str, list[str]] = Field(
+        description="Of each output that predicts a text target, the class names in the order of their numbers."
+    )
 
 
 def parameter_list(parameters: dict[str, Any]) -> ParameterList:

@@ -7,13 +7,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from app.api.schemas.documents import OneOf
+from app.api.schemas.documents import DescribedBy, OneOf
 from app.api.schemas.shapes import RequestShape
 
 LONGEST_PATTERN = 256
 PATTERNS_MAX = 64
 GROUPS_MAX = 64
 SHARDS_MAX = 256
+INPUTS_MAX = 1024
+CLASSES_MAX = 100_000
 
 Pattern = Annotated[str, Field(max_length=LONGEST_PATTERN)]
 Patterns = Annotated[
@@ -34,6 +36,26 @@ Order = Annotated[float | str, OneOf(float | Literal["inf"], 'a number, or "inf"
 DatasetIds = Annotated[list[str], Field(min_length=1, max_length=SHARDS_MAX)]
 ID = OneOf(str, "an id")
 IDS = OneOf(str | DatasetIds, f"an id, a list of 1 to {SHARDS_MAX} ids")
+
+
+class ClassNamesChoice(RequestShape):
+    """The classes of an input that takes a text column; a class is fed to the graph as its index in `names`."""
+
+    names: Annotated[list[str], Field(min_length=1, max_length=CLASSES_MAX)] | None = Field(
+        default=None, description="The class names in the order of their numbers; by default the sorted texts."
+    )
+    unknown: str | None = Field(
+        default=None, description="The class of texts that are no class; null (the default): such a text is an error."
+    )
+
+
+ClassNames = Annotated[
+    list[str] | dict[str, Any],
+    DescribedBy(
+        ClassNamesChoice,
+        also=OneOf(Annotated[list[str], Field(min_length=1, max_length=CLASSES_MAX)], "a list of class names"),
+    ),
+]
 
 
 class GroupChoice(RequestShape):

@@ -11,9 +11,11 @@ from app.api.schemas.documents import DescribedBy, OneOf
 from app.api.schemas.fit_options import (
     ID,
     IDS,
+    INPUTS_MAX,
     AverageChoice,
     BudgetChoice,
     CheckpointChoice,
+    ClassNames,
     ClipChoice,
     DivergenceChoice,
     EarlyStoppingChoice,
@@ -42,7 +44,7 @@ METRICS_MAX = 64
 FREEZE_MAX = 64
 CLASSES_MAX = 2**18
 FIELDS_MAX = 256
-BOUNDED_ELSEWHERE = frozenset({"graph", "dataset", "class_weights"})
+BOUNDED_ELSEWHERE = frozenset({"graph", "dataset", "class_weights", "classes"})
 
 Shuffle = Annotated[bool | dict[str, Any], DescribedBy(ShuffleChoice, also=OneOf(bool, "true, false"))]
 Normalize = Annotated[str | dict[str, Any], DescribedBy(NormalizeChoice, also=OneOf(str, "a kind"))]
@@ -71,6 +73,12 @@ class FitRequest(RequestShape):
         default=None, description="Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset."
     )
     feeds: dict[str, str] | None = Field(default=None, description="Input: column; by default of equal names.")
+    classes: Annotated[dict[str, ClassNames | None], Field(max_length=INPUTS_MAX)] | None = Field(
+        default=None,
+        description="Input: the class names of its text column in the order of their numbers, or an object that also "
+        "names the class of unknown texts; by default the sorted texts of the training data. Other data are mapped by "
+        "name. With from_checkpoint, null numbers the texts of an input by this fit's own data.",
+    )
     preset: Literal["ggml_opt_fit"] | None = Field(
         default=None,
         description="Where fields come from that are not given; ggml_opt_fit has the semantics of that function.",

@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.schemas.bounds import bounded
 from app.api.schemas.documents import DescribedBy, OneOf
-from app.api.schemas.fit_options import ID, ClipChoice, OptimizerChoice
+from app.api.schemas.fit_options import ID, INPUTS_MAX, ClassNames, ClipChoice, OptimizerChoice
 from app.api.schemas.fit_resources import THREADS_MAX
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.labels import Labels
@@ -16,7 +16,7 @@ from app.api.schemas.static_request import StaticChoice
 
 SEED_MAX = 2**63
 TTL_MIN, TTL_MAX, TTL_DEFAULT = 60.0, 604_800.0, 3_600.0
-BOUNDED_ELSEWHERE = frozenset({"graph"})
+BOUNDED_ELSEWHERE = frozenset({"graph", "classes"})
 OF_TRAINING = ("optimizer", "clip")
 
 Optimizer = Annotated[str | dict[str, Any], DescribedBy(OptimizerChoice, also=OneOf(str, "a kind"))]
@@ -65,6 +65,11 @@ class SessionRequest(StaticChoice):
     )
     feeds: Annotated[dict[str, str], Field(max_length=1024)] | None = Field(
         default=None, description="Input: column, for steps that do not say so; by default of equal names."
+    )
+    classes: Annotated[dict[str, ClassNames], Field(max_length=INPUTS_MAX)] | None = Field(
+        default=None,
+        description="Input: the class names of its text column, as in a fit; by default those of the checkpoint, else "
+        "of the dataset that first feeds it.",
     )
     labels: Labels | None = None
     start_paused: bool | None = Field(default=None, description="Whether it waits to be resumed; default false.")

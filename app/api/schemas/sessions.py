@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.checkpoints import ParameterSummary
+from app.api.schemas.fit_options import ClassNamesChoice
 from app.api.schemas.shapes import Moment, ResourceShape
 from app.domain.session import OPEN, SessionKind, SessionState
 from app.service.session_view import SessionView
@@ -52,6 +53,7 @@ class Session(ResourceShape):
     dataset: str | None = Field(description="What steps take rows of, unless they name another.")
     optimizer: dict[str, Any] | None = Field(description="null: a session of kind static has none.")
     static: dict[str, Any] | None = Field(description="What a session of kind static was made with.")
+    classes: dict[str, ClassNamesChoice] = Field(description="The class names of each input that takes text.")
     seed: int
     precision: str
     executor: str | None = Field(description="What computes; null before the first process.")
@@ -86,6 +88,7 @@ class Session(ResourceShape):
             dataset=request["dataset"],
             optimizer=request["optimizer"],
             static=request.get("static"),
+            classes={name: ClassNamesChoice(**each) for name, each in (request.get("classes") or {}).items()},
             seed=request["seed"],
             precision=request["precision"],
             executor=runtime.get("executor"),

@@ -92,8 +92,17 @@ class Bench(Protocol):
         """Give up what is in no snapshot: it has been held for too long."""
         ...
 
-    def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
-        """Let steps take rows of a dataset: for each column the paths of its files."""
+    def attach(
+        self,
+        dataset: str,
+        columns: Mapping[str, list[str]],
+        names: Mapping[str, list[str]] | None = None,
+        classes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Let steps take rows of a dataset: for each column the paths of its files, for text its class names.
+
+        `classes` are those of the model by input, where the dataset has added some.
+        """
         ...
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:

@@ -88,7 +88,7 @@ class SessionLife:
         def fresh() -> Bench:
             bench = BENCHES[assignment.kind](assignment, runtime)
             for dataset, columns in assignment.datasets.items():
-                bench.attach(dataset, columns)
+                bench.attach(dataset, columns, assignment.classes.get(dataset, {}))
             return bench
 
         def begun() -> Bench:
@@ -108,8 +108,8 @@ class SessionLife:
             return False
         for head, body in frames or ():
             if isinstance(head, Attach):
-                room_for(head.columns)
-                bench.attach(head.dataset, head.columns)
+                room_for(head.columns, head.classes)
+                bench.attach(head.dataset, head.columns, head.classes, head.model)
             elif isinstance(head, Step):
                 desk.take(head, body)
                 desk.put_aside_if_due()

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import engine
 from app.domain.errors import Finding, Invalid
-from app.worker.mapped import MappedColumns
+from app.worker.mapped import MappedColumns, recode
 from app.worker.session.bench import Array
 
 COLUMNS = 1024
@@ -56,16 +57,30 @@ class Column:
 class Rows:
     """The datasets that steps may take rows of."""
 
-    def __init__(self, dataset: str | None, feeds: Mapping[str, str]) -> None:
-        """Take rows of `dataset`, and of `feeds` the column for each input, unless a step says otherwise."""
+    def __init__(self, dataset: str | None, feeds: Mapping[str, str], classes: Mapping[str, Any] | None = None) -> None:
+        """Take rows of `dataset`, and of `feeds` the column for each input, unless a step says otherwise.
+
+        `classes` are the class names of the model by input, as in a request: text columns are mapped to them by name.
+        """
         self._default = dataset
         self._feeds = feeds
         self._datasets: dict[str, MappedColumns] = {}
-        self._columns: dict[tuple[str, str], Column] = {}
+        self._names: dict[str, Mapping[str, list[str]]] = {}
+        self._columns: dict[tuple[str, str, str], Column] = {}
+        self.classes = engine.read_class_encodings(classes or {})
 
-    def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
-        """Know the files of a dataset."""
+    def attach(
+        self,
+        dataset: str,
+        columns: Mapping[str, list[str]],
+        names: Mapping[str, list[str]] | None = None,
+        classes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Know the files of a dataset, the class `names` of its text columns, and the `classes` of the model by now."""
         self._datasets[dataset] = MappedColumns(columns)
+        self._names[dataset] = names or {}
+        if classes is not None:
+            self.classes = engine.read_class_encodings(classes)
 
     def inputs(
         self, choice: Mapping[str, Any], feeds: Mapping[str, str] | None, names: Iterable[str]
@@ -95,7 +110,7 @@ class Rows:
 
     def _column(self, dataset: str, input: str, feeds: Mapping[str, str]) -> Column:
         name = feeds.get(input, input)
-        found = self._columns.get((dataset, name))
+        found = self._columns.get((dataset, name, input))
         if found is None:
             columns = self._datasets[dataset]
             if name not in columns:
@@ -104,8 +119,28 @@ class Rows:
                 raise _refusal("/feeds", "unknown_name", detail)
             if len(self._columns) >= COLUMNS:
                 self._columns.pop(next(iter(self._columns)))
-            found = self._columns[dataset, name] = Column(columns[name])
+            table = self._table(dataset, name, input)
+            files = columns[name] if table is None else [recode(file, table) for file in columns[name]]
+            found = self._columns[dataset, name, input] = Column(files)
         return found
+
+    def _table(self, dataset: str, name: str, input: str) -> list[int] | None:
+        """Return the model's number of each class of a text column; None if they are the same, or it holds numbers."""
+        names, encoding = self._names[dataset].get(name), self.classes.get(input)
+        where = f"column {name[:64]!r} of {dataset}"
+        if names is None:
+            if encoding is not None:
+                detail = f"{where} holds numbers, and input {input!r} takes class names; upload the names as text"
+                raise _refusal("/rows/dataset", "class_names_missing", detail)
+            return None
+        if encoding is None:
+            detail = f"{where} holds text, and the session has no classes of input {input!r}: give them when it begins"
+            raise _refusal("/feeds", "class_names_missing", detail)
+        unknown = encoding.unknown_names(names)
+        if unknown:
+            raise _refusal("/rows/dataset", "unknown_class", f"{where} has {encoding.describe_unknown(unknown)}")
+        table = encoding.table(names)
+        return None if table is None else table.tolist()
 
 
 def _indices(given: Any, columns: Mapping[str, Column]) -> Array:

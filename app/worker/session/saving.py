@@ -1,7 +1,8 @@
 """Checkpoints that a session hands over to the server."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import engine
@@ -18,6 +19,11 @@ def handed_over(call: Call, checkpoint: Callable[[], engine.Checkpoint], told: d
 
     name = call.hand_over(write)
     return Result({**told, "digest": summed.digest, "size_bytes": summed.size}, name)
+
+
+def with_classes(checkpoint: engine.Checkpoint, classes: Mapping[str, engine.ClassEncoding]) -> engine.Checkpoint:
+    """Return a checkpoint whose meta holds the class names of the model by input."""
+    return replace(checkpoint, meta=engine.meta_with_classes(checkpoint.meta, classes))
 
 
 class _Hashed:

@@ -12,7 +12,7 @@ from app.service.session_static import static_session
 from app.worker.session.bench import Array, Call, Result, Verb, Writable
 from app.worker.session.reading import Arrays, looked_at
 from app.worker.session.rows import Rows
-from app.worker.session.saving import handed_over
+from app.worker.session.saving import handed_over, with_classes
 from app.worker.session.static_building import Building
 from app.worker.session.static_computing import Computing
 from app.worker.session.static_options import step
@@ -27,7 +27,7 @@ class StaticBench:
         request = assignment.request
         self._saved = frozenset(assignment.saved)
         self._session = static_session(engine.parse_graph(assignment.definition), request)
-        self._rows = Rows(request["dataset"], request["feeds"] or {})
+        self._rows = Rows(request["dataset"], request["feeds"] or {}, request.get("classes"))
         building, computing = Building(self._session), Computing(self._session, self._rows)
         own = {
             "save": Verb(self._save, "log"),
@@ -52,9 +52,15 @@ class StaticBench:
     def let_go(self) -> None:
         """Give nothing up."""
 
-    def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
+    def attach(
+        self,
+        dataset: str,
+        columns: Mapping[str, list[str]],
+        names: Mapping[str, list[str]] | None = None,
+        classes: Mapping[str, Any] | None = None,
+    ) -> None:
         """Let steps take rows of a dataset."""
-        self._rows.attach(dataset, columns)
+        self._rows.attach(dataset, columns, names, classes)
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:  # noqa: ARG002 (there is nothing else)
         """Begin with parameters and buffers of a checkpoint."""
@@ -87,7 +93,7 @@ class StaticBench:
     def _save(self, call: Call) -> Result:
         if call.seq in self._saved:
             return Result({"step": 0})
-        return handed_over(call, self._session.learned, {"step": 0})
+        return handed_over(call, lambda: with_classes(self._session.learned(), self._rows.classes), {"step": 0})
 
     def _load(self, call: Call) -> dict[str, Any]:
         self._session.load(engine.Checkpoint.load(Path(call.files["checkpoint"])))

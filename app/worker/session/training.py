@@ -1,6 +1,7 @@
 """A session of kind "training": PyTorch's loop in a client's hands, over the engine's session."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from app.service.engine_faults import engine_faults
 from app.worker.session.bench import Call, Result, Verb, Writable
 from app.worker.session.reading import Reading
 from app.worker.session.rows import Rows
-from app.worker.session.saving import handed_over
+from app.worker.session.saving import handed_over, with_classes
 from app.worker.session.tapes import Tapes
 
 CHUNK = 256
@@ -45,7 +46,7 @@ class TrainingBench:
             executor=runtime.executor,
             threads=runtime.threads,
         )
-        self._rows = Rows(request["dataset"], request["feeds"] or {})
+        self._rows = Rows(request["dataset"], request["feeds"] or {}, request.get("classes"))
         self._inputs = tuple(self._session.definition.inputs)
         self._tapes = Tapes()
         reading = Reading(self._session)
@@ -86,9 +87,15 @@ class TrainingBench:
         """Give up the tapes."""
         self._tapes.clear()
 
-    def attach(self, dataset: str, columns: Mapping[str, list[str]]) -> None:
+    def attach(
+        self,
+        dataset: str,
+        columns: Mapping[str, list[str]],
+        names: Mapping[str, list[str]] | None = None,
+        classes: Mapping[str, Any] | None = None,
+    ) -> None:
         """Let steps take rows of a dataset."""
-        self._rows.attach(dataset, columns)
+        self._rows.attach(dataset, columns, names, classes)
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:
         """Begin with a checkpoint of a fit or of a session."""
@@ -110,6 +117,8 @@ class TrainingBench:
         rows = call.options.get("rows")
         if rows is not None:
             return self._rows.inputs(rows, call.options.get("feeds"), self._inputs if names is None else names)
+        given = engine.encode_texts(self._rows.classes, call.options.get("inputs") or {})
+        call = replace(call, options={**call.options, "inputs": given})
         return _given(call, "inputs", self._inputs if names is None else names, self._session.definition.inputs)
 
     def _forward(self, call: Call) -> Result:
@@ -189,7 +198,10 @@ class TrainingBench:
         told = {"step": self._session.step}
         if call.seq in self._saved:
             return Result(told)
-        return handed_over(call, self._session.snapshot, told)
+        return handed_over(call, self._checkpoint, told)
+
+    def _checkpoint(self) -> engine.Checkpoint:
+        return with_classes(self._session.snapshot(), self._rows.classes)
 
     def _load(self, call: Call) -> Result:
         checkpoint = engine.Checkpoint.load(Path(call.files["checkpoint"]))

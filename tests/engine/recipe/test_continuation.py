@@ -122,6 +122,7 @@ FIXED = {
     "windows": {"spans": {"x": [0, 4]}},
     "normalize": {"x": {"kind": "standard"}},
     "class_weights": "balanced",
+    "classes": {"y": ["a", "b"]},
     "drop_last": True,
     "prefetch": 3,
     "seed": 8,

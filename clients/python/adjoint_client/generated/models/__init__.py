@@ -52,6 +52,7 @@ from .checkpoint_links import CheckpointLinks
 from .checkpoint_list import CheckpointList
 from .checkpoint_metrics import CheckpointMetrics
 from .checkpoint_nonfinite import CheckpointNonfinite
+from .class_names_choice import ClassNamesChoice
 from .clip_choice import ClipChoice
 from .clip_choice_nonfinite_type_0 import ClipChoiceNonfiniteType0
 from .compute_plan_answer import ComputePlanAnswer
@@ -104,6 +105,7 @@ from .fit_replay_expected import FitReplayExpected
 from .fit_request import FitRequest
 from .fit_request_activations_type_0 import FitRequestActivationsType0
 from .fit_request_as_sent import FitRequestAsSent
+from .fit_request_classes_type_0 import FitRequestClassesType0
 from .fit_request_feeds_type_0 import FitRequestFeedsType0
 from .fit_request_labels_type_0 import FitRequestLabelsType0
 from .fit_request_normalize_type_0 import FitRequestNormalizeType0
@@ -284,6 +286,7 @@ from .predict_request import PredictRequest
 from .predict_request_inputs import PredictRequestInputs
 from .predict_with_checkpoint_format_type_0 import PredictWithCheckpointFormatType0
 from .prediction import Prediction
+from .prediction_classes import PredictionClasses
 from .prediction_outputs import PredictionOutputs
 from .print_graph_plan_executor import PrintGraphPlanExecutor
 from .problem import Problem
@@ -327,6 +330,7 @@ from .sampling_choice import SamplingChoice
 from .save_request import SaveRequest
 from .schedule_choice import ScheduleChoice
 from .session import Session
+from .session_classes import SessionClasses
 from .session_error import SessionError
 from .session_kind import SessionKind
 from .session_labels import SessionLabels
@@ -345,6 +349,7 @@ from .session_profile_request import SessionProfileRequest
 from .session_profile_request_feeds_type_0 import SessionProfileRequestFeedsType0
 from .session_profile_request_inputs_type_0 import SessionProfileRequestInputsType0
 from .session_request import SessionRequest
+from .session_request_classes_type_0 import SessionRequestClassesType0
 from .session_request_dims_type_0 import SessionRequestDimsType0
 from .session_request_feeds_type_0 import SessionRequestFeedsType0
 from .session_request_kind import SessionRequestKind
@@ -472,6 +477,7 @@ __all__ = (
     "CheckpointList",
     "CheckpointMetrics",
     "CheckpointNonfinite",
+    "ClassNamesChoice",
     "ClipChoice",
     "ClipChoiceNonfiniteType0",
     "ComputePlanAnswer",
@@ -524,6 +530,7 @@ __all__ = (
     "FitRequest",
     "FitRequestActivationsType0",
     "FitRequestAsSent",
+    "FitRequestClassesType0",
     "FitRequestFeedsType0",
     "FitRequestLabelsType0",
     "FitRequestNormalizeType0",
@@ -704,6 +711,7 @@ __all__ = (
     "PredictRequestInputs",
     "PredictWithCheckpointFormatType0",
     "Prediction",
+    "PredictionClasses",
     "PredictionOutputs",
     "PrintGraphPlanExecutor",
     "Problem",
@@ -747,6 +755,7 @@ __all__ = (
     "SaveRequest",
     "ScheduleChoice",
     "Session",
+    "SessionClasses",
     "SessionError",
     "SessionKind",
     "SessionLabels",
@@ -765,6 +774,7 @@ __all__ = (
     "SessionProfileRequestFeedsType0",
     "SessionProfileRequestInputsType0",
     "SessionRequest",
+    "SessionRequestClassesType0",
     "SessionRequestDimsType0",
     "SessionRequestFeedsType0",
     "SessionRequestKind",

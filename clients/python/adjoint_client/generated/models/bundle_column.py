@@ -5,6 +5,8 @@ from typing import Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="BundleColumn")
 
 
@@ -17,6 +19,8 @@ class BundleColumn:
     dtype: str
     name: str
     shape: list[int]
+    classes: list[str] | None | Unset = UNSET
+    """ The texts that the numbers of a text column stand for, in their order. """
 
     def to_dict(self) -> dict[str, Any]:
         digest = self.digest
@@ -26,6 +30,15 @@ class BundleColumn:
         name = self.name
 
         shape = self.shape
+
+        classes: list[str] | None | Unset
+        if isinstance(self.classes, Unset):
+            classes = UNSET
+        elif isinstance(self.classes, list):
+            classes = self.classes
+
+        else:
+            classes = self.classes
 
         field_dict: dict[str, Any] = {}
 
@@ -37,6 +50,8 @@ class BundleColumn:
                 "shape": shape,
             }
         )
+        if classes is not UNSET:
+            field_dict["classes"] = classes
 
         return field_dict
 
@@ -51,11 +66,29 @@ class BundleColumn:
 
         shape = cast(list[int], d.pop("shape"))
 
+        def _parse_classes(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                classes_type_0 = cast(list[str], data)
+
+                return classes_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        classes = _parse_classes(d.pop("classes", UNSET))
+
         bundle_column = cls(
             digest=digest,
             dtype=dtype,
             name=name,
             shape=shape,
+            classes=classes,
         )
 
         return bundle_column

@@ -35,6 +35,10 @@ class FitChanges:
     checkpoint: Any | Unset = UNSET
     class_weights: Any | Unset = UNSET
     """ A factor from 0 on for each class in the loss, or "balanced"; by default none. """
+    classes: Any | Unset = UNSET
+    """ Input: the class names of its text column in the order of their numbers, or an object that also names the
+    class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With
+    from_checkpoint, null numbers the texts of an input by this fit's own data. """
     clip: Any | Unset = UNSET
     divergence: Any | Unset = UNSET
     drop_last: Any | Unset = UNSET
@@ -101,6 +105,8 @@ class FitChanges:
         checkpoint = self.checkpoint
 
         class_weights = self.class_weights
+
+        classes = self.classes
 
         clip = self.clip
 
@@ -185,6 +191,8 @@ class FitChanges:
             field_dict["checkpoint"] = checkpoint
         if class_weights is not UNSET:
             field_dict["class_weights"] = class_weights
+        if classes is not UNSET:
+            field_dict["classes"] = classes
         if clip is not UNSET:
             field_dict["clip"] = clip
         if divergence is not UNSET:
@@ -261,6 +269,8 @@ class FitChanges:
         checkpoint = d.pop("checkpoint", UNSET)
 
         class_weights = d.pop("class_weights", UNSET)
+
+        classes = d.pop("classes", UNSET)
 
         clip = d.pop("clip", UNSET)
 
@@ -355,6 +365,7 @@ class FitChanges:
             budget=budget,
             checkpoint=checkpoint,
             class_weights=class_weights,
+            classes=classes,
             clip=clip,
             divergence=divergence,
             drop_last=drop_last,

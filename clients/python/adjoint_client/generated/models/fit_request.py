@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..models.clip_choice import ClipChoice
     from ..models.divergence_choice import DivergenceChoice
     from ..models.early_stopping_choice import EarlyStoppingChoice
+    from ..models.fit_request_classes_type_0 import FitRequestClassesType0
     from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0
     from ..models.fit_request_labels_type_0 import FitRequestLabelsType0
     from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0
@@ -60,6 +61,10 @@ class FitRequest:
     checkpoint: CheckpointChoice | None | Unset = UNSET
     class_weights: list[float] | Literal["balanced"] | None | Unset = UNSET
     """ A factor from 0 on for each class in the loss, or "balanced"; by default none. """
+    classes: FitRequestClassesType0 | None | Unset = UNSET
+    """ Input: the class names of its text column in the order of their numbers, or an object that also names the
+    class of unknown texts; by default the sorted texts of the training data. Other data are mapped by name. With
+    from_checkpoint, null numbers the texts of an input by this fit's own data. """
     clip: ClipChoice | None | Unset = UNSET
     dataset: InlineDataset | list[str] | str | Unset = UNSET
     """ Id of a dataset; a list of ids, whose rows are joined in their order; or a dataset. """
@@ -127,6 +132,7 @@ class FitRequest:
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
         from ..models.divergence_choice import DivergenceChoice  # noqa: PLC0415
         from ..models.early_stopping_choice import EarlyStoppingChoice  # noqa: PLC0415
+        from ..models.fit_request_classes_type_0 import FitRequestClassesType0  # noqa: PLC0415
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
         from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0  # noqa: PLC0415
@@ -193,6 +199,14 @@ class FitRequest:
 
         else:
             class_weights = self.class_weights
+
+        classes: dict[str, Any] | None | Unset
+        if isinstance(self.classes, Unset):
+            classes = UNSET
+        elif isinstance(self.classes, FitRequestClassesType0):
+            classes = self.classes.to_dict()
+        else:
+            classes = self.classes
 
         clip: dict[str, Any] | None | Unset
         if isinstance(self.clip, Unset):
@@ -470,6 +484,8 @@ class FitRequest:
             field_dict["checkpoint"] = checkpoint
         if class_weights is not UNSET:
             field_dict["class_weights"] = class_weights
+        if classes is not UNSET:
+            field_dict["classes"] = classes
         if clip is not UNSET:
             field_dict["clip"] = clip
         if dataset is not UNSET:
@@ -547,6 +563,7 @@ class FitRequest:
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
         from ..models.divergence_choice import DivergenceChoice  # noqa: PLC0415
         from ..models.early_stopping_choice import EarlyStoppingChoice  # noqa: PLC0415
+        from ..models.fit_request_classes_type_0 import FitRequestClassesType0  # noqa: PLC0415
         from ..models.fit_request_feeds_type_0 import FitRequestFeedsType0  # noqa: PLC0415
         from ..models.fit_request_labels_type_0 import FitRequestLabelsType0  # noqa: PLC0415
         from ..models.fit_request_normalize_type_0 import FitRequestNormalizeType0  # noqa: PLC0415
@@ -667,6 +684,23 @@ class FitRequest:
             return cast(list[float] | Literal["balanced"] | None | Unset, data)
 
         class_weights = _parse_class_weights(d.pop("class_weights", UNSET))
+
+        def _parse_classes(data: object) -> FitRequestClassesType0 | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                classes_type_0 = FitRequestClassesType0.from_dict(data)
+
+                return classes_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(FitRequestClassesType0 | None | Unset, data)
+
+        classes = _parse_classes(d.pop("classes", UNSET))
 
         def _parse_clip(data: object) -> ClipChoice | None | Unset:
             if data is None:
@@ -1194,6 +1228,7 @@ class FitRequest:
             budget=budget,
             checkpoint=checkpoint,
             class_weights=class_weights,
+            classes=classes,
             clip=clip,
             dataset=dataset,
             divergence=divergence,

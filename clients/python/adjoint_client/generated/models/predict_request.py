@@ -14,7 +14,7 @@ T = TypeVar("T", bound="PredictRequest")
 
 @_attrs_define
 class PredictRequest:
-    """A tensor for each input that the outputs depend on."""
+    """A tensor for each input that the outputs depend on; text for one that took a text column in training."""
 
     inputs: PredictRequestInputs
 

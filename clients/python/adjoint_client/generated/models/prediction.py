@@ -7,6 +7,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
+    from ..models.prediction_classes import PredictionClasses
     from ..models.prediction_outputs import PredictionOutputs
 
 
@@ -17,16 +18,21 @@ T = TypeVar("T", bound="Prediction")
 class Prediction:
     """The outputs by name."""
 
+    classes: PredictionClasses
+    """ Of each output that predicts a text target, the class names in the order of their numbers. """
     outputs: PredictionOutputs
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        classes = self.classes.to_dict()
+
         outputs = self.outputs.to_dict()
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "classes": classes,
                 "outputs": outputs,
             }
         )
@@ -35,12 +41,16 @@ class Prediction:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.prediction_classes import PredictionClasses  # noqa: PLC0415
         from ..models.prediction_outputs import PredictionOutputs  # noqa: PLC0415
 
         d = dict(src_dict)
+        classes = PredictionClasses.from_dict(d.pop("classes"))
+
         outputs = PredictionOutputs.from_dict(d.pop("outputs"))
 
         prediction = cls(
+            classes=classes,
             outputs=outputs,
         )
 

@@ -13,6 +13,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.parameter_summary import ParameterSummary
+    from ..models.session_classes import SessionClasses
     from ..models.session_error import SessionError
     from ..models.session_labels import SessionLabels
     from ..models.session_links import SessionLinks
@@ -33,6 +34,8 @@ class Session:
     """ False once it has gone on under other numerics: bits may differ from then on. """
     checkpoint: None | str
     """ The checkpoint that it was saved as when it expired. """
+    classes: SessionClasses
+    """ The class names of each input that takes text. """
     created_at: datetime.datetime
     dataset: None | str
     """ What steps take rows of, unless they name another. """
@@ -84,6 +87,8 @@ class Session:
 
         checkpoint: None | str
         checkpoint = self.checkpoint
+
+        classes = self.classes.to_dict()
 
         created_at = self.created_at.isoformat()
 
@@ -169,6 +174,7 @@ class Session:
                 "attempt": attempt,
                 "bit_exact": bit_exact,
                 "checkpoint": checkpoint,
+                "classes": classes,
                 "created_at": created_at,
                 "dataset": dataset,
                 "error": error,
@@ -202,6 +208,7 @@ class Session:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.parameter_summary import ParameterSummary  # noqa: PLC0415
+        from ..models.session_classes import SessionClasses  # noqa: PLC0415
         from ..models.session_error import SessionError  # noqa: PLC0415
         from ..models.session_labels import SessionLabels  # noqa: PLC0415
         from ..models.session_links import SessionLinks  # noqa: PLC0415
@@ -219,6 +226,8 @@ class Session:
             return cast(None | str, data)
 
         checkpoint = _parse_checkpoint(d.pop("checkpoint"))
+
+        classes = SessionClasses.from_dict(d.pop("classes"))
 
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
@@ -374,6 +383,7 @@ class Session:
             attempt=attempt,
             bit_exact=bit_exact,
             checkpoint=checkpoint,
+            classes=classes,
             created_at=created_at,
             dataset=dataset,
             error=error,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..models.clip_choice import ClipChoice
     from ..models.graph_definition import GraphDefinition
     from ..models.optimizer_choice import OptimizerChoice
+    from ..models.session_request_classes_type_0 import SessionRequestClassesType0
     from ..models.session_request_dims_type_0 import SessionRequestDimsType0
     from ..models.session_request_feeds_type_0 import SessionRequestFeedsType0
     from ..models.session_request_labels_type_0 import SessionRequestLabelsType0
@@ -34,6 +35,9 @@ class SessionRequest:
 
     checkpoint: None | str | Unset = UNSET
     """ Id of a checkpoint to begin at; by default parameters are initialised. """
+    classes: None | SessionRequestClassesType0 | Unset = UNSET
+    """ Input: the class names of its text column, as in a fit; by default those of the checkpoint, else of the
+    dataset that first feeds it. """
     clip: ClipChoice | None | Unset = UNSET
     dataset: None | str | Unset = UNSET
     """ Id of the dataset that steps take rows of, unless they name another. """
@@ -80,6 +84,7 @@ class SessionRequest:
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
         from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
         from ..models.optimizer_choice import OptimizerChoice  # noqa: PLC0415
+        from ..models.session_request_classes_type_0 import SessionRequestClassesType0  # noqa: PLC0415
         from ..models.session_request_dims_type_0 import SessionRequestDimsType0  # noqa: PLC0415
         from ..models.session_request_feeds_type_0 import SessionRequestFeedsType0  # noqa: PLC0415
         from ..models.session_request_labels_type_0 import SessionRequestLabelsType0  # noqa: PLC0415
@@ -91,6 +96,14 @@ class SessionRequest:
             checkpoint = UNSET
         else:
             checkpoint = self.checkpoint
+
+        classes: dict[str, Any] | None | Unset
+        if isinstance(self.classes, Unset):
+            classes = UNSET
+        elif isinstance(self.classes, SessionRequestClassesType0):
+            classes = self.classes.to_dict()
+        else:
+            classes = self.classes
 
         clip: dict[str, Any] | None | Unset
         if isinstance(self.clip, Unset):
@@ -249,6 +262,8 @@ class SessionRequest:
         field_dict.update({})
         if checkpoint is not UNSET:
             field_dict["checkpoint"] = checkpoint
+        if classes is not UNSET:
+            field_dict["classes"] = classes
         if clip is not UNSET:
             field_dict["clip"] = clip
         if dataset is not UNSET:
@@ -301,6 +316,7 @@ class SessionRequest:
         from ..models.clip_choice import ClipChoice  # noqa: PLC0415
         from ..models.graph_definition import GraphDefinition  # noqa: PLC0415
         from ..models.optimizer_choice import OptimizerChoice  # noqa: PLC0415
+        from ..models.session_request_classes_type_0 import SessionRequestClassesType0  # noqa: PLC0415
         from ..models.session_request_dims_type_0 import SessionRequestDimsType0  # noqa: PLC0415
         from ..models.session_request_feeds_type_0 import SessionRequestFeedsType0  # noqa: PLC0415
         from ..models.session_request_labels_type_0 import SessionRequestLabelsType0  # noqa: PLC0415
@@ -317,6 +333,23 @@ class SessionRequest:
             return cast(None | str | Unset, data)
 
         checkpoint = _parse_checkpoint(d.pop("checkpoint", UNSET))
+
+        def _parse_classes(data: object) -> None | SessionRequestClassesType0 | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                classes_type_0 = SessionRequestClassesType0.from_dict(data)
+
+                return classes_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SessionRequestClassesType0 | Unset, data)
+
+        classes = _parse_classes(d.pop("classes", UNSET))
 
         def _parse_clip(data: object) -> ClipChoice | None | Unset:
             if data is None:
@@ -602,6 +635,7 @@ class SessionRequest:
 
         session_request = cls(
             checkpoint=checkpoint,
+            classes=classes,
             clip=clip,
             dataset=dataset,
             dims=dims,

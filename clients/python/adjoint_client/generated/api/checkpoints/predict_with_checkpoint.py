@@ -112,7 +112,8 @@ def sync_detailed(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
-        body (PredictRequest): A tensor for each input that the outputs depend on.
+        body (PredictRequest): A tensor for each input that the outputs depend on; text for one
+            that took a text column in training.
         body (File):
 
     Raises:
@@ -157,7 +158,8 @@ def sync(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
-        body (PredictRequest): A tensor for each input that the outputs depend on.
+        body (PredictRequest): A tensor for each input that the outputs depend on; text for one
+            that took a text column in training.
         body (File):
 
     Raises:
@@ -197,7 +199,8 @@ async def asyncio_detailed(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
-        body (PredictRequest): A tensor for each input that the outputs depend on.
+        body (PredictRequest): A tensor for each input that the outputs depend on; text for one
+            that took a text column in training.
         body (File):
 
     Raises:
@@ -240,7 +243,8 @@ async def asyncio(
         output (None | str | Unset): Which output a .npy answer holds, if there are several.
         format_ (None | PredictWithCheckpointFormatType0 | Unset): By default what Accept says, or
             as the body is.
-        body (PredictRequest): A tensor for each input that the outputs depend on.
+        body (PredictRequest): A tensor for each input that the outputs depend on; text for one
+            that took a text column in training.
         body (File):
 
     Raises:
