@@ -18,8 +18,9 @@ from app.api.once import OnceDep
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
-from app.domain.errors import UnsupportedMedia
+from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.media import JSON, NPY, NPZ, SAFETENSORS
+from app.ingest.options import Header as HeaderOption
 from app.ingest.options import IngestOptions
 from app.service.ingestion import UploadTerms
 
@@ -42,6 +43,15 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 MEDIA_TYPES = MappingProxyType({format: kind for kind, format in FORMATS.items()})
 OCTETS = "application/octet-stream"
 
+COLUMNS = """Columns of the dataset out of those of a CSV file, as NAME:DTYPE[SIZES]=SOURCES, joined by commas; the \
+rest of the file is left out. SOURCES are names of the header, or ranges of them: \
+x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES takes the one of its own name. In a \
+file without a header, columns take all cells by position: x:float32[4],species:class. DTYPE is a numeric one or \
+class. A name that holds one of , : = [ ] is put in double quotes."""
+HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if it holds a name that `columns` asks \
+for, or no number; a line of different whole numbers, which may be either, is refused unless `columns` tells. A file \
+without a header and without `columns` has the columns column_1, column_2, ..."""
+
 FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet"]
 
 
@@ -49,17 +59,21 @@ async def _terms(
     request: Request,
     name: Annotated[str | None, Query(min_length=1, max_length=200, description="A name for the dataset.")] = None,
     format: Annotated[FormatName | None, Query(description="What an application/octet-stream holds.")] = None,
-    columns: Annotated[
-        str | None, Query(max_length=4096, description="Groups CSV columns, such as x:float32[4],y:int64.")
+    columns: Annotated[str | None, Query(max_length=16384, description=COLUMNS)] = None,
+    column: Annotated[
+        str | None, Query(max_length=64, description='Name of the column that a .npy file becomes; default "x".')
     ] = None,
-    column: Annotated[str, Query(max_length=64, description="Name of the column that a .npy file becomes.")] = "x",
+    header: Annotated[HeaderOption, Query(description=HEADER)] = "auto",
 ) -> UploadTerms:
     kind = content_type(request)
+    if format is not None and kind in FORMATS and FORMATS[kind] != format:
+        detail = f"the Content-Type says {FORMATS[kind]} and ?format= {format}; leave one out"
+        raise Invalid(detail, code="conflict", findings=[Finding("/format", "conflict", detail)])
     known = format if kind == OCTETS else FORMATS.get(kind)
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    return UploadTerms(known, name, IngestOptions(columns, column))
+    return UploadTerms(known, name, IngestOptions(columns, column, header))
 
 
 @routes.post(

@@ -21,7 +21,12 @@ def fit(
     graph: Annotated[Path, _InputFile],
     data: Annotated[list[Path], _InputFile],
     *,
-    columns: Annotated[str | None, typer.Option(help="Columns of a CSV file: x:float32[4],label:class")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a CSV file by name: x:float32[4]=length..width,label:class")
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether line 1 of a CSV file names its columns; by default it decides itself.")
+    ] = None,
     feed: Annotated[list[str] | None, typer.Option(metavar="INPUT=COLUMN", help="Feed an input; repeatable.")] = None,
     epochs: Annotated[int | None, typer.Option(help=f"Passes over the data (default {DEFAULT_EPOCHS}).")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps, in place of epochs.")] = None,
@@ -78,7 +83,7 @@ def fit(
         fields.setdefault("epochs", DEFAULT_EPOCHS)
     console = Console()
     with connect(url, key_file) as client:
-        rows = [client.upload(path, columns=columns) for path in data]
+        rows = [client.upload(path, columns=columns, header=header) for path in data]
         handle = client.fit(read_document(graph), rows[0] if len(rows) == 1 else rows, **fields)
         if detach:
             console.print(handle.id, highlight=False)

@@ -12,8 +12,8 @@ from app.demo import graph_path
 class Lesson:
     """One thing to learn.
 
-    `columns` groups the columns of the CSV file, features first; `held_out` is the share of the rows that is kept
-    for the test; `enough` the accuracy on them that shows that all is well; `fields` are those of the fit.
+    `columns` selects and groups the columns of the CSV file, features first; `held_out` is the share of the rows that
+    is kept for the test; `enough` the accuracy on them that shows that all is well; `fields` are those of the fit.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Lesson:
 LESSONS = (
     Lesson(
         name="iris",
-        columns="flower:float32[4],species:class",
+        columns="flower:float32[4]=sepal_length..petal_width,species:class",
         feature_shape=(4,),
         held_out=0.3,
         split_seed=3,
@@ -47,7 +47,7 @@ LESSONS = (
     ),
     Lesson(
         name="digits",
-        columns="image:float32[1,8,8],digit:int64",
+        columns="image:float32[1,8,8]=pixel_0_0..pixel_7_7,digit:int64",
         feature_shape=(1, 8, 8),
         held_out=0.2,
         split_seed=1,

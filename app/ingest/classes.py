@@ -1,5 +1,6 @@
 """Text columns: every distinct text is a class, and a class is a number."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,23 @@ from app.ingest.limits import IngestLimits
 
 Locate = Callable[[int], str]
 
+MISSING = frozenset({"", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "#N/A", "null", "NULL"})
+"""Cells that stand for a missing value; in a declared class column only the empty one does."""
+TRUE, FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
+"""Texts that make a column of truth values if all its texts are among them."""
+
+OR_DECLARE = ", or declare a column of a CSV file as NAME:class"
+"""Advice for a column that is not declared."""
+_SIGN = "[-+\u2212]?"
+_UNIT = "[$%\u20ac\u00a3\u00a5]?"
+_DIGITS = r"\d[\d\s.,;|'_\u2019]*+"
+_MAGNITUDE = rf"{_DIGITS}(?:[eEdD]{_SIGN}\d+)?|0[xX][0-9a-fA-F]+"
+_NUMBER_LIKE = re.compile(rf"\s*+\(?{_SIGN}\s*+{_UNIT}{_SIGN}(?:{_MAGNITUDE})\s*+{_UNIT}\)?\s*+")
+_LONGEST_NUMBER = 64
+
 
 def reads_as_number(text: str) -> bool:
-    """Whether a lax reader would take `text` for a number: `1_000`, ` 5 `, `inf`, Arabic digits."""
+    """Tell whether a lax reader would take `text` for a number: `1_000`, ` 5 `, `inf`, Arabic digits."""
     try:
         float(text)
     except ValueError:
@@ -21,10 +36,17 @@ def reads_as_number(text: str) -> bool:
     return True
 
 
+def looks_like_number(text: str) -> bool:
+    """Tell whether a person would take `text` for a number, or several: `1,234`, `2,5`, `$5`, `5 %`, `0x1f`, `1;2`."""
+    short = len(text) <= _LONGEST_NUMBER
+    return reads_as_number(text) or (short and _NUMBER_LIKE.fullmatch(text) is not None)
+
+
 class ClassCoder:
     """Codes texts in order of appearance; `sorted_codes` then renumbers the classes in order of their names.
 
-    With `strict`, a text that a lax reader would take for a number is refused: it would silently become a class.
+    With `strict`, for a column that is not declared to be of classes, a text is refused that stands for something else:
+    a number in another spelling, a missing value, or a class with spaces around its name.
     """
 
     def __init__(self, pointer: str, limits: IngestLimits, *, strict: bool) -> None:
@@ -51,22 +73,37 @@ class ClassCoder:
             raise IngestError("bad_value", self._pointer, f"{where}: a class name is longer than {most} characters")
         if not text.isprintable():
             raise IngestError("bad_value", self._pointer, f"{where}: the name of a class holds control characters")
-        if self._strict and reads_as_number(text):
-            raise IngestError(
-                "bad_number",
-                self._pointer,
-                f"{where}: write numbers as 1000 or 1e3, finite, digits 0 to 9, no _, no spaces",
-            )
+        if self._strict:
+            self._check_text(text, where)
         if len(self._codes) == self._limits.max_classes:
             raise too_large("too_many_classes", self._pointer, "different texts in a column", self._limits.max_classes)
         self._codes[text] = len(self._codes)
 
+    def _check_text(self, text: str, where: str) -> None:
+        """Refuse a text that is not certain to name a class."""
+        if text in MISSING:
+            detail = f"{where}: text is missing; write a name for this class{OR_DECLARE}"
+            raise IngestError("missing_value", self._pointer, detail)
+        if looks_like_number(text):
+            detail = f"{where}: write numbers as 1234.5 or 1e3, finite, digits 0 to 9, no _, no spaces, no separators"
+            raise IngestError("bad_number", self._pointer, f"{detail} of thousands, no unit{OR_DECLARE}")
+        if text != text.strip():
+            detail = f"{where}: a text begins or ends with a space; remove it{OR_DECLARE}"
+            raise IngestError("bad_value", self._pointer, detail)
+
     def names(self) -> tuple[str, ...]:
-        """The classes by their final codes."""
+        """Return the classes by their final codes."""
         return tuple(sorted(self._codes))
 
+    def truth_values(self) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
+        """Return the function from provisional codes to truth values, or None unless all texts are such words."""
+        if not self._strict or not self._codes.keys() <= TRUE | FALSE:
+            return None
+        table = np.array([name in TRUE for name in self._codes], np.bool_)
+        return lambda provisional: table[provisional]
+
     def sorted_codes(self) -> Callable[[NDArray[Any]], NDArray[Any]]:
-        """Function from provisional to final codes."""
+        """Return the function from provisional to final codes."""
         final = {name: code for code, name in enumerate(self.names())}
         table = np.array([final[name] for name in self._codes], np.int64)
         return lambda provisional: table[provisional]

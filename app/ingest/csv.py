@@ -1,13 +1,21 @@
-"""CSV with a header row: numbers, missing numbers, and texts that become class codes."""
+"""CSV: numbers, missing numbers, truth values, and texts that become class codes; with or without a header row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
-from math import prod
 
 from app.ingest.columns import ColumnSet, pointer_to
 from app.ingest.columns_spec import parse_columns_spec
 from app.ingest.csv_cells import Expected, parse_cells
+from app.ingest.csv_header import (
+    CellGroup,
+    check_delimiter,
+    default_names,
+    group_by_name,
+    group_by_position,
+    has_header,
+    unclear_header,
+)
 from app.ingest.csv_records import RecordReader, Records
 from app.ingest.errors import IngestError
 from app.ingest.options import IngestOptions
@@ -15,59 +23,75 @@ from app.ingest.values import ColumnPlan, ValueColumn
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Consecutive cells of a record that make one value of a column."""
+class _Reading:
+    """A column that is being written, the cells of a record that are for it, and its name if that may be a value."""
 
     column: ValueColumn
-    start: int
-    stop: int
+    cells: tuple[int, ...]
+    doubtful_name: str | None
 
 
 def read_csv(file: BufferedReader, _size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
-    """Read header and records; `options.columns_spec` names, groups and types the columns instead of the header."""
+    """Read the records; `options.columns_spec` selects, groups and types the columns by name, or by position if the
+    file has no header (`options.header`).
+    """
     records = RecordReader(file, columns.limits)
-    names = records.header()
-    if not names:
+    first = records.first()
+    if not first:
         raise IngestError("empty", "", "the file is empty, or its first line is; that line must name the columns")
-    columns.check_count(len(names))
-    groups = _groups(names, options.columns_spec, columns)
+    columns.check_count(len(first))
+    selections = None if options.columns_spec is None else parse_columns_spec(options.columns_spec)
+    named = has_header(first, selections, options.header)
+    if selections is None:
+        check_delimiter(first)
+        names = first if named else default_names(len(first))
+        groups = [CellGroup(ColumnPlan(name), (place,)) for place, name in enumerate(names)]
+    elif named:
+        groups = group_by_name(first, selections)
+    else:
+        groups = group_by_position(len(first), selections)
+    doubtful = named and options.header == "auto" and selections is None
+    where = "the columns option" if selections else "line 1"
+    readings = _open(groups, columns, where, doubtful=doubtful)
+    if not named:
+        records.rewind()
+    _read_rows(records, len(first), readings)
+
+
+def _open(groups: Sequence[CellGroup], columns: ColumnSet, where: str, *, doubtful: bool) -> list[_Reading]:
+    readings: list[_Reading] = []
+    seen: set[str] = set()
+    for number, group in enumerate(groups, 1):
+        name = group.plan.name
+        column = ValueColumn(group.plan, columns, f"column {number} of {where}")
+        if name in seen:
+            advice = "rename one, or say header=false if line 1 is data" if doubtful else "rename one"
+            detail = f"column {number} of {where}: {name!r} is taken; {advice}"
+            raise IngestError("duplicate_name", pointer_to(name), detail)
+        seen.add(name)
+        readings.append(_Reading(column, group.cells, name if doubtful else None))
+    return readings
+
+
+def _read_rows(records: RecordReader, width: int, readings: Sequence[_Reading]) -> None:
     rows = 0
-    for block in records.blocks(len(names)):
+    for block in records.blocks(width):
         rows += len(block.lines)
-        for group in groups:
-            _add(block, group)
+        for reading in readings:
+            _add(block, reading)
     if not rows:
         raise IngestError("no_rows", "", "the file has a header and no rows; a data set needs at least one")
-    for group in groups:
-        group.column.finish()
+    classes = [reading.column.finish() for reading in readings]
+    if all(classes):  # a number or truth value below a text in line 1 shows that this is a name
+        for reading, names in zip(readings, classes, strict=True):
+            if reading.doubtful_name in names:
+                raise unclear_header(reading.doubtful_name)
 
 
-def _groups(names: Sequence[str], spec: str | None, columns: ColumnSet) -> list[_Group]:
-    plans = [ColumnPlan(name) for name in names] if spec is None else parse_columns_spec(spec)
-    covered = sum(prod(plan.shape) for plan in plans)
-    if covered != len(names):
-        detail = f"the columns option speaks of {covered} columns and the file has {len(names)}; make them equal"
-        raise IngestError("bad_columns", "/columns", detail)
-    groups: list[_Group] = []
-    seen: set[str] = set()
-    start = 0
-    for number, plan in enumerate(plans, 1):
-        where = f"column {number}" + (" of the header" if spec is None else " of the columns option")
-        column = ValueColumn(plan, columns, where)
-        if plan.name in seen:
-            detail = f"{where}: {plan.name!r} is taken; rename one"
-            raise IngestError("duplicate_name", pointer_to(plan.name), detail)
-        seen.add(plan.name)
-        stop = start + prod(plan.shape)
-        groups.append(_Group(column, start, stop))
-        start = stop
-    return groups
-
-
-def _add(block: Records, group: _Group) -> None:
-    column = group.column
-    cells = block.columns(group.start, group.stop)
-    width = group.stop - group.start
+def _add(block: Records, reading: _Reading) -> None:
+    column = reading.column
+    cells = block.columns(reading.cells)
+    width = len(reading.cells)
 
     def locate(index: int) -> str:
         return f"line {block.lines[index // width]}"

@@ -1,7 +1,7 @@
 """CSV cells to values, by a strict spelling of numbers.
 
-A missing number is an empty cell or `nan`. Refused are `1_000`, ` 5 `, `inf`, `1e400` and digits of other scripts,
-which Python's own `int` and `float` accept.
+A missing number is an empty cell, `nan`, `NA` or `null`. Refused are `1_000`, ` 5 `, `inf`, `1e400` and digits of other
+scripts, which Python's own `int` and `float` accept, and numbers other than 0 that float64 reads as 0.
 """
 
 import re
@@ -10,15 +10,21 @@ from dataclasses import dataclass
 from math import isfinite, nan
 
 import numpy as np
+from numpy.typing import NDArray
 
-from app.ingest.classes import Locate, reads_as_number
+from app.ingest.classes import MISSING, OR_DECLARE, Locate, looks_like_number, reads_as_number
 from app.ingest.errors import IngestError
+from app.ingest.precision import CONSECUTIVE, is_rounded, is_vanished, precision_lost
 from app.ingest.values import Block
 
 _SEPARATOR = "\0"  # in no cell: NUL is refused where lines are decoded
 # Over these characters `int` and `float` accept just the strict spellings, so one scan checks a whole column.
 _NUMERIC = re.compile(rf"[0-9+\-.eE{_SEPARATOR}]*+")
-_MISSING = frozenset({"", "nan", "NaN", "NAN"})
+_TRUTH = {
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
+}
+"""Words of a column that is declared `bool`, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +42,17 @@ def parse_cells(cells: list[str], expected: Expected, locate: Locate, *, numeric
     `numeric` promises that the cells hold no other characters than numbers do.
     """
     if numeric or _NUMERIC.fullmatch(_SEPARATOR.join(cells)):
-        block = _parse_numbers(cells, expected.dtype)
+        block = _parse_numbers(cells, expected, locate)
         if block is not None:
             return block
+    if expected.dtype == "bool":
+        return _parse_truth(cells, expected, locate)
     return _parse_mixed(cells, expected, locate)
 
 
-def _parse_numbers(cells: list[str], dtype: str | None) -> Block | None:
+def _parse_numbers(cells: list[str], expected: Expected, locate: Locate) -> Block | None:
     """Numbers of strictly spelled cells, some of which may be empty; None if a cell is anything else ("1-2")."""
-    whole = np.uint64 if dtype == "uint64" else np.int64
+    whole = np.uint64 if expected.dtype == "uint64" else np.int64
     try:
         return np.fromiter(map(int, cells), whole, len(cells))
     except (ValueError, OverflowError):
@@ -53,20 +61,46 @@ def _parse_numbers(cells: list[str], dtype: str | None) -> Block | None:
         numbers = np.fromiter(map(float, cells if all(cells) else [cell or "nan" for cell in cells]), np.float64)
     except ValueError:
         return None
-    return None if np.isinf(numbers).any() else numbers
+    return None if np.isinf(numbers).any() else _kept(numbers, cells, expected, locate)
+
+
+def _parse_truth(cells: list[str], expected: Expected, locate: Locate) -> Block:
+    """Truth values of words, in a column that is declared to hold them."""
+    values = [_TRUTH.get(cell.lower()) for cell in cells]
+    if None not in values:
+        return np.array(values, np.bool_)
+    odd = values.index(None)
+    if cells[odd] in MISSING:
+        raise IngestError("missing_value", expected.pointer, f"{locate(odd)}: a truth value is missing")
+    detail = f"{locate(odd)}: no truth value; write true, yes, t, y, on, 1 or false, no, f, n, off, 0"
+    raise IngestError("bad_value", expected.pointer, detail)
 
 
 def _parse_mixed(cells: list[str], expected: Expected, locate: Locate) -> Block:
     """Tell numbers, missing ones and texts apart, cell by cell."""
-    odd = [k for k, cell in enumerate(cells) if cell not in _MISSING and not _is_number(cell)]
+    odd = [k for k, cell in enumerate(cells) if cell not in MISSING and not _is_number(cell)]
     if not odd:
-        return np.array([nan if cell in _MISSING else float(cell) for cell in cells], np.float64)
+        numbers = np.array([nan if cell in MISSING else float(cell) for cell in cells], np.float64)
+        return _kept(numbers, cells, expected, locate)
     first = odd[0]
-    if expected.number or reads_as_number(cells[first]):
-        raise _bad_number(cells[first], expected.pointer, locate(first))
+    if expected.number or looks_like_number(cells[first]):
+        raise _bad_number(cells[first], expected, locate(first))
     if len(odd) < len(cells):
         raise _mixed(cells, first, expected.pointer, locate)
     return cells
+
+
+def _kept(numbers: NDArray[np.float64], cells: Sequence[str], expected: Expected, locate: Locate) -> Block:
+    """Return `numbers`, if float64 holds what the cells spell."""
+    for k in np.flatnonzero(numbers == 0).tolist():
+        if is_vanished(cells[k], 0.0):
+            detail = f"{locate(k)}: the number is closer to 0 than any of float64; write 0, or scale the column"
+            raise IngestError("number_out_of_range", expected.pointer, detail)
+    if expected.dtype is None:
+        for k in np.flatnonzero(np.abs(numbers) >= CONSECUTIVE).tolist():
+            if is_rounded(cells[k], numbers[k].item()):
+                raise precision_lost(expected.pointer, locate(k))
+    return numbers
 
 
 def _is_number(cell: str) -> bool:
@@ -77,12 +111,13 @@ def _mixed(cells: Sequence[str], odd: int, pointer: str, locate: Locate) -> Inge
     if any(_is_number(cell) for cell in cells):
         detail = f"{locate(odd)}: text in a column of numbers; correct it, or declare the column as NAME:class"
         return IngestError("mixed_types", pointer, detail)
-    missing = next(k for k, cell in enumerate(cells) if cell in _MISSING)
+    missing = next(k for k, cell in enumerate(cells) if cell in MISSING)
     return IngestError("missing_value", pointer, f"{locate(missing)}: text is missing; write a name for this class")
 
 
-def _bad_number(cell: str, pointer: str, where: str) -> IngestError:
+def _bad_number(cell: str, expected: Expected, where: str) -> IngestError:
     if _NUMERIC.fullmatch(cell) and reads_as_number(cell):
-        return IngestError("number_out_of_range", pointer, f"{where}: the number does not fit float64")
-    detail = f"{where}: not a number; write 1000 or 1e3, digits 0 to 9, no _, no spaces; leave a missing one empty"
-    return IngestError("bad_number", pointer, detail)
+        return IngestError("number_out_of_range", expected.pointer, f"{where}: the number does not fit float64")
+    detail = f"{where}: not a number; write 1234.5 or 1e3, digits 0 to 9, no spaces, no _, no separators of thousands"
+    advice = OR_DECLARE if expected.dtype is None and not expected.number else ""
+    return IngestError("bad_number", expected.pointer, f"{detail}, no unit; leave a missing one empty{advice}")

@@ -29,34 +29,42 @@ class Records:
     lines: Sequence[int]
     numeric: bool
 
-    def columns(self, start: int, stop: int) -> list[str]:
-        """The cells of some neighbouring columns, in row-major order."""
-        if stop - start == 1:
+    def columns(self, places: Sequence[int]) -> list[str]:
+        """Return the cells at some places of each record, in row-major order."""
+        start, count = places[0], len(places)
+        if count == 1:
             return self.cells[start :: self.width]
-        if stop - start == self.width:
+        if tuple(places) != tuple(range(start, start + count)):
+            return list(chain.from_iterable(zip(*(self.cells[place :: self.width] for place in places), strict=True)))
+        if count == self.width:
             return self.cells
         rows = range(start, len(self.cells), self.width)
-        return list(chain.from_iterable(self.cells[first : first + stop - start] for first in rows))
+        return list(chain.from_iterable(self.cells[first : first + count] for first in rows))
 
 
 class RecordReader:
-    """Reads the header, then the other records block by block."""
+    """Reads the first record, then the others block by block."""
 
     def __init__(self, file: BufferedReader, limits: IngestLimits) -> None:
         self._file = file
         self._limits = limits
         self._line = 1
         self._blank = 0
-        if file.read(len(BOM)) != BOM:
-            file.seek(0)
+        self._start = len(BOM) if file.read(len(BOM)) == BOM else 0
+        self._file.seek(self._start)
 
-    def header(self) -> list[str]:
-        """Cells of the first record; none if the file is empty."""
+    def first(self) -> list[str]:
+        """Return the cells of the first record; none if the file, or its first line, is empty."""
         first = list(self._records(self._whole_records(0)))
         return first[0][1] if first else []
 
+    def rewind(self) -> None:
+        """Go back to the first record, so that it is read as the others are."""
+        self._file.seek(self._start)
+        self._line, self._blank = 1, 0
+
     def blocks(self, width: int) -> Iterator[Records]:
-        """All further records, each of which must have `width` cells."""
+        """Yield all further records, each of which must have `width` cells."""
         row_separators = b"," * (width - 1) + b"\n"
         while data := self._whole_records(min(_BLOCK_BYTES, self._limits.max_record_bytes)):
             block = self._plain_block(data, width, row_separators) or self._careful_block(data, width)
@@ -100,7 +108,7 @@ class RecordReader:
         lines: list[int] = []
         for number, record in self._records(data):
             if len(record) != width:
-                detail = f"line {number} has {len(record)} cells and the header has {width}; make them equal"
+                detail = f"line {number} has {len(record)} cells and line 1 has {width}; make them equal"
                 raise IngestError("ragged", line_pointer(number), detail)
             cells += record
             lines.append(number)

@@ -57,8 +57,7 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
     """
     if format not in READERS:
         raise IngestError("unknown_format", "", f"the format is not known; use one of {', '.join(READERS)}")
-    if options.columns_spec is not None and format != "csv":
-        raise IngestError("bad_columns", "/columns", f"the columns option is for CSV files, and this is {format}")
+    _check_options(format, options)
     columns = ColumnSet(target, limits)
     with _open(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -71,6 +70,16 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
             raise IngestError("too_much_memory", "", detail, limit=limits.memory_bytes) from None
     rows, finished = columns.finish()
     return IngestResult(columns.dataset_name, rows, finished)
+
+
+def _check_options(format: str, options: IngestOptions) -> None:
+    """Refuse options that say nothing about files of this format."""
+    if options.columns_spec is not None and format != "csv":
+        raise IngestError("bad_columns", "/columns", f"the columns option is for CSV files, and this is {format}")
+    if options.header != "auto" and format != "csv":
+        raise IngestError("conflict", "/header", f"the header option is for CSV files, and this is {format}")
+    if options.column is not None and format != "npy":
+        raise IngestError("conflict", "/column", f"the column option is for .npy files, and this is {format}")
 
 
 def _open(path: Path) -> BufferedReader:

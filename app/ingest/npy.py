@@ -16,12 +16,14 @@ from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.options import IngestOptions
 from app.ingest.sources import Region, Source
 
+DEFAULT_COLUMN = "x"
 _GATHER_BYTES = 16 << 20
 
 
 def read_npy(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
-    """Read a whole file as the column `options.column`."""
-    read_array(Region(file, 0, size_bytes), options.column, columns, where="the column")
+    """Read a whole file as the column `options.column`, or `x`."""
+    name = DEFAULT_COLUMN if options.column is None else options.column
+    read_array(Region(file, 0, size_bytes), name, columns, where="the column")
 
 
 def read_array(source: Source, name: str, columns: ColumnSet, where: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.ingest.classes import looks_like_number
 from app.ingest.columns import CHUNK_BYTES, ColumnSet, ColumnWriter
 from app.ingest.errors import IngestError
 from app.ingest.limits import MIB
@@ -113,8 +114,10 @@ class _Texts:
         self._column.add(texts, lambda index: f"row {row + index + 1}")
 
     def finish(self) -> None:
-        """Number the classes in the order of their names."""
-        self._column.finish()
+        """Number the classes in the order of their names, which must not all be numbers."""
+        if all(map(looks_like_number, self._column.finish())):
+            detail = "all texts of the column are numbers, or look like them; store the column as numbers"
+            raise IngestError("bad_number", self._leaf.pointer, detail)
 
 
 def _taker(leaf: Leaf, width: int, columns: ColumnSet) -> _Numbers | _Texts:

@@ -6,10 +6,12 @@ from math import nan, prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.domain.pointers import escaped
 from app.ingest.classes import Locate
 from app.ingest.errors import IngestError
+from app.ingest.precision import CONSECUTIVE, precision_lost
 from app.ingest.values import NUMERIC_DTYPES, Block
 
 _FIELDS = frozenset({"dtype", "shape", "data"})
@@ -48,9 +50,18 @@ def leaf_block(leaves: Sequence[Any], dtype: str | None, pointer: str, locate: L
         numbers = np.array(leaves, np.float64)
     except OverflowError:
         raise _too_big("a whole number does not fit 64 bits", pointer) from None
+    if dtype is None:
+        _check_whole(leaves, numbers, pointer, locate)
     if np.isinf(numbers).any():
         raise _too_big(f"{locate(int(np.isinf(numbers).argmax()))}: a number does not fit float64", pointer)
     return numbers
+
+
+def _check_whole(leaves: Sequence[Any], numbers: NDArray[np.float64], pointer: str, locate: Locate) -> None:
+    """Refuse whole numbers that become others among fractions and missing values."""
+    for k in np.flatnonzero(np.abs(numbers) >= CONSECUTIVE).tolist():
+        if type(leaves[k]) is int and leaves[k] != numbers[k].item():
+            raise precision_lost(pointer, locate(k))
 
 
 def _too_big(detail: str, pointer: str) -> IngestError:

@@ -1,7 +1,8 @@
 """A column made of numbers and texts, whose dtype is either declared or inferred as the values arrive.
 
-Inferred dtypes: whole numbers int64; other numbers, or whole numbers with missing ones, float32; truth values bool;
-texts are class codes in int64.
+Inferred dtypes: whole numbers int64; other numbers, or whole numbers with missing ones, float32 if that holds every one
+of them exactly, else float64; truth values, and texts that are all `true` or `false`, bool; other texts are class codes
+in int64. What is inferred does not depend on how the values are cut into blocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from app.ingest.classes import ClassCoder, Locate
 from app.ingest.columns import ColumnSet, ColumnWriter, pointer_to
 from app.ingest.errors import IngestError
+from app.ingest.precision import FLOAT32, FLOAT64, inexact, precision_lost
 
 Block = NDArray[Any] | list[str]
 """Whole numbers (int64, or uint64 where that is declared), numbers (float64, NaN is missing), bools, or texts."""
@@ -23,11 +25,7 @@ NUMERIC_DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
 )  # fmt: skip
 
-_INFERRED: Mapping[str, np.dtype[Any]] = {
-    "i": np.dtype(np.int64),
-    "f": np.dtype(np.float32),
-    "b": np.dtype(np.bool_),
-}
+_INFERRED: Mapping[str, np.dtype[Any]] = {"i": np.dtype(np.int64), "f": FLOAT32, "b": np.dtype(np.bool_)}
 _WORDS = {"i": "whole numbers", "u": "whole numbers", "f": "numbers", "b": "truth values", "O": "text"}
 
 
@@ -50,6 +48,8 @@ class ValueColumn:
         self._pointer = pointer_to(plan.name)
         self._writer: ColumnWriter | None = None
         self._coder: ClassCoder | None = None
+        self._whole_in_float32 = True
+        self._rounded_at: str | None = None
         columns.check_name(plan.name, where)
 
     @property
@@ -66,23 +66,50 @@ class ValueColumn:
         elif self._coder is not None:
             raise self._mixed(block, "text", locate)
         else:
-            writer = self._writer or self._open(self._first_dtype(block))
-            if writer.dtype.kind == "i" and block.dtype.kind == "f" and self.plan.dtype is None:
-                writer.convert(np.dtype(np.float32), lambda whole: whole.astype(np.float32))
+            if self.plan.dtype is None:
+                self._infer(block, locate)
+            writer = self._writer or self._open(np.dtype(self.plan.dtype))
             writer.append(self._cast(block, writer.dtype, locate))
 
-    def finish(self) -> None:
-        """Renumber classes in order of their names."""
-        if self._coder is not None and self._writer is not None:
-            self._writer.classes = self._coder.names()
-            self._writer.convert(np.dtype(np.int64), self._coder.sorted_codes())
+    def finish(self) -> tuple[str, ...]:
+        """Settle what the texts are: truth values, or classes in the order of their names, which are returned."""
+        if self._coder is None or self._writer is None:
+            return ()
+        truth = self._coder.truth_values()
+        if truth is not None:
+            self._writer.convert(np.dtype(np.bool_), truth)
+            return ()
+        self._writer.classes = self._coder.names()
+        self._writer.convert(np.dtype(np.int64), self._coder.sorted_codes())
+        return self._writer.classes
+
+    def _infer(self, block: NDArray[Any], locate: Locate) -> None:
+        """Open the column, or widen it, so that it holds the numbers of `block` as they are."""
+        kind = block.dtype.kind
+        held = self._writer.dtype if self._writer else _INFERRED[kind]
+        if kind == "i":
+            self._note_whole(block, locate)
+        if kind != held.kind and {kind, held.kind} == {"i", "f"}:
+            if self._rounded_at is not None:
+                raise precision_lost(self._pointer, self._rounded_at)
+            held = held if held.kind == "f" else FLOAT32
+        if held == FLOAT32 and (not self._whole_in_float32 or (kind == "f" and inexact(block, FLOAT32) is not None)):
+            held = FLOAT64
+        if self._writer is None:
+            self._open(held)
+        elif held != self._writer.dtype:
+            self._writer.convert(held, lambda values: values.astype(held))
+
+    def _note_whole(self, block: NDArray[Any], locate: Locate) -> None:
+        """Note whether the float types hold whole numbers, should the column turn out to have others too."""
+        if self._whole_in_float32 and inexact(block, FLOAT32) is not None:
+            self._whole_in_float32 = False
+        if self._rounded_at is None and (rounded := inexact(block, FLOAT64)) is not None:
+            self._rounded_at = locate(int(rounded.argmax()))
 
     def _open(self, dtype: np.dtype[Any]) -> ColumnWriter:
         self._writer = self._columns.open(self.plan.name, dtype, self.plan.shape, self._where)
         return self._writer
-
-    def _first_dtype(self, block: NDArray[Any]) -> np.dtype[Any]:
-        return _INFERRED[block.dtype.kind] if self.plan.dtype is None else np.dtype(self.plan.dtype)
 
     def _add_texts(self, texts: Sequence[str], locate: Locate) -> None:
         if self._coder is None:

@@ -7,7 +7,7 @@ url=${ADJOINT_URL:-http://127.0.0.1:8000}
 request() { curl --silent --show-error --fail-with-body -H @<(printf '%s' "${ADJOINT_KEY:+X-API-Key: $ADJOINT_KEY}") "$@"; }
 id_of() { grep -o "\"id\":\"$1_[a-z0-9]*\"" | head -n 1 | cut -d '"' -f 4; }
 
-dataset=$(request "$url/v1/datasets?name=iris&columns=flower:float32%5B4%5D,species:class" \
+dataset=$(request "$url/v1/datasets?name=iris&columns=flower:float32%5B4%5D=sepal_length..petal_width,species:class" \
   -H 'Content-Type: text/csv' --data-binary @app/demo/iris.csv | id_of ds)
 graph=$(request "$url/v1/graphs" -H 'Content-Type: application/json' --data-binary @app/demo/iris.json | id_of graph)
 

@@ -229,7 +229,7 @@ def test_the_demo_files_fit_from_the_command_line(url, capsys):
         str(graph_path("iris")),
         str(dataset_path("iris")),
         "--columns",
-        "flower:float32[4],species:class",
+        "flower:float32[4]=sepal_length..petal_width,species:class",
     ]
     options = ["--validation", "0.2", "--metric", "accuracy", "--epochs", "2", "--batch-size", "16", "--seed", "1"]
     assert main([*command, *options, "--url", url]) == 0

@@ -104,9 +104,15 @@ def test_a_large_file_is_streamed_and_its_digest_is_that_of_its_bytes(client, tm
 def test_columns_of_a_csv_file_are_grouped(client, tmp_path):
     path = tmp_path / "points.csv"
     path.write_text("a,b,kind\n1,2,low\n3,4,high\n")
-    dataset = client.upload(path, columns="x:float32[2],kind:class", name="points")
+    dataset = client.upload(path, columns="x:float32[2]=b,a,kind:class", name="points")
     x, kind = dataset.columns
-    assert (x.shape, kind.classes) == ([2], ["high", "low"])
+    assert (x.shape, x.maximum, kind.classes) == ([2], 4, ["high", "low"])
+
+
+def test_a_csv_file_without_a_header_keeps_its_first_row(client, tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("1,2,low\n3,4,high\n")
+    assert client.upload(path, columns="x:float32[2],kind:class", header=False).rows == 2
 
 
 def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_sent(tmp_path):

@@ -41,7 +41,11 @@ def test_a_round_trip(api):
 
     rows = File(payload=io.BytesIO(dataset_path("iris").read_bytes()))
     dataset = create_dataset.sync(
-        client=api, body=rows, format_="csv", columns="flower:float32[4],species:class", name="iris"
+        client=api,
+        body=rows,
+        format_="csv",
+        columns="flower:float32[4]=sepal_length..petal_width,species:class",
+        name="iris",
     )
     assert isinstance(dataset, Dataset)
     assert get_dataset.sync(dataset.id, client=api) == dataset

@@ -59,6 +59,7 @@ JSON = [
     *(body for body, _, _ in json_bodies.BODIES.values() if len(body) <= SMALL),
 ]
 COLUMNS = [b"y:int64", b"x:float32[4],y:int64", b"img:uint8[8,8],s:class", b"x:int64[1_0]", b"x:int64,", b"x:int64[0]"]
+COLUMNS += [b'x:float32[3]=a..b,"c,d",y:class=e', b'x:int64="a".."b"', b"x:int64="]
 
 PROGRAM_LEAVES: Mapping[str, Any] = {"inputs": {"x": ["batch", 3]}, "parameters": {"w": [3, 3], "b": []}}
 PROGRAMS = [

@@ -50,7 +50,7 @@ NDJSON = "".join(json.dumps({"x": row, "y": int(label)}) + "\n" for row, label i
 JSON = json.dumps({"columns": {"x": X.tolist(), "y": Y.tolist()}})
 PARQUET = find_spec("pyarrow") is not None
 """Whether the extra is installed."""
-GROUPED = {"columns": "x:float32[3],y:int64"}
+GROUPED = {"columns": "x:float32[3]=a..c,y:int64"}
 
 BODIES: dict[str, tuple[str, bytes, dict[str, str]]] = {
     "json": ("application/json", JSON.encode(), {}),
@@ -72,6 +72,12 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, str], int, str]] = {
     "a path for a name": ("application/x-npy", npy(X), {"column": "../x"}, 422, "bad_name"),
     "NaN in JSON": ("application/json", b'{"columns": {"x": [NaN]}}', {}, 422, "bad_json"),
     "unknown format": ("application/octet-stream", npy(X), {"format": "feather"}, 422, "unknown_name"),
+    "a header of no CSV": ("application/x-npy", npy(X), {"header": "true"}, 422, "conflict"),
+    "a column of no .npy": ("text/csv", b"a\n1\n", {"column": "y"}, 422, "conflict"),
+    "two formats": ("text/csv", b"a\n1\n", {"format": "json"}, 422, "conflict"),
+    "an unknown header": ("text/csv", b"a\n1\n", {"header": "yes"}, 422, "unknown_name"),
+    "a header that may be data": ("text/csv", b"1\n2\n", {}, 422, "header_unclear"),
+    "a misspelt column": ("text/csv", b"sepal\n1\n", {"columns": "x:int64=sepl"}, 422, "bad_columns"),
     "columns of no CSV": ("application/x-npy", npy(X), {"columns": "x:float32"}, 422, "bad_columns"),
 }
 

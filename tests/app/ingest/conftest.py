@@ -10,14 +10,14 @@ import pytest
 from app.ingest.errors import IngestError
 from app.ingest.formats import IngestResult, read_file
 from app.ingest.limits import IngestLimits
-from app.ingest.options import IngestOptions
+from app.ingest.options import Header, IngestOptions
 
 Read = Callable[..., IngestResult]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """`read(data, format, columns_spec=..., limits=...)` into a fresh folder."""
+    """`read(data, format, columns_spec=..., limits=..., header=...)` into a fresh folder."""
     numbers = count()
 
     def read_bytes(
@@ -25,6 +25,7 @@ def read(tmp_path: Path) -> Read:
         format: str,
         columns_spec: str | None = None,
         limits: IngestLimits | None = None,
+        header: Header = "auto",
     ) -> IngestResult:
         folder = tmp_path / str(next(numbers))
         folder.mkdir()
@@ -32,7 +33,7 @@ def read(tmp_path: Path) -> Read:
         upload.write_bytes(data)
         target = folder / "columns"
         target.mkdir()
-        return read_file(upload, format, target, IngestOptions(columns_spec), limits or IngestLimits())
+        return read_file(upload, format, target, IngestOptions(columns_spec, header=header), limits or IngestLimits())
 
     return read_bytes
 

@@ -21,7 +21,7 @@ def test_iris_is_fishers(read):
 
 
 def test_digits_are_images_and_labels(arrays):
-    read = arrays(dataset_path("digits").read_bytes(), "csv", "x:float32[8,8],y:int64")
+    read = arrays(dataset_path("digits").read_bytes(), "csv", "x:float32[8,8]=pixel_0_0..pixel_7_7,y:int64=digit")
     assert read["x"].shape == (1797, 8, 8)
     assert (read["x"].min(), read["x"].max()) == (0, 16)
     assert np.bincount(read["y"]).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]

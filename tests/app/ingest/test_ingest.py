@@ -53,7 +53,7 @@ def test_an_upload_becomes_columns_and_statistics(tmp_path):
 
 def test_options_reach_the_child(tmp_path):
     path, target = upload(tmp_path, b"a,b\n1,2\n")
-    result = ingest(path, "csv", target, IngestOptions(columns_spec="x:float32[2]"), LIMITS)
+    result = ingest(path, "csv", target, IngestOptions(columns_spec="x:float32[2]=a,b"), LIMITS)
     assert result.columns[0].shape == (2,)
 
 

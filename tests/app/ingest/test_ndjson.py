@@ -47,7 +47,7 @@ def test_values_are_the_same_whatever_the_size_of_a_block(arrays, monkeypatch):
 BLOCK_OF_ONE = {
     "ragged": ('{"x": [1, 2]}\n{"x": [1]}\n', "line 2"),
     "mixed_types": ('{"x": true}\n{"x": 1}\n', "line 2"),
-    "number_out_of_range": ('{"x": [1, 2]}\n{"x": [1, 1e39]}\n', "line 2"),
+    "number_out_of_range": ('{"x": [1, 2]}\n{"x": [1, 1e309]}\n', "line 2"),
 }
 
 

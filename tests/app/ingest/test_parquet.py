@@ -103,6 +103,7 @@ OTHERS = {
     "lists of two lengths": (arrow.array([[1.0], [1.0, 2.0]], LISTS), "ragged"),
     "lists of two lengths that add up": (arrow.array([[1.0], [1.0, 2.0, 3.0]], LISTS), "ragged"),
     "a text that is not printable": (arrow.array(["a\n"]), "bad_value"),
+    "numbers in texts": (arrow.array(["1.5", "2,5"]), "bad_number"),
     "a text without letters": (arrow.array([""]), "missing_value"),
     "moments": (arrow.array([1], arrow.timestamp("us")), "bad_dtype"),
     "nothing": (arrow.nulls(2), "bad_dtype"),

@@ -77,7 +77,9 @@ def test_a_dataset_takes_only_its_own_blobs_with_it(datasets: Datasets, blobs: L
 
 
 def test_columns_can_be_grouped(datasets: Datasets) -> None:
-    dataset = upload(datasets, b"a,b,c\n1,2,0\n", UploadTerms("csv", options=IngestOptions("x:float64[2],y:int64")))
+    dataset = upload(
+        datasets, b"a,b,c\n1,2,0\n", UploadTerms("csv", options=IngestOptions("x:float64[2]=a..b,y:int64=c"))
+    )
     assert [(column.name, column.dtype, column.shape) for column in dataset.columns] == [
         ("x", "float64", (2,)),
         ("y", "int64", ()),

@@ -85,12 +85,17 @@ class AsyncClient:
         *,
         name: str | None = None,
         columns: str | None = None,
+        header: bool | None = None,
     ) -> Dataset:
         """Store a dataset: arrays by column, or a file (csv, json, ndjson, npy, npz, safetensors).
 
-        `columns` groups the columns of a CSV file into tensors, as in `x:float32[4],label:class`.
+        `columns` selects and groups the columns of a CSV file by name, as in
+        `x:float32[4]=sepal_length..petal_width,species:class`, or by position if the file has no header, as in
+        `x:float32[4],species:class`. `header` says whether line 1 names the columns; None lets the server decide, which
+        refuses a file where that is not clear.
         """
-        query = {key: value for key, value in (("name", name), ("columns", columns)) if value is not None}
+        options = {"name": name, "columns": columns, "header": None if header is None else str(header).lower()}
+        query = {key: value for key, value in options.items() if value is not None}
         if isinstance(source, Mapping):
             content = encode(source)
             return await self._upload(lambda: content, len(content), SAFETENSORS, query)

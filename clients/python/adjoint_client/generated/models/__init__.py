@@ -68,6 +68,7 @@ from .compute_result_nonfinite import ComputeResultNonfinite
 from .compute_result_outputs_type_0 import ComputeResultOutputsType0
 from .cores import Cores
 from .create_dataset_format_type_0 import CreateDatasetFormatType0
+from .create_dataset_header import CreateDatasetHeader
 from .dataset import Dataset
 from .dataset_column import DatasetColumn
 from .dataset_list import DatasetList
@@ -493,6 +494,7 @@ __all__ = (
     "ComputeResultOutputsType0",
     "Cores",
     "CreateDatasetFormatType0",
+    "CreateDatasetHeader",
     "Dataset",
     "DatasetColumn",
     "DatasetList",

@@ -5,6 +5,7 @@ import httpx
 
 from ...client import AuthenticatedClient, Client
 from ...models.create_dataset_format_type_0 import CreateDatasetFormatType0
+from ...models.create_dataset_header import CreateDatasetHeader
 from ...models.dataset import Dataset
 from ...models.inline_dataset import InlineDataset
 from ...models.problem import Problem
@@ -17,7 +18,8 @@ def _get_kwargs(
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
-    column: str | Unset = "x",
+    column: None | str | Unset = UNSET,
+    header: CreateDatasetHeader | Unset = "auto",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> dict[str, Any]:
@@ -53,7 +55,18 @@ def _get_kwargs(
         json_columns = columns
     params["columns"] = json_columns
 
-    params["column"] = column
+    json_column: None | str | Unset
+    if isinstance(column, Unset):
+        json_column = UNSET
+    else:
+        json_column = column
+    params["column"] = json_column
+
+    json_header: str | Unset = UNSET
+    if not isinstance(header, Unset):
+        json_header = header
+
+    params["header"] = json_header
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
@@ -102,7 +115,8 @@ def sync_detailed(
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
-    column: str | Unset = "x",
+    column: None | str | Unset = UNSET,
+    header: CreateDatasetHeader | Unset = "auto",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Dataset | Problem]:
@@ -113,8 +127,18 @@ def sync_detailed(
     Args:
         name (None | str | Unset): A name for the dataset.
         format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
-        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
-        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        columns (None | str | Unset): Columns of the dataset out of those of a CSV file, as
+            NAME:DTYPE[SIZES]=SOURCES, joined by commas; the rest of the file is left out. SOURCES are
+            names of the header, or ranges of them:
+            x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES takes the
+            one of its own name. In a file without a header, columns take all cells by position:
+            x:float32[4],species:class. DTYPE is a numeric one or class. A name that holds one of , :
+            = [ ] is put in double quotes.
+        column (None | str | Unset): Name of the column that a .npy file becomes; default "x".
+        header (CreateDatasetHeader | Unset): Whether line 1 of a CSV file names the columns. With
+            auto it does if it holds a name that `columns` asks for, or no number; a line of different
+            whole numbers, which may be either, is refused unless `columns` tells. A file without a
+            header and without `columns` has the columns column_1, column_2, ... Default: 'auto'.
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
@@ -136,6 +160,7 @@ def sync_detailed(
         format_=format_,
         columns=columns,
         column=column,
+        header=header,
         content_digest=content_digest,
         idempotency_key=idempotency_key,
     )
@@ -154,7 +179,8 @@ def sync(
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
-    column: str | Unset = "x",
+    column: None | str | Unset = UNSET,
+    header: CreateDatasetHeader | Unset = "auto",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Dataset | Problem | None:
@@ -165,8 +191,18 @@ def sync(
     Args:
         name (None | str | Unset): A name for the dataset.
         format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
-        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
-        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        columns (None | str | Unset): Columns of the dataset out of those of a CSV file, as
+            NAME:DTYPE[SIZES]=SOURCES, joined by commas; the rest of the file is left out. SOURCES are
+            names of the header, or ranges of them:
+            x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES takes the
+            one of its own name. In a file without a header, columns take all cells by position:
+            x:float32[4],species:class. DTYPE is a numeric one or class. A name that holds one of , :
+            = [ ] is put in double quotes.
+        column (None | str | Unset): Name of the column that a .npy file becomes; default "x".
+        header (CreateDatasetHeader | Unset): Whether line 1 of a CSV file names the columns. With
+            auto it does if it holds a name that `columns` asks for, or no number; a line of different
+            whole numbers, which may be either, is refused unless `columns` tells. A file without a
+            header and without `columns` has the columns column_1, column_2, ... Default: 'auto'.
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
@@ -189,6 +225,7 @@ def sync(
         format_=format_,
         columns=columns,
         column=column,
+        header=header,
         content_digest=content_digest,
         idempotency_key=idempotency_key,
     ).parsed
@@ -201,7 +238,8 @@ async def asyncio_detailed(
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
-    column: str | Unset = "x",
+    column: None | str | Unset = UNSET,
+    header: CreateDatasetHeader | Unset = "auto",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Response[Dataset | Problem]:
@@ -212,8 +250,18 @@ async def asyncio_detailed(
     Args:
         name (None | str | Unset): A name for the dataset.
         format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
-        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
-        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        columns (None | str | Unset): Columns of the dataset out of those of a CSV file, as
+            NAME:DTYPE[SIZES]=SOURCES, joined by commas; the rest of the file is left out. SOURCES are
+            names of the header, or ranges of them:
+            x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES takes the
+            one of its own name. In a file without a header, columns take all cells by position:
+            x:float32[4],species:class. DTYPE is a numeric one or class. A name that holds one of , :
+            = [ ] is put in double quotes.
+        column (None | str | Unset): Name of the column that a .npy file becomes; default "x".
+        header (CreateDatasetHeader | Unset): Whether line 1 of a CSV file names the columns. With
+            auto it does if it holds a name that `columns` asks for, or no number; a line of different
+            whole numbers, which may be either, is refused unless `columns` tells. A file without a
+            header and without `columns` has the columns column_1, column_2, ... Default: 'auto'.
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
@@ -235,6 +283,7 @@ async def asyncio_detailed(
         format_=format_,
         columns=columns,
         column=column,
+        header=header,
         content_digest=content_digest,
         idempotency_key=idempotency_key,
     )
@@ -251,7 +300,8 @@ async def asyncio(
     name: None | str | Unset = UNSET,
     format_: CreateDatasetFormatType0 | None | Unset = UNSET,
     columns: None | str | Unset = UNSET,
-    column: str | Unset = "x",
+    column: None | str | Unset = UNSET,
+    header: CreateDatasetHeader | Unset = "auto",
     content_digest: None | str | Unset = UNSET,
     idempotency_key: None | str | Unset = UNSET,
 ) -> Dataset | Problem | None:
@@ -262,8 +312,18 @@ async def asyncio(
     Args:
         name (None | str | Unset): A name for the dataset.
         format_ (CreateDatasetFormatType0 | None | Unset): What an application/octet-stream holds.
-        columns (None | str | Unset): Groups CSV columns, such as x:float32[4],y:int64.
-        column (str | Unset): Name of the column that a .npy file becomes. Default: 'x'.
+        columns (None | str | Unset): Columns of the dataset out of those of a CSV file, as
+            NAME:DTYPE[SIZES]=SOURCES, joined by commas; the rest of the file is left out. SOURCES are
+            names of the header, or ranges of them:
+            x:float32[4]=sepal_length..petal_width,species:class. A column without SOURCES takes the
+            one of its own name. In a file without a header, columns take all cells by position:
+            x:float32[4],species:class. DTYPE is a numeric one or class. A name that holds one of , :
+            = [ ] is put in double quotes.
+        column (None | str | Unset): Name of the column that a .npy file becomes; default "x".
+        header (CreateDatasetHeader | Unset): Whether line 1 of a CSV file names the columns. With
+            auto it does if it holds a name that `columns` asks for, or no number; a line of different
+            whole numbers, which may be either, is refused unless `columns` tells. A file without a
+            header and without `columns` has the columns column_1, column_2, ... Default: 'auto'.
         content_digest (None | str | Unset): SHA-256 of the body, checked (RFC 9530).
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
@@ -287,6 +347,7 @@ async def asyncio(
             format_=format_,
             columns=columns,
             column=column,
+            header=header,
             content_digest=content_digest,
             idempotency_key=idempotency_key,
         )

@@ -1,0 +1,53 @@
+"""Messy CSV files: what is read equals what a careful reader would say, or the file is refused."""
+
+import numpy as np
+import pytest
+
+from tests.app.ingest.messy import MESSY
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_nothing_is_read_wrong(name, read, refusal):
+    case = MESSY[name]
+    data = case.text if isinstance(case.text, bytes) else case.text.encode()
+    if case.refused is not None:
+        error = refusal(data, "csv", case.spec, header=case.header)
+        assert (error.code, error.pointer) == case.refused, error.detail
+        return
+    check(read(data, "csv", case.spec, header=case.header), case.columns)
+
+
+@pytest.mark.parametrize("size", [1, 12])
+def test_no_column_depends_on_how_the_file_is_cut_into_blocks(size, read, monkeypatch):
+    monkeypatch.setattr("app.ingest.csv_records._BLOCK_BYTES", size)
+    for case in MESSY.values():
+        if case.refused is None:
+            check(read(case.text.encode(), "csv", case.spec, header=case.header), case.columns)
+
+
+def check(result, expected):
+    assert [column.name for column in result.columns] == list(expected)
+    for column, (dtype, values) in zip(result.columns, expected.values(), strict=True):
+        array = np.load(column.path)
+        assert column.dtype == array.dtype.name
+        if dtype == "class":
+            assert [column.classes[code] for code in array] == values
+        else:
+            assert (column.dtype, column.classes) == (dtype, None)
+            np.testing.assert_array_equal(array, np.array(values, dtype))
+
+
+ADVICE = {
+    "the nearest name": (b"sepal,petal\n1,2\n", "x:float32=sepl", "'sepal'"),
+    "a range to write": (b"p,q\n1,2\n", "x:float32[2]", "x:float32[2]=FIRST..LAST"),
+    "the option": (b"2019\n1.5\n", None, "header=true or header=false"),
+    "how numbers are written": (b'a\n"1,234"\n', None, "1234.5"),
+    "how to declare classes": (b'a\n"1,234"\n', None, "NAME:class"),
+    "what is done with ids": (b"a\n12345678901234567890\n", None, "class"),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_an_error_says_what_to_do(name, refusal):
+    data, spec, advice = ADVICE[name]
+    assert advice in refusal(data, "csv", spec).detail
