@@ -40,6 +40,7 @@ from app.service.gradients import Gradients
 from app.service.graphs import Graphs
 from app.service.idempotency import Idempotency
 from app.service.ingestion import Ingestion
+from app.service.integrity import Integrity
 from app.service.key_ring import KeyRing
 from app.service.keys import Keys
 from app.service.laboratory import Laboratory
@@ -81,6 +82,7 @@ class Container:
     retention: Retention
     ring: KeyRing
     rotation: AuditRotation
+    integrity: Integrity
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
@@ -113,6 +115,8 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     wakes = Wakes()
     blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
     sweeper = BlobSweeper(store, blobs)
+    integrity = Integrity(store, blobs)
+    blobs.on_stored(lambda digest: integrity.clear([digest]))
     scratch = _emptied(settings.data_dir / SCRATCH)
     staging = settings.data_dir.resolve() / STAGING
     memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
@@ -120,10 +124,10 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
     )
     room = Room(memory.budget)
-    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room)
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room, integrity)
     folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
-    session_attempts = SessionAttempts(store, blobs, folders, session_terms)
+    session_attempts = SessionAttempts(store, blobs, folders, session_terms, integrity)
     recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
     runner = LocalRunner(clock)
     host = SessionHost(runner)
@@ -138,14 +142,14 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     retention = Retention(
         store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
     )
-    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission)
+    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission, integrity)
     inputs = InputReader(store, ingestion, clock, graph)
-    bundles = Bundles(store, blobs)
+    bundles = Bundles(store, integrity)
     use = SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
-    steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, crew, use)
+    steps = SessionSteps(store, sweeper, SessionInputs(store, integrity), saves, folders, crew, use, integrity)
     creation = SessionCreation(
-        store, blobs, sweeper, space, wakes, clock, settings.max_sessions, memory, graph, settings.tenant_sessions
+        store, integrity, sweeper, space, wakes, clock, settings.max_sessions, memory, graph, settings.tenant_sessions
     )
     setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
     ring = KeyRing(clock, setting)
@@ -155,24 +159,24 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         settings=settings,
         graphs=Graphs(store, clock, graph),
         laboratory=Laboratory(store),
-        datasets=Datasets(store, blobs, ingestion, sweeper),
+        datasets=Datasets(store, integrity, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
         fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),
         metrics=Metrics(store),
         events=Events(store, wakes, settings.event_heartbeat_seconds),
-        checkpoints=Checkpoints(store, blobs, sweeper, scratch, space, clock),
+        checkpoints=Checkpoints(store, blobs, integrity, sweeper, scratch, space, clock),
         bundles=bundles,
         replays=Replays(store, bundles.of_fit, fits.submit),
-        gradients=Gradients(store, blobs),
+        gradients=Gradients(store, integrity),
         idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
         sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
-        backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version()),
+        backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version(), integrity),
         keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation)
+    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation, integrity)
 
 
 def _emptied(folder: Path) -> Path:

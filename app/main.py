@@ -190,4 +190,4 @@ def _collect(registry: CollectorRegistry, container: Container) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    registry.register(FitMetrics(container.services.system, container.retention))
+    registry.register(FitMetrics(container.services.system, container.retention, container.integrity))

@@ -1,26 +1,33 @@
-"""Fits as Prometheus sees them: counted whenever it asks."""
+"""Fits and damaged files as Prometheus sees them: counted whenever it asks."""
 
 from collections.abc import Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from app.service.integrity import Integrity
 from app.service.retention import Retention
 from app.service.system import System
 
+DAMAGED = "Stored files that are known to be missing or damaged."
+FOUND = "Stored files that were found to be missing or damaged."
+
 
 class FitMetrics(Collector):
-    """How many fits are in each state, and how many were deleted by retention."""
+    """How many fits are in each state, how many were deleted by retention, and how many stored files are damaged."""
 
-    def __init__(self, system: System, retention: Retention) -> None:
-        """Ask `system` and `retention`."""
+    def __init__(self, system: System, retention: Retention, integrity: Integrity) -> None:
+        """Ask `system`, `retention` and `integrity`."""
         self._system = system
         self._retention = retention
+        self._integrity = integrity
 
     def describe(self) -> Iterator[Metric]:
         """Name the metrics without counting anything."""
         yield GaugeMetricFamily("adjoint_fits", "Fits by state.", labels=["state"])
         yield CounterMetricFamily("adjoint_fits_deleted", "Fits that retention deleted.")
+        yield GaugeMetricFamily("adjoint_damaged_blobs", DAMAGED)
+        yield CounterMetricFamily("adjoint_damaged_blobs_found", FOUND)
 
     def collect(self) -> Iterator[Metric]:
         """Count."""
@@ -29,3 +36,5 @@ class FitMetrics(Collector):
             fits.add_metric([state], count)
         yield fits
         yield CounterMetricFamily("adjoint_fits_deleted", "Fits that retention deleted.", self._retention.deleted)
+        yield GaugeMetricFamily("adjoint_damaged_blobs", DAMAGED, self._integrity.marked())
+        yield CounterMetricFamily("adjoint_damaged_blobs_found", FOUND, self._integrity.found)

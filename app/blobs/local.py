@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -20,7 +20,8 @@ from typing import BinaryIO, Self
 from app.blobs.plain_files import open_plain_file, open_plain_file_in
 from app.blobs.store import Blob, checked_digest, is_digest
 from app.blobs.usage import Usage
-from app.domain.errors import StorageFailed
+from app.blobs.verification import BlobVerifier
+from app.domain.errors import Corrupt, StorageFailed
 from app.domain.storage_faults import storage_faults
 from app.durable import Durable
 
@@ -45,6 +46,8 @@ class LocalBlobStore:
         self._durable = durable or Durable()
         self._making_shard = threading.Lock()
         self._naming = threading.Lock()
+        self._verifier = BlobVerifier()
+        self._observers: list[Callable[[str], object]] = []
         with storage_faults("the folder of blobs"):
             for folder in (self._root, self._temporary):
                 self._durable.mkdir(folder)
@@ -101,6 +104,8 @@ class LocalBlobStore:
                 if not replaced:
                     self._discard(target)
                 raise
+        for observer in self._observers:
+            observer(digest)
 
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; NotFound if there is none."""
@@ -110,6 +115,28 @@ class LocalBlobStore:
         """Return the blob's file; NotFound if there is none."""
         os.close(self._open(digest))
         return self._path(digest)
+
+    def verified_path(self, digest: str) -> Path:
+        """Return the blob's file, which was read and holds what it should; Corrupt if it does not, or is missing.
+
+        StorageFailed if the file cannot be opened now. Files are read once as long as nothing changes them.
+        """
+        path = self._path(digest)
+        try:
+            problem = self._verifier.problem(path, digest)
+        except OSError as error:
+            _logger.error("blob %s cannot be opened", digest, exc_info=error)
+            raise StorageFailed("a stored file could not be opened; try again") from error
+        if problem is not None:
+            raise Corrupt(f"blob {digest} {problem}", blob=digest, problem=problem)
+        return path
+
+    def on_stored(self, observer: Callable[[str], object]) -> None:
+        """Call `observer` with the digest of each blob that is stored from now on, whether it was there before or not.
+
+        From the thread that stores it, which must not have a unit of work open; what it raises is passed on.
+        """
+        self._observers.append(observer)
 
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has; NotFound if there is none."""

@@ -9,7 +9,8 @@ from typing import BinaryIO, Self
 
 from app.blobs.store import Blob, checked_digest
 from app.blobs.usage import Usage
-from app.domain.errors import NotFound
+from app.blobs.verification import BlobVerifier
+from app.domain.errors import Corrupt, NotFound
 
 
 class MemoryBlobStore:
@@ -18,6 +19,7 @@ class MemoryBlobStore:
     def __init__(self, spill: Path) -> None:
         self._spill = spill
         self._blobs: dict[str, bytes] = {}
+        self._verifier = BlobVerifier()
         self.usage = Usage()
 
     def writer(self) -> "MemoryBlobWriter":
@@ -48,6 +50,17 @@ class MemoryBlobStore:
         path = self._spill / digest
         if not path.exists():
             path.write_bytes(content)
+        return path
+
+    def verified_path(self, digest: str) -> Path:
+        """Return a file with the blob's bytes; Corrupt if there is none, or it was changed."""
+        try:
+            path = self.local_path(digest)
+        except NotFound as error:
+            raise Corrupt(f"blob {digest} is missing", blob=digest, problem="is missing") from error
+        problem = self._verifier.problem(path, digest)
+        if problem is not None:
+            raise Corrupt(f"blob {digest} {problem}", blob=digest, problem=problem)
         return path
 
     def size(self, digest: str) -> int:

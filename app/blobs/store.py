@@ -96,6 +96,14 @@ class BlobStore(Protocol):
         """Return where a process of this machine finds the blob's bytes, for reading or mapping only."""
         ...
 
+    def verified_path(self, digest: str) -> Path:
+        """Return the path as `local_path` does, once the file is known to hold the blob's bytes.
+
+        The file is read as a whole, unless this process has done so since it was last changed. Corrupt if it is missing
+        or holds other bytes.
+        """
+        ...
+
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has."""
         ...

@@ -1,9 +1,10 @@
 """A checkpoint as the service keeps it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from app.domain.computed import COMPUTED
 from app.domain.tenancy import DEFAULT_TENANT
 
 
@@ -14,7 +15,7 @@ class CheckpointRecord:
     `fit_id` is None unless a fit wrote it, `session_id` unless a session saved it, with its step `session_seq`.
 
     `digest` is the file's SHA-256. A `deleted` checkpoint stays on record; its content is gone. One that is `pinned`
-    is kept whatever newer ones come.
+    is kept whatever newer ones come. `corrupt` tells that the file was found to be missing or not what its digest says.
     """
 
     id: str
@@ -32,3 +33,4 @@ class CheckpointRecord:
     session_id: str | None = None
     session_seq: int | None = None
     tenant: str = DEFAULT_TENANT
+    corrupt: bool = field(default=False, metadata=COMPUTED)

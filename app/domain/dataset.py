@@ -1,8 +1,9 @@
 """A dataset as the service keeps it: the bytes that came, and one array for each column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.domain.computed import COMPUTED
 from app.domain.tenancy import DEFAULT_TENANT
 
 
@@ -27,7 +28,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class DatasetRecord:
-    """An uploaded dataset. `digest` is the SHA-256 of the bytes as they came, which are kept; `format` names them."""
+    """An uploaded dataset. `digest` is the SHA-256 of the bytes as they came, which are kept; `format` names them.
+
+    `corrupt` tells that the file of these bytes, or of a column, was found to be missing or not what its digest says.
+    """
 
     id: str
     name: str
@@ -38,3 +42,4 @@ class DatasetRecord:
     format: str
     created_at: datetime
     tenant: str = DEFAULT_TENANT
+    corrupt: bool = field(default=False, metadata=COMPUTED)

@@ -103,6 +103,46 @@ class Conflict(AdjointError):
     title = "Conflict with the present state"
 
 
+class Corrupt(AdjointError):
+    """A stored file is missing, or does not hold the bytes that its digest names.
+
+    It stays so until the same bytes are stored again, or the file is restored from a backup.
+    """
+
+    code = "blob_corrupt"
+    status = 409
+    title = "Stored data are damaged"
+
+    def __init__(
+        self, detail: str, *, blob: str, problem: str, code: str | None = None, findings: Iterable[Finding] = ()
+    ) -> None:
+        """Keep the digest of the `blob`, and what is wrong with its file, as part of a sentence.
+
+        `code` is given where a process has reported the error, in place of the class.
+        """
+        super().__init__(detail, code=code, findings=findings, extensions={"blob": blob})
+        self.blob = blob
+        self.problem = problem
+
+
+class CheckpointCorrupt(Corrupt):
+    """The file of a checkpoint is missing or damaged."""
+
+    code = "checkpoint_corrupt"
+
+
+class DatasetCorrupt(Corrupt):
+    """A file of a dataset is missing or damaged."""
+
+    code = "dataset_corrupt"
+
+
+class GradientCorrupt(Corrupt):
+    """The file of a captured gradient is missing or damaged."""
+
+    code = "gradient_corrupt"
+
+
 class Gone(AdjointError):
     """The thing existed; its content was deleted."""
 

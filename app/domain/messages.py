@@ -68,7 +68,7 @@ class SessionAssignment:
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
     of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out.
     `memory_bytes` is what the process may take, whatever
-    steps it is given; None: as much as it likes.
+    steps it is given; None: as much as it likes. `begun` tells that there was a snapshot in the folder before.
     """
 
     session_id: str
@@ -83,6 +83,7 @@ class SessionAssignment:
     datasets: dict[str, dict[str, list[str]]]
     saved: list[int]
     runtime: dict[str, Any]
+    begun: bool = False
     poison: str | None = None
     starved: bool = False
     kill_at_op: int | None = None
@@ -233,10 +234,14 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """From the worker, last: it cannot go on, and starting it again would not help."""
+    """From the worker, last: it cannot go on, and starting it again would not help.
+
+    `blob` is the digest of the one whose file it has found to be damaged, if that is why.
+    """
 
     code: str
     detail: str
+    blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

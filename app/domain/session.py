@@ -33,7 +33,7 @@ class SessionRecord:
     `ttl_seconds` how long it may be idle; `used_at` when it was last used, to about a minute; `checkpoint_id` the
     checkpoint that was saved when it expired; `bit_exact` is False once it has gone on under other numerics; `version`
     grows by one with every update; `memory_bytes` is what its process takes before any step (None: the session is from
-    before that was kept).
+    before that was kept); `begun` tells that a process had it on the disk, so that its files must be there.
     """
 
     id: str
@@ -54,3 +54,4 @@ class SessionRecord:
     version: int = 1
     memory_bytes: int | None = None
     tenant: str = DEFAULT_TENANT
+    begun: bool = False

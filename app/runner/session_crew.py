@@ -12,7 +12,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any
 
-from app.domain.errors import AdjointError, Draining, ProcessLost, SessionsFull, StepRefused
+from app.domain.errors import AdjointError, Corrupt, Draining, ProcessLost, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
@@ -335,9 +335,20 @@ class SessionCrew:
 
     async def _fail(self, post: Post, attempt: int, failure: Failed) -> None:
         """Have a session fail whose process says that it cannot go on."""
+        if failure.blob is not None:
+            await self._wait_for_repair(post, failure)
+            return
         _logger.error("session %s has failed: %s", post.session_id, failure.detail)
         await self._record(partial(self._attempts.fail, post.session_id, attempt, failure.code, failure.detail))
         post.refuse(await asyncio.to_thread(self._attempts.refusal, post.session_id))
+        self._dismiss(post)
+
+    async def _wait_for_repair(self, post: Post, failure: Failed) -> None:
+        """Refuse what waits for a session that cannot be taken up before a stored file is whole again."""
+        assert failure.blob is not None
+        _logger.error("session %s cannot be taken up now: %s", post.session_id, failure.detail)
+        await self._record(partial(self._attempts.note_damage, failure.blob, failure.detail))
+        post.refuse(Corrupt(failure.detail, blob=failure.blob, problem=failure.detail, code=failure.code))
         self._dismiss(post)
 
     def _dismiss(self, post: Post) -> None:

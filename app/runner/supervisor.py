@@ -15,6 +15,7 @@ from app.domain.clock import Clock
 from app.domain.errors import (
     AdjointError,
     Conflict,
+    Corrupt,
     Invalid,
     NotFound,
     RetryLater,
@@ -256,7 +257,7 @@ class Supervisor:
         except NotFound as error:
             running.gone_at = now
             running.inbox.end(Failed("input_missing", error.detail))
-        except (TooLarge, Invalid) as error:
+        except (TooLarge, Invalid, Corrupt) as error:
             running.gone_at = now
             running.inbox.end(Failed(error.code, error.detail))
         except NOT_NOW as error:

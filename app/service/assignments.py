@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import engine
-from app.blobs.store import BlobStore
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import TooLarge
 from app.domain.fit import TERMINAL, FitRecord
@@ -14,6 +13,7 @@ from app.domain.runtime import Runtime, allot
 from app.domain.sweep import SweepTerms, VariantTerms, terms_of
 from app.service.admission import recipe_of, replicas_of
 from app.service.claim import Claim, MemoryNeed
+from app.service.integrity import Integrity
 from app.service.memory import MemoryTerms
 from app.service.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
 from app.service.resumption import Beginning, Resumption
@@ -41,17 +41,17 @@ class Assignments:
     """Draws up assignments."""
 
     def __init__(
-        self, store: Store, blobs: BlobStore, resumption: Resumption, staging: Staging, terms: WorkTerms
+        self, store: Store, integrity: Integrity, resumption: Resumption, staging: Staging, terms: WorkTerms
     ) -> None:
-        """Look things up in `store`; processes read files of `blobs` and write files in `staging`."""
+        """Look things up in `store`; processes read files that `integrity` finds, and write files in `staging`."""
         self._store = store
-        self._blobs = blobs
+        self._integrity = integrity
         self._resumption = resumption
         self._staging = staging
         self._terms = terms
 
     def draw_up(self, claim: Claim) -> Assignment:
-        """Return what the attempt's process needs to know; NotFound if something it needs is gone.
+        """Return what the attempt's process needs to know; NotFound if something is gone, Corrupt if a file is.
 
         The process goes on from the furthest checkpoint whose file is sound. TooLarge if it takes more memory than
         there is by now.
@@ -118,8 +118,8 @@ class Assignments:
         """Return the files of each column, in the order of the datasets."""
         files: defaultdict[str, list[str]] = defaultdict(list)
         for dataset in datasets:
-            for column in dataset.columns:
-                files[column.name].append(str(self._blobs.local_path(column.blob)))
+            for name, paths in self._integrity.columns(dataset).items():
+                files[name] += paths
         return dict(files)
 
     def _shared_out(

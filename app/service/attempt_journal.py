@@ -140,7 +140,9 @@ class AttemptJournal:
             case Finished(outcome, stop_reason):
                 self._end_attempt(outcome)
                 self._stop(OUTCOMES.get(outcome) or self._stopped(), stop_reason=stop_reason)
-            case Failed(code, detail):
+            case Failed(code, detail, blob):
+                if blob is not None:
+                    self._work.damaged_blobs.mark(blob, detail)
                 self._end_attempt(code)
                 self._stop(FitState.FAILED, {"code": code, "detail": detail})
             case Expired(code, detail):

@@ -71,9 +71,9 @@ def _enter_standing(journal: AttemptJournal, progress: Progress) -> None:
 def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
     """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last.
 
-    Pinned ones stay, and do not count.
+    Pinned ones stay, and do not count; nor do those whose files are damaged, which cannot be gone on from.
     """
-    kept = [checkpoint for checkpoint in work.checkpoints.kept(fit_id) if not checkpoint.pinned]
+    kept = [each for each in work.checkpoints.kept(fit_id) if not (each.pinned or each.corrupt)]
     worth = retained(kept, policy)
     superfluous = [checkpoint for checkpoint in kept if checkpoint not in worth]
     for checkpoint in superfluous:

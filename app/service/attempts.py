@@ -26,6 +26,7 @@ from app.service.attempt_news import write_down
 from app.service.attempt_progress import Died, Progress
 from app.service.blob_sweeper import BlobSweeper
 from app.service.claim import Claim, MemoryNeed
+from app.service.integrity import Integrity
 from app.service.journal import record_state
 from app.service.replay_verdict import compared
 from app.service.resumption import Resumption
@@ -76,23 +77,26 @@ class Attempts:
         terms: WorkTerms | None = None,
         durable: Durable | None = None,
         room: Room | None = None,
+        integrity: Integrity | None = None,
     ) -> None:
         """Keep attempts in `store` and call `notify` with a fit's id after each commit.
+
+        Checkpoints are opened by `integrity`.
 
         Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`, and has its
         memory of `room`.
         """
         self._store = store
-        self._blobs = blobs
         self._sweeper = sweeper
         self._notify = notify
         self._room = room or Room()
         self._staging = Staging(staging, durable or Durable())
         self._adoption = Adoption(store, blobs, self._staging, notify, clock)
-        resumption = Resumption(store, blobs, sweeper, notify)
+        self._integrity = integrity or Integrity(store, blobs)
+        resumption = Resumption(store, self._integrity, notify)
         terms = terms or WorkTerms()
         self._tenant_running = terms.tenant_running
-        self._assignments = Assignments(store, blobs, resumption, self._staging, terms)
+        self._assignments = Assignments(store, self._integrity, resumption, self._staging, terms)
 
     def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
@@ -159,7 +163,9 @@ class Attempts:
     def assignment(self, claim: Claim) -> Assignment:
         """Return what the attempt's process needs to know.
 
-        NotFound if something it needs is gone, TooLarge if it takes more memory than there is by now.
+        NotFound if something it needs is gone, Corrupt if a file of its data is, or no checkpoint is whole that a fork
+        could begin with; TooLarge if it
+        takes more memory than there is by now.
         """
         return self._assignments.draw_up(claim)
 
@@ -232,4 +238,4 @@ class Attempts:
         if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
             with self._store.begin() as work:
                 fit = work.fits.get(claim.fit.id)
-            progress.comparison = compared(self._store, self._blobs, fit, progress)
+            progress.comparison = compared(self._store, self._integrity, fit, progress)

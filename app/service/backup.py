@@ -13,7 +13,7 @@ import logging
 import tarfile
 import tempfile
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from app.service.audit_files import AuditFile
 from app.service.audit_rotation import AuditRotation
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
+from app.service.integrity import Integrity
 from app.service.session_folders import SessionFile, SessionFolders
 from app.store.snapshot import Snapshot
 from app.store.unit_of_work import Store
@@ -60,8 +61,13 @@ class Backup:
         made_at: datetime,
         version: str,
         held: ExitStack,
+        note_damage: Callable[[str, str], None],
     ) -> None:
-        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `held` go in the end."""
+        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `held` go in the end.
+
+        `note_damage` is called with the digest of a blob that is damaged, and what is wrong with its file.
+        """
+        self._note_damage = note_damage
         self._snapshot = snapshot
         self._files = [
             *((f"{SESSIONS}{kept.session_id}/{kept.name}", kept.path, kept.size_bytes) for kept in sessions),
@@ -99,10 +105,12 @@ class Backup:
         try:
             file = self._blobs.open(digest)
         except NotFound as error:
+            self._note_damage(digest, "is missing")
             raise BlobDamaged(f"blob {digest} is missing; delete what refers to it, or restore it") from error
         with file:
             size = self._blobs.size(digest)
             if (yield from _entry(BLOBS + digest, file, size)) != digest:
+                self._note_damage(digest, "does not hold the bytes that its digest names")
                 raise BlobDamaged(f"blob {digest} holds other bytes; delete what refers to it, or restore it")
         return size
 
@@ -145,14 +153,16 @@ class Backups:
         space: DiskSpace,
         clock: Clock,
         version: str,
+        integrity: Integrity,
     ) -> None:
         """Copy `store`, below `scratch` for a while, and `blobs`, which `sweeper` keeps in place meanwhile.
 
         What is in the `folders` of sessions and in the files of the `trail` has a second name below `scratch`
         meanwhile.
 
-        `version` is this server's.
+        `version` is this server's; blobs that turn out to be damaged are marked by `integrity`.
         """
+        self._integrity = integrity
         self._store = store
         self._blobs = blobs
         self._sweeper = sweeper
@@ -186,7 +196,8 @@ class Backups:
             with self._trail.resting() as files:
                 trail = files.link(Path(folder) / "audit")
                 snapshot = self._store.snapshot(Path(folder))
-            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, held.pop_all())
+            note = self._integrity.note
+            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, held.pop_all(), note)
 
     def end(self) -> None:
         """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""

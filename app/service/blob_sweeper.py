@@ -79,6 +79,7 @@ class BlobSweeper:
     def _delete_discarded(self) -> None:
         with self._store.begin() as work:
             self._discarded = {digest for digest in self._discarded if not work.blob_references.includes(digest)}
+            work.damaged_blobs.clear(self._discarded)
         for digest in sorted(self._discarded):
             self._blobs.delete(digest)
             self._discarded.remove(digest)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.blobs.store import BlobStore
 from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import rfc3339
@@ -18,6 +17,7 @@ from app.domain.graph import GraphRecord
 from app.domain.sweep import VariantTerms, terms_of
 from app.service.admission import recipe_of
 from app.service.fit_outcome import last_checkpoint, outcome_of, state_of
+from app.service.integrity import Integrity
 from app.service.stored_rows import scan_rows
 from app.service.version import server_version
 from app.store.unit_of_work import Store, UnitOfWork
@@ -28,16 +28,16 @@ FORMAT = "adjoint-bundle/1"
 class Bundles:
     """The use case of bundles."""
 
-    def __init__(self, store: Store, blobs: BlobStore) -> None:
-        """Read rows from `store` and checkpoints from `blobs`."""
+    def __init__(self, store: Store, integrity: Integrity) -> None:
+        """Read rows from `store`; checkpoints are opened by `integrity`."""
         self._store = store
-        self._blobs = blobs
+        self._integrity = integrity
 
     def of_fit(self, fit_id: str) -> dict[str, Any]:
         """Return the bundle of a fit that has succeeded; as long as nothing about it changes, it is the same.
 
         Conflict if it has not succeeded, or as a whole is a sweep; Gone if its graph, one of its datasets or its last
-        checkpoint was deleted.
+        checkpoint was deleted; Corrupt if the file of that, or of the one that a fork began with, is damaged.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
@@ -81,7 +81,7 @@ class Bundles:
             "total_steps": fit.total_steps,
             "epoch": fit.epoch,
             "checkpoint": {"id": last.id, "digest": last.digest},
-            **outcome_of(fit.step, rows, state_of(self._blobs, last)),
+            **outcome_of(fit.step, rows, state_of(self._integrity, last)),
         }
 
     def _origin(self, fit: FitRecord, begun_from: Sequence[CheckpointRecord]) -> dict[str, Any] | None:
@@ -95,7 +95,7 @@ class Bundles:
             "step": origin.step,
             "digest": origin.digest,
             "restore": origin.restore,
-            "state": state_of(self._blobs, begun_from[0]) if begun_from else None,
+            "state": state_of(self._integrity, begun_from[0]) if begun_from else None,
         }
 
 

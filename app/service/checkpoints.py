@@ -24,6 +24,7 @@ from app.service.definitions import read_definition
 from app.service.disk_space import DiskSpace
 from app.service.engine_faults import engine_faults, invalid
 from app.service.idempotency import Keep
+from app.service.integrity import Integrity
 from app.service.recorded_classes import with_recorded_classes
 from app.service.uploaded_checkpoint import read_uploaded
 from app.store.pages import Page, PageRequest
@@ -45,11 +46,22 @@ class Checkpoints:
     """The use cases of checkpoints."""
 
     def __init__(
-        self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, scratch: Path, space: DiskSpace, clock: Clock
+        self,
+        store: Store,
+        blobs: BlobStore,
+        integrity: Integrity,
+        sweeper: BlobSweeper,
+        scratch: Path,
+        space: DiskSpace,
+        clock: Clock,
     ) -> None:
-        """Keep rows in `store` and files in `blobs`; files made to order stand below `scratch` for a while."""
+        """Keep rows in `store` and files in `blobs`, which are opened by `integrity`.
+
+        Files made to order stand below `scratch` for a while.
+        """
         self._store = store
         self._blobs = blobs
+        self._integrity = integrity
         self._sweeper = sweeper
         self._scratch = scratch
         self._space = space
@@ -108,13 +120,16 @@ class Checkpoints:
             return _present(work.checkpoints.get(checkpoint_id))
 
     def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
-        """Return the checkpoint and its file."""
+        """Return the checkpoint and its file; Corrupt if that is damaged."""
         checkpoint = self.get(checkpoint_id)
-        return checkpoint, self._path(checkpoint)
+        return checkpoint, self._integrity.checkpoint(checkpoint)
 
     @contextmanager
     def parameters_file(self, checkpoint_id: str) -> Iterator[tuple[Path, str]]:
-        """Make a file of the parameters alone, which is gone after the block; yield its path and its SHA-256."""
+        """Make a file of the parameters alone, which is gone after the block; yield its path and its SHA-256.
+
+        This and all that reads the file below raise Corrupt if it is damaged.
+        """
         loaded = self._load(checkpoint_id)[1]
         with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
             path = Path(folder) / "parameters.safetensors"
@@ -199,10 +214,7 @@ class Checkpoints:
 
     def _load(self, checkpoint_id: str) -> tuple[CheckpointRecord, engine.Checkpoint]:
         checkpoint = self.get(checkpoint_id)
-        return checkpoint, engine.Checkpoint.load(self._path(checkpoint))
-
-    def _path(self, checkpoint: CheckpointRecord) -> Path:
-        return self._blobs.local_path(checkpoint.digest)
+        return checkpoint, engine.Checkpoint.load(self._integrity.checkpoint(checkpoint))
 
 
 def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:

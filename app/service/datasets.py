@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.blobs.store import BlobStore, BlobWriter
+from app.blobs.store import BlobWriter
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict
 from app.service.blob_sweeper import BlobSweeper
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion, UploadTerms, blobs_of
+from app.service.integrity import Integrity
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 
@@ -19,10 +20,10 @@ from app.store.unit_of_work import Store
 class Datasets:
     """The use cases of datasets."""
 
-    def __init__(self, store: Store, blobs: BlobStore, ingestion: Ingestion, sweeper: BlobSweeper) -> None:
-        """Keep rows in `store` and bytes in `blobs`."""
+    def __init__(self, store: Store, integrity: Integrity, ingestion: Ingestion, sweeper: BlobSweeper) -> None:
+        """Keep rows in `store`; `ingestion` stores bytes, which are opened by `integrity`."""
         self._store = store
-        self._blobs = blobs
+        self._integrity = integrity
         self._ingestion = ingestion
         self._sweeper = sweeper
 
@@ -63,16 +64,20 @@ class Datasets:
             work.after_commit(lambda: self._sweeper.discard(blobs_of(dataset)))
 
     def file(self, dataset_id: str) -> tuple[DatasetRecord, Path]:
-        """Return the dataset and the file of the bytes as they came."""
+        """Return the dataset and the file of the bytes as they came; Corrupt if that is damaged."""
         dataset = self.get(dataset_id)
-        return dataset, self._blobs.local_path(dataset.digest)
+        return dataset, self._integrity.upload(dataset)
 
     def rows(self, dataset_id: str, offset: int, limit: int) -> tuple[int, "dict[str, NDArray[Any]]"]:
-        """Return how many rows the dataset has, and of each column those from `offset` on, at most `limit`."""
+        """Return how many rows the dataset has, and of each column those from `offset` on, at most `limit`.
+
+        Corrupt if the file of a column is damaged.
+        """
         dataset = self.get(dataset_id)
-        arrays = {column.name: self._column(column.blob) for column in dataset.columns}
+        arrays = {column.name: self._mapped(dataset, column.name) for column in dataset.columns}
         return dataset.rows, {name: array[offset : offset + limit] for name, array in arrays.items()}
 
-    def _column(self, digest: str) -> NDArray[Any]:
-        array: NDArray[Any] = np.load(self._blobs.local_path(digest), mmap_mode="r", allow_pickle=False)
+    def _mapped(self, dataset: DatasetRecord, column: str) -> NDArray[Any]:
+        path = self._integrity.column(dataset, column)
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         return array

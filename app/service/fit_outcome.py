@@ -5,10 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import engine
-from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.errors import Gone
-from app.service.checkpoint_files import intact_file
+from app.service.integrity import Integrity
 
 
 def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:
@@ -22,12 +20,9 @@ def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dic
     return {"steps": steps, "metrics": _digest_of(rows), **state}
 
 
-def state_of(blobs: BlobStore, checkpoint: CheckpointRecord) -> dict[str, str]:
-    """Return the digests of a checkpoint's parameters, buffers and optimizer state; Gone if its file is not sound."""
-    path = intact_file(blobs, checkpoint)
-    if path is None:
-        raise Gone(f"the file of checkpoint {checkpoint.id} is damaged or gone, so its content cannot be told")
-    return dict(engine.state_digest(engine.Checkpoint.load(path)))
+def state_of(integrity: Integrity, checkpoint: CheckpointRecord) -> dict[str, str]:
+    """Return the digests of a checkpoint's parameters, buffers and optimizer state; Corrupt if its file is damaged."""
+    return dict(engine.state_digest(engine.Checkpoint.load(integrity.checkpoint(checkpoint))))
 
 
 def last_checkpoint(checkpoints: Iterable[CheckpointRecord], step: int) -> CheckpointRecord | None:

@@ -21,6 +21,7 @@ from app.service.fit_view import FitView, view_of
 from app.service.forks import Fork, find_fork
 from app.service.idempotency import Keep
 from app.service.ingestion import Ingestion
+from app.service.integrity import Integrity
 from app.service.journal import record_state
 from app.service.model_classes import complete_classes
 from app.service.recent import Recent
@@ -46,9 +47,14 @@ class Fits:
         terms: FitTerms,
         clock: Clock,
         admission: Admission,
+        integrity: Integrity,
     ) -> None:
-        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`."""
+        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`.
+
+        What they are made of is opened by `integrity`.
+        """
         self._store = store
+        self._integrity = integrity
         self._inputs = InputReader(store, ingestion, clock, terms.graph)
         self._sweeper = sweeper
         self._space = space
@@ -66,7 +72,8 @@ class Fits:
         One that is to start paused waits to be resumed. One that begins at a checkpoint of another fit is like that
         one in all that the request leaves out. A `replay` says which fit it runs again.
 
-        Invalid with everything that is wrong, TooLarge beyond the memory, QueueFull, StorageFull, Draining while
+        Invalid with everything that is wrong, Corrupt if the checkpoint is damaged, or a dataset that is known to be;
+        TooLarge beyond the memory, QueueFull, StorageFull, Draining while
         stopping.
         """
         if self._wakes.closed:
@@ -77,6 +84,7 @@ class Fits:
             request = request if fork is None else fork.completed(request)
             inputs = self._inputs.read(request, stored)
             request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
+            self._check_whole(inputs, fork)
             fit, *variants = self._drawn_up(request, inputs, None if fork is None else fork.runtime_of(request))
             fit = replace(fit, replay=None if replay is None else asdict(replay))
             if fork is not None:
@@ -92,6 +100,14 @@ class Fits:
                 keep(work, view)
                 work.after_commit(self._workforce.wake)
         return view
+
+    def _check_whole(self, inputs: FitInputs, fork: Fork | None) -> None:
+        """Corrupt if the fit could not begin. Datasets are read as a whole by its process, before the first step."""
+        if fork is not None:
+            self._integrity.checkpoint(fork.checkpoint, "/from_checkpoint")
+        for place, datasets in (("/dataset", inputs.datasets), ("/validation/dataset", inputs.validation)):
+            for dataset in datasets:
+                self._integrity.check_marked(dataset, place)
 
     def get(self, fit_id: str) -> FitView:
         """Return the fit; NotFound if there is none."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.blobs.store import BlobStore
 from app.domain.errors import NotFound
 from app.domain.gradient import GradientRecord
+from app.service.integrity import Integrity
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -18,10 +18,10 @@ from app.store.unit_of_work import Store, UnitOfWork
 class Gradients:
     """The use cases of captured gradients. One that was read once never changes."""
 
-    def __init__(self, store: Store, blobs: BlobStore) -> None:
-        """Read rows from `store` and files from `blobs`."""
+    def __init__(self, store: Store, integrity: Integrity) -> None:
+        """Read rows from `store`; files are opened by `integrity`."""
         self._store = store
-        self._blobs = blobs
+        self._integrity = integrity
 
     def list(
         self, fit_id: str, page: PageRequest, *, step: int | None = None, parameter: str | None = None
@@ -41,16 +41,16 @@ class Gradients:
             return found
 
     def file(self, gradient: GradientRecord) -> Path:
-        """Return its .npy file."""
-        return self._blobs.local_path(gradient.digest)
+        """Return its .npy file; Corrupt if that is damaged."""
+        return self._integrity.gradient(gradient)
 
     def array(self, gradient: GradientRecord) -> NDArray[Any]:
-        """Return its numbers, mapped from the file."""
+        """Return its numbers, mapped from the file; Corrupt if that is damaged."""
         array: NDArray[Any] = np.load(self.file(gradient), mmap_mode="r", allow_pickle=False)
         return array
 
     def statistics(self, gradient: GradientRecord) -> engine.ArrayStatistics:
-        """Sum its numbers up."""
+        """Sum its numbers up; Corrupt if their file is damaged."""
         return engine.array_statistics(self.array(gradient))
 
 

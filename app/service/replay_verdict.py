@@ -4,28 +4,28 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from app.blobs.store import BlobStore
-from app.domain.errors import Gone
+from app.domain.errors import Corrupt
 from app.domain.fit import FitRecord
 from app.domain.replay import COMPARED, Comparison
 from app.service.attempt_progress import Progress
 from app.service.fit_outcome import last_checkpoint, outcome_of, state_of
+from app.service.integrity import Integrity
 from app.service.stored_rows import scan_rows
 from app.store.unit_of_work import Store
 
 
-def compared(store: Store, blobs: BlobStore, fit: FitRecord, progress: Progress) -> Comparison:
+def compared(store: Store, integrity: Integrity, fit: FitRecord, progress: Progress) -> Comparison:
     """Compare a replay with what it is to reproduce.
 
     Args:
         store: where its rows are, and those of the fit that is run again, if it is of this server.
-        blobs: where its checkpoints are.
+        integrity: opens its checkpoints.
         fit: the replay as it is stored.
         progress: its last news, which are not stored yet; their checkpoints are blobs already.
     """
     assert fit.replay is not None
     steps = fit.step if progress.points is None else progress.points.step
-    found = outcome_of(steps, _rows(store, fit.id, progress), _state(store, blobs, fit, steps, progress))
+    found = outcome_of(steps, _rows(store, fit.id, progress), _state(store, integrity, fit, steps, progress))
     differences = [name for name in COMPARED if found.get(name) != fit.replay["expected"].get(name)]
     if "metrics" not in differences:
         return Comparison(not differences, differences)
@@ -50,14 +50,14 @@ def _stored(store: Store, fit_id: str) -> Iterator[str]:
     return (row for _, row in scan_rows(store, fit_id))
 
 
-def _state(store: Store, blobs: BlobStore, fit: FitRecord, steps: int, progress: Progress) -> dict[str, str]:
-    """Return the digests of the last checkpoint; none if it was damaged on its way here."""
+def _state(store: Store, integrity: Integrity, fit: FitRecord, steps: int, progress: Progress) -> dict[str, str]:
+    """Return the digests of the last checkpoint; none if its file is damaged."""
     with store.begin() as work:
         kept = work.checkpoints.kept(fit.id)
     last = last_checkpoint((*kept, *progress.checkpoints), steps)
     try:
-        return {} if last is None else state_of(blobs, last)
-    except Gone:
+        return {} if last is None else state_of(integrity, last)
+    except Corrupt:
         return {}
 
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.errors import NotFound
+from app.domain.errors import CheckpointCorrupt, Corrupt
 from app.domain.fit import FitRecord, Origin
 from app.domain.messages import Log
 from app.service.attempt_journal import record_log
-from app.service.blob_sweeper import BlobSweeper
-from app.service.checkpoint_files import intact_file
+from app.service.integrity import Integrity
 from app.store.unit_of_work import Store
 
 _logger = logging.getLogger(__name__)
@@ -28,41 +26,45 @@ class Beginning:
 
 
 class Resumption:
-    """Finds sound checkpoints, and gives up those that are damaged."""
+    """Finds sound checkpoints; those that are damaged are passed over, and stay to be put right."""
 
-    def __init__(self, store: Store, blobs: BlobStore, sweeper: BlobSweeper, notify: Callable[[str], None]) -> None:
-        """Look in `blobs` for the files of the checkpoints in `store`."""
+    def __init__(self, store: Store, integrity: Integrity, notify: Callable[[str], None]) -> None:
+        """Open by `integrity` the files of the checkpoints in `store`."""
         self._store = store
-        self._blobs = blobs
-        self._sweeper = sweeper
+        self._integrity = integrity
         self._notify = notify
 
     def beginning(self, fit: FitRecord, checkpoints: Iterable[CheckpointRecord]) -> Beginning:
-        """Choose among the fit's `checkpoints`, the furthest first; those that are damaged are deleted.
+        """Choose among the fit's `checkpoints`, the furthest first; its journal tells of those that are damaged.
 
-        NotFound for a fork that has none: it cannot begin anywhere else.
+        Corrupt for a fork whose checkpoints are all damaged: it cannot begin anywhere else.
         """
+        damage: Corrupt | None = None
         for checkpoint in checkpoints:
-            path = intact_file(self._blobs, checkpoint)
-            if path is not None:
+            try:
+                path = self._integrity.checkpoint(checkpoint)
+            except Corrupt as error:
+                damage = error
+                self._pass_over(fit.id, checkpoint, error)
+            else:
                 return Beginning(str(path), _fork(fit, checkpoint))
-            self._give_up(fit.id, checkpoint)
         if fit.origin is not None:
             origin = Origin(**fit.origin)
-            raise NotFound(
-                f"the file of checkpoint {origin.checkpoint}, which the fit was forked from, is gone or damaged; fork "
-                "it from another one"
+            detail = (
+                f"no checkpoint of the fit is whole, and it was forked from checkpoint {origin.checkpoint}, without "
+                "which it cannot begin; upload the bytes of that again and resume the fit, or fork it from another one"
             )
+            problem = "is missing" if damage is None else damage.problem
+            raise CheckpointCorrupt(detail, blob=origin.digest, problem=problem)
         return Beginning()
 
-    def _give_up(self, fit_id: str, checkpoint: CheckpointRecord) -> None:
-        _logger.error("fit %s: checkpoint %s is damaged", fit_id, checkpoint.id)
+    def _pass_over(self, fit_id: str, checkpoint: CheckpointRecord, error: Corrupt) -> None:
+        which = f"checkpoint {checkpoint.id} of step {checkpoint.step}"
+        text = f"the fit does not go on from {which}: its file {error.problem}"
+        _logger.error("fit %s: %s", fit_id, text)
         with self._store.begin() as work:
-            work.checkpoints.delete(checkpoint.id)
-            text = f"checkpoint {checkpoint.id} of step {checkpoint.step} is damaged and was deleted"
-            record_log(work, fit_id, Log("error", text, "checkpoint_corrupt"))
+            record_log(work, fit_id, Log("error", text, CheckpointCorrupt.code))
             work.after_commit(partial(self._notify, fit_id))
-        self._sweeper.discard([checkpoint.digest])
 
 
 def _fork(fit: FitRecord, checkpoint: CheckpointRecord) -> Literal["all", "parameters"] | None:

@@ -16,6 +16,7 @@ from app.domain.frames import Attach
 from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime, allot
 from app.domain.session import OPEN, SessionRecord, SessionState
+from app.service.integrity import Integrity
 from app.service.model_classes import CLASSES
 from app.service.session_classes import session_classes
 from app.service.session_creation import BEGINNING_SEQ
@@ -44,12 +45,19 @@ class SessionTerms:
 class SessionAttempts:
     """The use cases of the processes of sessions."""
 
-    def __init__(self, store: Store, blobs: BlobStore, folders: SessionFolders, terms: SessionTerms) -> None:
+    def __init__(
+        self,
+        store: Store,
+        blobs: BlobStore,
+        folders: SessionFolders,
+        terms: SessionTerms,
+        integrity: Integrity | None = None,
+    ) -> None:
         """Look things up in `store`; processes read files of `blobs`, and keep theirs in `folders`."""
         self._store = store
-        self._blobs = blobs
         self._folders = folders
         self._terms = terms
+        self._integrity = integrity or Integrity(store, blobs)
 
     def recover(self) -> int:
         """Delete the folders that an earlier server did not come to delete; return how many. For the start.
@@ -66,7 +74,8 @@ class SessionAttempts:
 
         `poison` is the id of the step that the last processes died of, if they did, and `starved` says that they found
         no memory. StepRefused if the session has
-        ended, NotFound if something that it needs is gone, StorageFull or StorageFailed if it has no place to work.
+        ended, NotFound if something that it needs is gone, Corrupt if the checkpoint that it begins with is damaged,
+        StorageFull or StorageFailed if it has no place to work.
         """
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
@@ -78,6 +87,9 @@ class SessionAttempts:
             datasets = [work.datasets.get(dataset_id) for dataset_id in work.sessions.datasets(session_id)]
             saved = work.checkpoints.saved(session_id)
             classes = session_classes(work, session)
+        start_from = None
+        if beginning is not None and not session.begun:
+            start_from = str(self._integrity.checkpoint(beginning))
         resources = session.request["resources"]
         runtime = allot(resources, session.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
         return SessionAssignment(
@@ -87,13 +99,14 @@ class SessionAttempts:
             kind=session.kind,
             definition=graph.definition,
             request={**{name: session.request.get(name) for name in RECIPE}, CLASSES: classes},
-            start_from=None if beginning is None else str(self._blobs.local_path(beginning.digest)),
+            start_from=start_from,
             restore=session.request["restore"],
             folder=str(self._folders.make(session_id)),
-            datasets={dataset.id: self._columns(dataset) for dataset in datasets},
+            datasets={dataset.id: self._integrity.columns(dataset) for dataset in datasets},
             classes={dataset.id: _class_names(dataset) for dataset in datasets},
             saved=[*saved],
             runtime=runtime.to_json(),
+            begun=session.begun,
             poison=poison,
             starved=starved,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
@@ -105,15 +118,15 @@ class SessionAttempts:
         with self._store.begin() as work:
             dataset = work.datasets.get(dataset_id)
             classes = session_classes(work, work.sessions.get(session_id))
-        return Attach(dataset_id, self._columns(dataset), _class_names(dataset), classes)
+        return Attach(dataset_id, self._integrity.columns(dataset), _class_names(dataset), classes)
 
     def ran_with(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
-        """Note what the process runs with."""
+        """Note what the process runs with, which has the session on the disk by now."""
         Runtime.from_json(runtime)
         with self._store.begin() as work:
             for session in self._present(work, session_id, attempt):
-                if session.runtime != runtime:
-                    work.sessions.update(replace(session, runtime=runtime))
+                if session.runtime != runtime or not session.begun:
+                    work.sessions.update(replace(session, runtime=runtime, begun=True))
 
     def numerics_changed(self, session_id: str, attempt: int) -> None:
         """Note that the session went on under other numerics than those of its snapshot."""
@@ -130,6 +143,10 @@ class SessionAttempts:
                 failed = replace(session, state=SessionState.FAILED, error=error, finished_at=work.now)
                 work.sessions.update(failed)
 
+    def note_damage(self, blob: str, problem: str) -> None:
+        """Mark a blob that a process has found to be damaged, without which its session cannot be taken up."""
+        self._integrity.note(blob, problem)
+
     def refusal(self, session_id: str) -> StepRefused:
         """Return what is said to the steps of a session that has ended."""
         with self._store.begin() as work:
@@ -142,9 +159,6 @@ class SessionAttempts:
         except NotFound:
             return ()
         return (session,) if session.attempt == attempt and session.state in OPEN else ()
-
-    def _columns(self, dataset: DatasetRecord) -> dict[str, list[str]]:
-        return {column.name: [str(self._blobs.local_path(column.blob))] for column in dataset.columns}
 
 
 def _class_names(dataset: DatasetRecord) -> dict[str, list[str]]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import engine
-from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.dataset import DatasetRecord
@@ -14,12 +13,12 @@ from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord, SessionState
 from app.service.blob_sweeper import BlobSweeper
-from app.service.checkpoint_files import intact_file
 from app.service.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.disk_space import DiskSpace
 from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import referred
 from app.service.idempotency import Keep
+from app.service.integrity import Integrity
 from app.service.memory import MemoryTerms
 from app.service.recorded_classes import checkpoint_classes
 from app.service.session_admission import Applicant, Beginning, admit_session
@@ -54,7 +53,7 @@ class SessionCreation:
     def __init__(
         self,
         store: Store,
-        blobs: BlobStore,
+        integrity: Integrity,
         sweeper: BlobSweeper,
         space: DiskSpace,
         wakes: Wakes,
@@ -65,11 +64,11 @@ class SessionCreation:
         most_of_tenant: int | None = None,
     ) -> None:
         """Keep sessions in `store`, at most so many open ones, and of one tenant so many, none of which takes more
-        than one may of the `memory`; checkpoints have their files in `blobs`. Graphs that come inline are within
-        `limits`.
+        than one may of the `memory`; the files of checkpoints are opened by `integrity`. Graphs that come inline are
+        within `limits`.
         """
         self._store = store
-        self._blobs = blobs
+        self._integrity = integrity
         self._sweeper = sweeper
         self._space = space
         self._wakes = wakes
@@ -85,7 +84,8 @@ class SessionCreation:
         A graph that comes inline is stored with it. Of the checkpoint that it begins with it has a record of its own,
         so that the other may be deleted.
 
-        Invalid with what is wrong, TooLarge beyond the memory, SessionsFull, StorageFull, Draining while stopping.
+        Invalid with what is wrong, Corrupt if the checkpoint is damaged, TooLarge beyond the memory, SessionsFull,
+        StorageFull, Draining while stopping.
         """
         if self._wakes.closed:
             raise Draining("the server is stopping and takes no new sessions; try again when it is back")
@@ -153,10 +153,7 @@ class SessionCreation:
                 detail = "there is no checkpoint to take anything of; leave this out"
                 raise invalid([Finding("/restore", "conflict", detail)])
             return None
-        file = intact_file(self._blobs, named.checkpoint)
-        if file is None:
-            detail = f"the file of checkpoint {named.checkpoint.id} is gone or damaged; begin with another one"
-            raise invalid([Finding("/checkpoint", "gone", detail)])
+        file = self._integrity.checkpoint(named.checkpoint, "/checkpoint")
         return Beginning(named.checkpoint, file, request.get("restore"), named.before)
 
     def _classes(

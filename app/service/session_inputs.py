@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import engine
-from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.errors import Finding, Invalid
+from app.domain.errors import Finding
 from app.domain.frames import Step
-from app.service.checkpoint_files import intact_file
 from app.service.engine_faults import engine_faults, invalid
 from app.service.fit_inputs import referred
+from app.service.integrity import Integrity
 from app.service.session_classes import add_checkpoint_classes, add_dataset_classes
 from app.store.unit_of_work import Store
 
@@ -61,15 +60,15 @@ def _parts(step: Step) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 class SessionInputs:
     """Looks up what steps refer to."""
 
-    def __init__(self, store: Store, blobs: BlobStore) -> None:
-        """Look in `store`, and in `blobs` for the files of checkpoints."""
+    def __init__(self, store: Store, integrity: Integrity) -> None:
+        """Look in `store`; the files of checkpoints are opened by `integrity`."""
         self._store = store
-        self._blobs = blobs
+        self._integrity = integrity
 
     def look_up(self, session_id: str, step: Step, refers: References) -> Step:
         """Return the step with the files of the checkpoints that it loads; datasets count as used from now on.
 
-        Invalid, with pointers into the step, if there is no such thing.
+        Invalid, with pointers into the step, if there is no such thing; Corrupt if a checkpoint is damaged.
         """
         with self._store.begin() as work:
             for place, dataset_id in refers.datasets.items():
@@ -94,12 +93,6 @@ class SessionInputs:
                 add_checkpoint_classes(work, session_id, checkpoint, loaded, f"/{place}")
 
     def _file(self, place: str, checkpoint: CheckpointRecord) -> str:
-        file = None if checkpoint.deleted else intact_file(self._blobs, checkpoint)
-        if file is None:
-            raise _gone(place, checkpoint)
-        return str(file)
-
-
-def _gone(place: str, checkpoint: CheckpointRecord) -> Invalid:
-    what = "was deleted" if checkpoint.deleted else "is damaged"
-    return invalid([Finding(f"/{place}", "gone", f"checkpoint {checkpoint.id} {what}; load another one")])
+        if checkpoint.deleted:
+            raise invalid([Finding(f"/{place}", "gone", f"checkpoint {checkpoint.id} was deleted; load another one")])
+        return str(self._integrity.checkpoint(checkpoint, f"/{place}"))

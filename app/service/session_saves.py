@@ -8,7 +8,7 @@ import engine
 from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
-from app.domain.errors import Gone, NotFound
+from app.domain.errors import CheckpointCorrupt, Gone, NotFound
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord
 from app.service.blob_sweeper import BlobSweeper
@@ -31,36 +31,47 @@ class SessionSaves:
         # is best done one after another.
         self._turn = threading.Lock()
 
-    def take_over(self, session: SessionRecord, seq: int, file: Path | None, *, replayed: bool) -> CheckpointRecord:
+    def take_over(
+        self, session: SessionRecord, seq: int, file: Path | None, digest: str | None, *, replayed: bool
+    ) -> CheckpointRecord:
         """Return the checkpoint that a step has saved, stored now unless it is on record.
 
-        `file` is what the process has written, None if it knows that it was taken over; `replayed` tells that the step
-        was carried out before. Gone if the checkpoint was deleted, or nobody came for its file in time.
+        `file` is what the process has written, with the SHA-256 `digest`; None if it knows that it was taken over.
+        `replayed` tells that the step was carried out before. Gone if the checkpoint was deleted, or nobody came for
+        its file in time; CheckpointCorrupt if the file was changed since.
         """
         with self._turn:
             known = self._known(session.id, seq)
             if known is not None and replayed:
                 return _present(known)
-            return self._store_file(session, seq, file, known)
+            return self._store_file(session, seq, file, digest, known)
 
     def _known(self, session_id: str, seq: int) -> CheckpointRecord | None:
         with self._store.begin() as work:
             return work.checkpoints.of_step(session_id, seq)
 
     def _store_file(
-        self, session: SessionRecord, seq: int, file: Path | None, outdated: CheckpointRecord | None
+        self,
+        session: SessionRecord,
+        seq: int,
+        file: Path | None,
+        digest: str | None,
+        outdated: CheckpointRecord | None,
     ) -> CheckpointRecord:
         """Store a checkpoint. One that is on record is of a step that the session has forgotten, as a backup has it."""
         self._space.check()
         if file is None:
             raise Gone(f"the checkpoint that step {seq} has saved was not fetched while it was kept; save another one")
         with self._sweeper.holding() as stored:
-            step = _step_of(file)
             try:
                 blob = self._blobs.adopt(file)
             except NotFound as error:
                 raise Gone(f"the file that step {seq} has saved is gone; save another one") from error
             stored.add(blob.digest)
+            if digest is not None and blob.digest != digest:
+                detail = f"the file that step {seq} has saved does not hold what was written; save another one"
+                raise CheckpointCorrupt(detail, blob=digest, problem="was changed before it was stored")
+            step = _step_of(self._blobs.local_path(blob.digest))
             checkpoint = CheckpointRecord(
                 id=new_id("ckpt"),
                 fit_id=None,
@@ -85,9 +96,7 @@ class SessionSaves:
 
 
 def _step_of(file: Path) -> int:
-    """Return how many steps the optimizer had taken; Gone if there is no such file."""
-    if not file.is_file():
-        raise Gone("the file of this checkpoint is gone; save another one")
+    """Return how many steps the optimizer had taken."""
     with engine_faults():
         cursor: Mapping[str, object] = engine.Checkpoint.load(file).cursor
     step = cursor.get("step", 0)

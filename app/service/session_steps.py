@@ -5,19 +5,20 @@ All of it belongs to the event loop. A step that refers to nothing new costs no 
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.errors import Finding, StepRefused
+from app.domain.errors import DatasetCorrupt, Finding, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.media import JSON
 from app.domain.session import SessionRecord, SessionState
 from app.domain.tenancy import current_tenant
 from app.service.blob_sweeper import BlobSweeper
+from app.service.integrity import Integrity
 from app.service.recent import Recent
 from app.service.session_folders import SessionFolders
 from app.service.session_inputs import SessionInputs, references, saves
@@ -76,8 +77,10 @@ class SessionSteps:
         folders: SessionFolders,
         workforce: SessionWorkforce,
         use: SessionUse,
+        integrity: Integrity,
     ) -> None:
-        """Have the `workforce` work; note in `use` which sessions are used."""
+        """Have the `workforce` work; note in `use` which sessions are used, and what is damaged by `integrity`."""
+        self._integrity = integrity
         self._store = store
         self._sweeper = sweeper
         self._inputs = inputs
@@ -175,18 +178,25 @@ class SessionSteps:
         if isinstance(answered, Accepted):
             return Carried(202, answered.seq)
         if answered.error is not None:
+            await self._note_damage(answered.error)
             raise refused(answered)
         if step.verb == "save":
-            return await self._taken_over(session, answered)
+            return await self._taken_over(session, answered, content)
         file = self._file(session, answered)
         return Carried(200, answered.seq, answered.media, file or content, replayed=answered.replayed)
 
-    async def _taken_over(self, session: SessionRecord, answered: Answered) -> Carried:
+    async def _note_damage(self, error: Mapping[str, Any]) -> None:
+        """Mark what the process of a session has found to be damaged."""
+        if error.get("code") == DatasetCorrupt.code:
+            await asyncio.to_thread(self._integrity.note, error["blob"], error["detail"])
+
+    async def _taken_over(self, session: SessionRecord, answered: Answered, content: bytes) -> Carried:
         assert answered.seq is not None
         file = self._file(session, answered)
+        digest = json.loads(content).get("digest") if content else None
         take_over: Callable[..., CheckpointRecord] = self._saved.take_over
         # The client may go away meanwhile; the checkpoint is stored all the same.
-        taking = asyncio.to_thread(take_over, session, answered.seq, file, replayed=answered.replayed)
+        taking = asyncio.to_thread(take_over, session, answered.seq, file, digest, replayed=answered.replayed)
         checkpoint = await asyncio.shield(asyncio.ensure_future(taking))
         return Carried(201, answered.seq, checkpoint=checkpoint, replayed=answered.replayed)
 

@@ -1,17 +1,21 @@
 """Checkpoints in the database. A deleted one stays on record, so that asking for it tells "deleted" from "unknown"."""
 
-from sqlalchemy import Connection, bindparam, false, insert, null, select, update
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, false, insert, null, select, update
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
+from app.store.damaged_blobs import is_damaged
 from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
 from app.store.tables import checkpoints
 
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
-_GET = select(checkpoints).where(*_ITSELF)
-_KEPT = select(checkpoints).where(checkpoints.c.deleted == false())
+_RECORD: Select[Any] = select(*checkpoints.c, is_damaged(checkpoints.c.digest))
+_GET = _RECORD.where(*_ITSELF)
+_KEPT = _RECORD.where(checkpoints.c.deleted == false())
 _KEPT_OF_FIT = _KEPT.where(checkpoints.c.fit_id == bindparam("fit"), owned(checkpoints))
 _NEWEST_FIRST = (checkpoints.c.step.desc(), checkpoints.c.id.desc())
 _LATEST = _KEPT_OF_FIT.order_by(*_NEWEST_FIRST).limit(1)
@@ -20,7 +24,7 @@ _NO_LONGER_BEST = (
     update(checkpoints).where(checkpoints.c.fit_id == bindparam("fit"), checkpoints.c.is_best).values(is_best=false())
 )
 _WITH_DIGEST = _KEPT.where(checkpoints.c.digest == bindparam("content"), owned(checkpoints)).order_by(checkpoints.c.id)
-_OF_STEP = select(checkpoints).where(
+_OF_STEP = _RECORD.where(
     checkpoints.c.session_id == bindparam("session"),
     checkpoints.c.session_seq == bindparam("place"),
     owned(checkpoints),

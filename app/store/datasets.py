@@ -1,7 +1,7 @@
 """Datasets and their columns in the database."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, or_, select
@@ -10,6 +10,7 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
 from app.domain.session import OPEN
+from app.store.damaged_blobs import DamagedBlobs
 from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
@@ -47,9 +48,10 @@ _IN_USE = select(
 class Datasets:
     """The datasets of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection, tenant: str | None) -> None:
+    def __init__(self, connection: Connection, tenant: str | None, damaged: DamagedBlobs) -> None:
         self._connection = connection
         self._tenant = tenant
+        self._damaged = damaged
 
     def add(self, dataset: DatasetRecord) -> None:
         """Store a new dataset with its columns, whose blobs must be durable by now."""
@@ -68,14 +70,13 @@ class Datasets:
         row = self._connection.execute(_GET, {"dataset_id": dataset_id, "whose": self._tenant}).first()
         if row is None:
             raise NotFound(f"there is no dataset {dataset_id!r}")
-        return _dataset(row, self._columns([dataset_id])[dataset_id])
+        return self._datasets([row])[0]
 
     def list(self, page: PageRequest) -> Page[DatasetRecord]:
         """Return a page of datasets."""
         statement = only_owned(select(datasets), datasets, self._tenant)
         rows = fetch_page(self._connection, statement, datasets.c.id, page, lambda row: row)
-        columns = self._columns(row.id for row in rows.items)
-        return Page(tuple(_dataset(row, columns[row.id]) for row in rows.items), rows.next_cursor)
+        return Page(self._datasets(rows.items), rows.next_cursor)
 
     def with_column(self, digest: str) -> tuple[str, ...]:
         """Return the ids of the datasets that hold a column with this content, the oldest first."""
@@ -90,6 +91,13 @@ class Datasets:
         if self._connection.execute(_DELETE, {"dataset_id": dataset_id, "whose": self._tenant}).rowcount == 0:
             raise NotFound(f"there is no dataset {dataset_id!r}")
 
+    def _datasets(self, rows: Sequence[Any]) -> tuple[DatasetRecord, ...]:
+        """Return the records of rows, with their columns and with what is known of their files."""
+        columns = self._columns(row.id for row in rows)
+        digests = {row.digest for row in rows} | {column.blob for each in columns.values() for column in each}
+        damaged = self._damaged.among(digests)
+        return tuple(_dataset(row, columns[row.id], damaged) for row in rows)
+
     def _columns(self, dataset_ids: Iterable[str]) -> dict[str, tuple[Column, ...]]:
         found: defaultdict[str, tuple[Column, ...]] = defaultdict(tuple)
         for row in self._connection.execute(_COLUMNS, {"dataset_ids": [*dataset_ids]}):
@@ -97,7 +105,7 @@ class Datasets:
         return found
 
 
-def _dataset(row: Any, columns: tuple[Column, ...]) -> DatasetRecord:
+def _dataset(row: Any, columns: tuple[Column, ...], damaged: Collection[str]) -> DatasetRecord:
     return DatasetRecord(
         id=row.id,
         name=row.name,
@@ -108,6 +116,7 @@ def _dataset(row: Any, columns: tuple[Column, ...]) -> DatasetRecord:
         format=row.format,
         created_at=row.created_at,
         tenant=row.tenant,
+        corrupt=not {row.digest, *(column.blob for column in columns)}.isdisjoint(damaged),
     )
 
 

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, tuple_
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, tuple_
 
 from app.domain.gradient import GradientRecord
+from app.store.damaged_blobs import is_damaged
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
 from app.store.rows import values_of
 from app.store.tables import gradients
@@ -13,15 +15,9 @@ from app.store.tables import gradients
 STEPS_TOLD = 20
 _PLACE = re.compile(r"(0|[1-9][0-9]{0,15})/(.{1,64})", re.DOTALL)
 _OF_FIT = gradients.c.fit_id == bindparam("fit")
-_FIND = select(gradients).where(
-    _OF_FIT, gradients.c.step == bindparam("at"), gradients.c.parameter == bindparam("name")
-)
-_LATEST = (
-    select(gradients)
-    .where(_OF_FIT, gradients.c.parameter == bindparam("name"))
-    .order_by(gradients.c.step.desc())
-    .limit(1)
-)
+_RECORD: Select[Any] = select(*gradients.c, is_damaged(gradients.c.digest))
+_FIND = _RECORD.where(_OF_FIT, gradients.c.step == bindparam("at"), gradients.c.parameter == bindparam("name"))
+_LATEST = _RECORD.where(_OF_FIT, gradients.c.parameter == bindparam("name")).order_by(gradients.c.step.desc()).limit(1)
 _STEPS = select(gradients.c.step).distinct().where(_OF_FIT).order_by(gradients.c.step)
 _PARAMETERS = select(gradients.c.parameter).distinct().where(_OF_FIT).order_by(gradients.c.parameter)
 _LAST_STEP = select(func.max(gradients.c.step)).where(_OF_FIT)
@@ -53,7 +49,7 @@ class Gradients:
         self, fit_id: str, page: PageRequest, *, step: int | None = None, parameter: str | None = None
     ) -> Page[GradientRecord]:
         """Return a page of the fit's gradients by step, then by parameter; of one step or parameter where given."""
-        statement = select(gradients).where(gradients.c.fit_id == fit_id)
+        statement = _RECORD.where(gradients.c.fit_id == fit_id)
         if step is not None:
             statement = statement.where(gradients.c.step == step)
         if parameter is not None:

@@ -1,6 +1,6 @@
 """Sessions in the database, and the datasets that they take rows of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -32,6 +32,8 @@ _WITH_FOLDERS = select(sessions.c.id).where(sessions.c.state.in_({*OPEN, Session
 _EXPIRES_AT = type_coerce(sessions.c.used_at, BigInteger) + sessions.c.ttl_seconds * MICROSECONDS
 _EXPIRED = _OPEN.where(bindparam("now") >= _EXPIRES_AT)
 _EXCUSE = update(sessions).where(sessions.c.state.in_(OPEN)).values(used_at=bindparam("now"))
+_BEGUN = select(sessions.c.id).where(sessions.c.begun, sessions.c.state.in_(OPEN))
+_BEGIN_ANEW = update(sessions).where(sessions.c.id == bindparam("session")).values(begun=False)
 _USE = insert(session_datasets).on_conflict_do_nothing()
 _DATASETS = (
     select(session_datasets.c.dataset_id)
@@ -120,6 +122,13 @@ class Sessions:
     def excuse(self) -> None:
         """Have all open sessions count as used now: before, nobody could use them."""
         self._connection.execute(_EXCUSE, {"now": self._now})
+
+    def begin_anew(self, kept: Collection[str]) -> None:
+        """Note that there are files of the sessions `kept` only: the others begin as new ones do."""
+        begun = self._connection.execute(_BEGUN).scalars().all()
+        for session_id in sorted(set(begun) - set(kept)):
+            self._connection.execute(_BEGIN_ANEW, {"session": session_id})
+            self._changed(session_id)
 
     def use(self, session_id: str, dataset_id: str) -> None:
         """Note that the session takes rows of the dataset, which is kept while the session is open."""

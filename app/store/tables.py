@@ -233,6 +233,7 @@ sessions = Table(
     Column("version", Integer, nullable=False),
     Column("memory_bytes", BigInteger),
     _tenant(),
+    Column("begun", Boolean(create_constraint=False), nullable=False, server_default=false()),
     Index(None, "state", "id"),
     Index(None, "tenant", "id"),
 )
@@ -264,6 +265,15 @@ gradients = Table(
     Column("digest", Text, nullable=False, index=True),
     Column("size_bytes", BigInteger, nullable=False),
     PrimaryKeyConstraint("fit_id", "step", "parameter"),
+)
+
+# Blobs whose files were found to be missing or not what their digests say, until the same bytes are stored again.
+damaged_blobs = Table(
+    "damaged_blobs",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("problem", Text, nullable=False),
+    Column("found_at", Timestamp, nullable=False),
 )
 
 idempotency_keys = Table(

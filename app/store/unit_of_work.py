@@ -17,6 +17,7 @@ from app.store.attempts import Attempts
 from app.store.audit import Audit
 from app.store.blob_references import BlobReferences
 from app.store.checkpoints import Checkpoints
+from app.store.damaged_blobs import DamagedBlobs
 from app.store.database import Database
 from app.store.datasets import Datasets
 from app.store.events import Events
@@ -41,7 +42,8 @@ class UnitOfWork:
         self.changed: set[str] = set()
         """The fits that were changed in it, or their journals, and the sessions."""
         self.graphs = Graphs(connection, tenant)
-        self.datasets = Datasets(connection, tenant)
+        self.damaged_blobs = DamagedBlobs(connection, now)
+        self.datasets = Datasets(connection, tenant, self.damaged_blobs)
         self.fits = Fits(connection, tenant, now, self.changed.add)
         self.queue = Queue(connection, now, self.fits)
         self.attempts = Attempts(connection, now, self.changed.add)

@@ -15,7 +15,7 @@ more than they use."""
 THREAD_BYTES = 72 * MIB
 """Address space that a thread reserves: its stack, and an arena for what it allocates."""
 
-OTHER_THREADS = 2
+OTHER_THREADS = 3
 """Threads of a worker beside those that compute."""
 
 FILE_BYTES = 1024 * MIB

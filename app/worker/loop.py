@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import engine
-from app.domain.errors import BadMessage, StorageFailed, StorageFull
+from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull
 from app.domain.messages import (
     Assignment,
     Failed,
@@ -31,6 +31,7 @@ from app.worker.keeping import Keeper
 from app.worker.mapped import MappedColumns
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
+from app.worker.verification import BackgroundCheck
 
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
 
@@ -83,7 +84,10 @@ def follow(assignment: Assignment, collective: engine.Collective) -> None:
     """
     try:
         runtime = chosen(Runtime.from_json(assignment.runtime))
-        with closing(_prepared(assignment, runtime, collective)) as fit:
+        check = BackgroundCheck()
+        with closing(_prepared(assignment, runtime, collective, check)) as fit:
+            # What they hold is checked by the first rank, without which no step is made.
+            check.close()
             while not fit.done and agreed(collective, None) is None:
                 fit.advance()
     except engine.CollectiveError:
@@ -100,7 +104,9 @@ def _lead(
     rung: Rung | None,
 ) -> Finished | Failed | Halfway:
     runtime = chosen(Runtime.from_json(assignment.runtime))
-    with closing(_prepared(assignment, runtime, collective, recorder)) as fit:
+    check = BackgroundCheck()
+    with closing(_prepared(assignment, runtime, collective, check, recorder)) as fit:
+        check.finish()
         recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
         staging = Path(assignment.staging)
         write, asked = partial(recorder.checkpoint, staging), assignment.request.get("checkpoint") or {}
@@ -161,25 +167,41 @@ def verdict_of(error: Exception, assignment: Assignment) -> Failed:
         return OUT_OF_MEMORY
     if isinstance(error, StorageFull | StorageFailed):
         return Failed(error.code, error.detail)
+    if isinstance(error, Corrupt):
+        return Failed(error.code, error.detail, error.blob)
     return Failed("internal_error", type(error).__name__)
 
 
 def _prepared(
-    assignment: Assignment, runtime: Runtime, collective: engine.Collective, recorder: Recorder | None = None
+    assignment: Assignment,
+    runtime: Runtime,
+    collective: engine.Collective,
+    check: BackgroundCheck,
+    recorder: Recorder | None = None,
 ) -> engine.Fit:
-    """Return the fit as it goes on: from the start, or from a checkpoint."""
+    """Return the fit as it goes on: from the start, or from a checkpoint. Files of its data are in the `check` by then.
+
+    Corrupt if it cannot be prepared since one of them is damaged.
+    """
     validation = assignment.validation_columns
-    fit = engine.Fit(
-        engine.parse_graph(assignment.definition),
-        engine.read_recipe(assignment.request),
-        MappedColumns(assignment.columns, assignment.recodings),
-        None if validation is None else MappedColumns(validation, assignment.validation_recodings),
-        collective=collective,
-        executor=runtime.executor,
-        threads=runtime.threads,
-    )
-    if assignment.resume_from is not None:
-        _go_on(fit, Path(assignment.resume_from), assignment, runtime, recorder)
+    try:
+        fit = engine.Fit(
+            engine.parse_graph(assignment.definition),
+            engine.read_recipe(assignment.request),
+            MappedColumns(assignment.columns, check.add, assignment.recodings),
+            None if validation is None else MappedColumns(validation, check.add, assignment.validation_recodings),
+            collective=collective,
+            executor=runtime.executor,
+            threads=runtime.threads,
+        )
+        if assignment.resume_from is not None:
+            _go_on(fit, Path(assignment.resume_from), assignment, runtime, recorder)
+    except (engine.CollectiveError, MemoryError):
+        raise
+    except Exception:
+        # Whatever it was, damaged data may be the reason.
+        check.finish()
+        raise
     return fit
 
 

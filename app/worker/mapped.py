@@ -1,6 +1,6 @@
 """Columns whose files are mapped into memory, so that processes that read the same share it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,24 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]]]):
     """
 
     def __init__(
-        self, paths: Mapping[str, Sequence[str]], recodings: Mapping[str, Sequence[Sequence[int] | None]] | None = None
+        self,
+        paths: Mapping[str, Sequence[str]],
+        check: Callable[[Sequence[str]], object],
+        recodings: Mapping[str, Sequence[Sequence[int] | None]] | None = None,
     ) -> None:
-        """Map the files at `paths`, those of each column in their order.
+        """Map the files at `paths`, those of each column in their order; `check` is called with those that are mapped.
 
-        `recodings` has, for text columns, a table for each file: the model's number of each class, by the file's
-        number. Such a column is copied into memory; None leaves a file as it is.
+        What it raises keeps them from being mapped. `recodings` has, for text columns, a table for each file: the
+        model's number of each class, by the file's number. Such a column is copied into memory; None leaves a file as
+        it is.
         """
+        self._check = check
         self._paths = paths
         self._recodings = recodings or {}
 
     def __getitem__(self, name: str) -> list[np.ndarray[Any, Any]]:
         """Map the files of one column."""
+        self._check(self._paths[name])
         files = [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
         tables = self._recodings.get(name, [None] * len(files))
         return [file if table is None else recode(file, table) for file, table in zip(files, tables, strict=True)]

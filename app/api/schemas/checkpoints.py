@@ -31,6 +31,7 @@ class Checkpoint(ResourceShape):
     epoch: int
     is_best: bool
     pinned: bool = Field(description="Kept whatever newer ones come.")
+    corrupt: bool = Field(description="Its file is missing or damaged, until the same bytes are uploaded again.")
     metrics: dict[str, float | None]
     nonfinite: dict[str, str]
     digest: str = Field(description="SHA-256 of the content.")
@@ -53,6 +54,7 @@ class Checkpoint(ResourceShape):
             epoch=checkpoint.epoch,
             is_best=checkpoint.is_best,
             pinned=checkpoint.pinned,
+            corrupt=checkpoint.corrupt,
             metrics=metrics,
             nonfinite=nonfinite,
             digest=checkpoint.digest,

@@ -56,6 +56,10 @@ class Dataset(ResourceShape):
     digest: str = Field(description="SHA-256 of the bytes as they came.")
     size_bytes: int
     rows: int
+    corrupt: bool = Field(
+        description="The file of a column, or of the bytes as they came, is missing or damaged, until the same bytes "
+        "are uploaded again."
+    )
     columns: list[DatasetColumn]
     created_at: Moment
 
@@ -69,6 +73,7 @@ class Dataset(ResourceShape):
             digest=dataset.digest,
             size_bytes=dataset.size_bytes,
             rows=dataset.rows,
+            corrupt=dataset.corrupt,
             columns=[DatasetColumn.of(column) for column in dataset.columns],
             created_at=dataset.created_at,
         )

@@ -30,6 +30,7 @@ class Gradient(ResourceShape):
     shape: list[int]
     size_bytes: int = Field(description="Of the .npy file.")
     digest: str = Field(description="SHA-256 of the .npy file.")
+    corrupt: bool = Field(description="Its file is missing or damaged.")
     links: GradientLinks
 
     @classmethod
@@ -44,6 +45,7 @@ class Gradient(ResourceShape):
             shape=gradient.shape,
             size_bytes=gradient.size_bytes,
             digest=gradient.digest,
+            corrupt=gradient.corrupt,
             links=GradientLinks(self=here, stats=f"{here}&stats=true"),
         )
 

@@ -42,8 +42,11 @@ class Folder:
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
-    def newest(self) -> int | None:
+    def newest(self, *, begun: bool = False) -> int | None:
         """Return the number of the newest snapshot that has its log, None if nothing was ever finished here.
+
+        Args:
+            begun: whether it is known that something was.
 
         Raises:
             DamagedLog: there are files of a session that had begun, and none that belong together.
@@ -51,7 +54,7 @@ class Folder:
         found = [match for match in map(_NUMBERED.fullmatch, self._names()) if match]
         snapshots, logs = ({int(match[3]) for match in found if match[kind]} for kind in (1, 2))
         whole = snapshots & logs
-        if not whole and max(snapshots | logs, default=1) > 1:
+        if not whole and (begun or max(snapshots | logs, default=1) > 1):
             raise DamagedLog("no snapshot has its log")
         return max(whole, default=None)
 

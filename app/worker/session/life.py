@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import engine
-from app.domain.errors import BadMessage, StorageFailed, StorageFull
+from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Attach, Ready, Step
 from app.domain.messages import Failed, Finished, NumericsChanged, Phase, SessionAssignment
 from app.domain.runtime import Runtime
@@ -58,6 +58,8 @@ class SessionLife:
         except DamagedLog as error:
             _logger.exception("session %s cannot be taken up", self._assignment.session_id)
             return Failed(DAMAGED, f"what the session has kept cannot be taken up: {error}")
+        except Corrupt as error:
+            return Failed(error.code, error.detail, error.blob)
         except engine.EngineError as error:
             return Failed(error.code, str(error))
         except (StartAgain, StorageFull, StorageFailed):
@@ -97,7 +99,7 @@ class SessionLife:
                 bench.start_from(Path(assignment.start_from), parameters_only=assignment.restore == "parameters")
             return bench
 
-        return recover(folder, fresh, begun, assignment.poison, self._refused)
+        return recover(folder, fresh, begun, assignment.poison, self._refused, has_begun=assignment.begun)
 
     def _serve(self, desk: Desk, bench: Bench) -> bool:
         """Wait for frames, and do what they ask; False when there will be no more."""

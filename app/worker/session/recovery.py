@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import engine
-from app.domain.errors import AdjointError, StorageFailed, StorageFull
+from app.domain.errors import AdjointError, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Step
 from app.worker.session.answers import POISON, refusal, spelled
 from app.worker.session.bench import Bench
@@ -32,6 +32,8 @@ def recover(
     begun: Callable[[], Bench],
     poison: str | None,
     refused: Mapping[str, Any] = POISON,
+    *,
+    has_begun: bool = False,
 ) -> Recovered:
     """Take a session up.
 
@@ -41,13 +43,15 @@ def recover(
         begun: makes its bench as a new session begins.
         poison: the id of a request that is not to be carried out.
         refused: the answer to that one.
+        has_begun: whether it is known that there was a snapshot in the folder.
 
     Raises:
         DamagedLog: what is in the folder cannot be taken up.
         EngineError: a new session cannot begin.
         StorageFull, StorageFailed: the first snapshot cannot be written.
+        Corrupt: a dataset that a step in the log has taken rows of is damaged.
     """
-    number = folder.newest()
+    number = folder.newest(begun=has_begun)
     if number is None:
         bench = begun()
         return Recovered(bench, Ledger(folder, folder.begin(1, bench.snapshot, ()), 1, Answers()), None)
@@ -95,7 +99,7 @@ class _Replay:
         begun = time.monotonic()
         try:
             result = perform(self._bench.verbs[step.verb], step, record.body, seq, self._folder)
-        except (StorageFull, StorageFailed):
+        except (Corrupt, StorageFull, StorageFailed):
             raise
         except (engine.EngineError, AdjointError) as error:
             # What has been carried out once can be again.

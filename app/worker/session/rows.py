@@ -2,15 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 import engine
-from app.domain.errors import Finding, Invalid
+from app.domain.errors import DatasetCorrupt, Finding, Invalid
 from app.worker.mapped import MappedColumns, recode
 from app.worker.session.bench import Array
+from app.worker.verification import check_file
 
 COLUMNS = 1024
 """Columns that stay mapped."""
@@ -77,7 +79,7 @@ class Rows:
         classes: Mapping[str, Any] | None = None,
     ) -> None:
         """Know the files of a dataset, the class `names` of its text columns, and the `classes` of the model by now."""
-        self._datasets[dataset] = MappedColumns(columns)
+        self._datasets[dataset] = MappedColumns(columns, partial(_check, dataset))
         self._names[dataset] = names or {}
         if classes is not None:
             self.classes = engine.read_class_encodings(classes)
@@ -94,6 +96,7 @@ class Rows:
 
         Raises:
             Invalid: no such dataset, column or row, with its pointer.
+            DatasetCorrupt: the file of a column is damaged.
         """
         dataset = choice.get("dataset") or self._default
         if dataset is None:
@@ -141,6 +144,17 @@ class Rows:
             raise _refusal("/rows/dataset", "unknown_class", f"{where} has {encoding.describe_unknown(unknown)}")
         table = encoding.table(names)
         return None if table is None else table.tolist()
+
+
+def _check(dataset: str, paths: Sequence[str]) -> None:
+    """DatasetCorrupt unless the files of a column of a dataset hold what was stored."""
+    for path in paths:
+        try:
+            check_file(path)
+        except DatasetCorrupt as error:
+            detail = f"dataset {dataset} is damaged: {error.detail}"
+            findings = [Finding("/rows/dataset", error.code, detail)]
+            raise DatasetCorrupt(detail, blob=error.blob, problem=error.problem, findings=findings) from error
 
 
 def _indices(given: Any, columns: Mapping[str, Column]) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 from app.domain.replay import Replay
 from app.service.fit_outcome import outcome_of, state_of
+from app.service.integrity import Integrity
 
 from .conftest import Workshop
 from .test_supervised_processes import pid_of
@@ -16,7 +17,7 @@ def test_a_replay_whose_process_is_killed_comes_out_equal_and_is_judged_once(wor
     workshop.supervisor()
     original = workshop.until_state("succeeded", "fit_0")
     assert original.runtime is not None
-    state = state_of(workshop.blobs, workshop.checkpoints("fit_0")[0])
+    state = state_of(Integrity(workshop.store, workshop.blobs), workshop.checkpoints("fit_0")[0])
     expected = {**outcome_of(600, workshop.rows("fit_0"), state), "fingerprint": original.runtime["fingerprint"]}
     workshop.submit(steps=600)
     with workshop.store.begin() as work:

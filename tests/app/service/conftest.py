@@ -24,6 +24,7 @@ from app.service.fit_revision import FitRevision
 from app.service.fit_terms import FitTerms
 from app.service.fits import Fits
 from app.service.ingestion import Ingestion
+from app.service.integrity import Integrity
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus
 from app.store.database import FILE_NAME
@@ -112,8 +113,13 @@ def ingestion(blobs: LocalBlobStore, scratch: Path, tmp_path: Path, clock: Manua
 
 
 @pytest.fixture
-def datasets(store: Store, blobs: LocalBlobStore, ingestion: Ingestion, sweeper: BlobSweeper) -> Datasets:
-    return Datasets(store, blobs, ingestion, sweeper)
+def integrity(store: Store, blobs: LocalBlobStore) -> Integrity:
+    return Integrity(store, blobs)
+
+
+@pytest.fixture
+def datasets(store: Store, integrity: Integrity, ingestion: Ingestion, sweeper: BlobSweeper) -> Datasets:
+    return Datasets(store, integrity, ingestion, sweeper)
 
 
 @pytest.fixture
@@ -160,8 +166,10 @@ def fits(
     terms: FitTerms,
     clock: ManualClock,
     admission: Admission,
+    integrity: Integrity,
 ) -> Fits:
-    return Fits(store, ingestion, sweeper, DiskSpace(tmp_path, 0), wakes, workforce, terms, clock, admission)
+    space = DiskSpace(tmp_path, 0)
+    return Fits(store, ingestion, sweeper, space, wakes, workforce, terms, clock, admission, integrity)
 
 
 @pytest.fixture

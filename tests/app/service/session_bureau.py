@@ -21,6 +21,7 @@ from app.durable import Durable
 from app.service.blob_sweeper import BlobSweeper
 from app.service.definitions import new_graph, read_definition
 from app.service.disk_space import DiskSpace
+from app.service.integrity import Integrity
 from app.service.session_creation import SessionCreation
 from app.service.session_folders import SessionFolders
 from app.service.session_inputs import SessionInputs
@@ -161,7 +162,9 @@ def opened(
     folders = SessionFolders(tmp_path / "sessions", durable)
     workforce, use = FakeWorkforce(folders), SessionUse(store, clock)
     saves = SessionSaves(store, blobs, sweeper, space, clock)
-    steps = SessionSteps(store, sweeper, SessionInputs(store, blobs), saves, folders, workforce, use)
-    creation = SessionCreation(store, blobs, sweeper, space, wakes, clock, MOST)
+    integrity = Integrity(store, blobs)
+    inputs = SessionInputs(store, integrity)
+    steps = SessionSteps(store, sweeper, inputs, saves, folders, workforce, use, integrity)
+    creation = SessionCreation(store, integrity, sweeper, space, wakes, clock, MOST)
     sessions = Sessions(store, creation, steps, use, folders, sweeper, workforce)
     return Bureau(store, blobs, sweeper, clock, wakes, folders, workforce, use, saves, sessions)

@@ -22,6 +22,7 @@ from app.service.audit_rotation import AuditRotation, AuditTerms
 from app.service.backup import Backups
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
+from app.service.integrity import Integrity
 from app.service.session_folders import SessionFolders
 from app.store.unit_of_work import Store
 
@@ -50,7 +51,18 @@ def backups(
     tmp_path: Path,
     clock: ManualClock,
 ) -> Backups:
-    return Backups(store, blobs, sweeper, folders, rotation, scratch, DiskSpace(tmp_path, 0), clock, "1.2.3")
+    return Backups(
+        store,
+        blobs,
+        sweeper,
+        folders,
+        rotation,
+        scratch,
+        DiskSpace(tmp_path, 0),
+        clock,
+        "1.2.3",
+        Integrity(store, blobs),
+    )
 
 
 @pytest.fixture

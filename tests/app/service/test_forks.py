@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import engine
+from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Invalid
 from app.domain.fit import FitRecord
@@ -38,8 +39,9 @@ def origin(fits: Fits, control: FitControl, store: Store, clock: ManualClock, re
 
 
 @pytest.fixture
-def halfway(store: Store, origin: FitRecord) -> str:
-    return checkpointed(store, origin.id, 4, epoch=2).id
+def halfway(store: Store, blobs: LocalBlobStore, origin: FitRecord) -> str:
+    digest = blobs.put(b"a checkpoint").digest
+    return checkpointed(store, origin.id, 4, epoch=2, digest=digest).id
 
 
 def faults(fits: Fits, **asked: Any) -> list[tuple[str, str]]:
@@ -113,9 +115,11 @@ def test_the_forks_of_a_fit_are_found(fits: Fits, origin: FitRecord, halfway: st
 
 def test_a_fork_outlives_its_origin(fits: Fits, store: Store, origin: FitRecord, halfway: str) -> None:
     fork = fits.submit({"from_checkpoint": halfway}, nothing).fit
+    with store.begin() as work:
+        digest = work.checkpoints.get(halfway).digest
     fits.delete(origin.id)
     with store.begin() as work:
-        assert work.blob_references.includes("d" * 64)
+        assert work.blob_references.includes(digest)
         assert work.checkpoints.latest(fork.id) is not None
 
 

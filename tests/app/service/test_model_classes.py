@@ -142,5 +142,5 @@ def test_the_classes_of_a_session_are_those_of_its_first_dataset(stored: Office)
 def test_data_files_are_recoded_when_they_are_mapped(tmp_path: Path) -> None:
     path = tmp_path / "y.npy"
     np.save(path, np.array([0, 1, 1, 0]))
-    columns = MappedColumns({"y": [str(path), str(path)]}, {"y": [None, [2, 0]]})
+    columns = MappedColumns({"y": [str(path), str(path)]}, lambda _paths: None, {"y": [None, [2, 0]]})
     assert [part.tolist() for part in columns["y"]] == [[0, 1, 1, 0], [2, 0, 0, 2]]

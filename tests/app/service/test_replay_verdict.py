@@ -16,6 +16,7 @@ from app.domain.replay import Comparison, Replay
 from app.service.attempt_progress import Progress
 from app.service.fit_outcome import outcome_of, state_of
 from app.service.fits import Fits
+from app.service.integrity import Integrity
 from app.service.replay_verdict import compared
 from app.store.unit_of_work import Store
 
@@ -36,6 +37,7 @@ class Bench:
 
     def __init__(self, store: Store, blobs: LocalBlobStore, fits: Fits, request: dict[str, Any], folder: Path) -> None:
         self.store, self.blobs, self._folder = store, blobs, folder
+        self.integrity = Integrity(store, blobs)
         self.original, self.replay = (fits.submit(request, lambda _work, _fit: None).fit.id for _ in range(2))
 
     def add_rows(self, fit_id: str, rows: Sequence[str]) -> None:
@@ -58,11 +60,11 @@ class Bench:
 
     def verdict(self, stored: Sequence[str], came: Sequence[str], checkpoints: list[CheckpointRecord]) -> Comparison:
         """Compare with a fit of `ROWS` and a checkpoint of ones."""
-        expected = outcome_of(STEPS, ROWS, state_of(self.blobs, self.checkpoint(1)))
+        expected = outcome_of(STEPS, ROWS, state_of(self.integrity, self.checkpoint(1)))
         self.add_rows(self.original, ROWS)
         self.add_rows(self.replay, stored)
         news = Progress(points=Points([*came], STEPS, 1, {}, None), checkpoints=checkpoints)
-        return compared(self.store, self.blobs, self.fit(expected), news)
+        return compared(self.store, self.integrity, self.fit(expected), news)
 
 
 @pytest.fixture
@@ -97,10 +99,10 @@ def test_other_numbers_in_the_last_checkpoint_are_named(bench: Bench) -> None:
 def test_a_last_checkpoint_that_is_damaged_or_missing_equals_nothing(bench: Bench, kept: bool) -> None:
     last = bench.checkpoint(1)
     path = bench.blobs.local_path(last.digest)
-    expected = outcome_of(STEPS, ROWS, state_of(bench.blobs, last))
+    expected = outcome_of(STEPS, ROWS, state_of(bench.integrity, last))
     bench.add_rows(bench.replay, ROWS)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
     news = Progress(points=Points([], STEPS, 1, {}, None), checkpoints=[last] if kept else [])
-    found = compared(bench.store, bench.blobs, bench.fit(expected), news)
+    found = compared(bench.store, bench.integrity, bench.fit(expected), news)
     assert found == Comparison(bit_exact=False, differences=["parameters", "buffers", "optimizer"])

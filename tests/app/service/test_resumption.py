@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.checkpoint import CheckpointRecord
-from app.domain.errors import NotFound
+from app.domain.errors import Corrupt
 from app.domain.fit import Origin
 from app.service.attempt_progress import Died, Progress
 from app.service.forks import Restore
@@ -25,7 +25,9 @@ def test_a_resumed_attempt_starts_from_the_furthest_sound_checkpoint(office: Off
     assert again is not None
     assignment = office.attempts.assignment(again)
     assert assignment.resume_from == str(office.blobs.local_path(written[0].digest))
-    assert office.kept() == [1]
+    with office.store.begin() as work:
+        kept = work.checkpoints.kept("fit_1")
+    assert {checkpoint.step: checkpoint.corrupt for checkpoint in kept} == {3: True, 2: True, 1: False}
     assert [entry["code"] for entry in office.events("log")][-2:] == ["checkpoint_corrupt"] * 2
 
 
@@ -77,5 +79,5 @@ def test_a_fork_whose_copy_is_damaged_cannot_begin(office: Office) -> None:
     copy.write_bytes(b"the c?py")
     claim = office.attempts.claim()
     assert claim is not None
-    with pytest.raises(NotFound, match="ckpt_1"):
+    with pytest.raises(Corrupt, match="ckpt_1"):
         office.attempts.assignment(claim)

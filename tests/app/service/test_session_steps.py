@@ -11,6 +11,7 @@ from app.domain.session import SessionRecord
 from app.service.datasets import Datasets
 from app.service.graphs import Graphs
 from app.service.ingestion import Ingestion
+from app.service.integrity import Integrity
 from app.service.session_steps import Carried
 
 from .session_bureau import Answer, Bureau
@@ -54,7 +55,7 @@ def test_a_dataset_counts_as_used_from_the_first_step_that_takes_rows_of_it(
     bureau: Bureau, ingestion: Ingestion
 ) -> None:
     session, dataset = bureau.create(), bureau.dataset()
-    datasets = Datasets(bureau.store, bureau.blobs, ingestion, bureau.sweeper)
+    datasets = Datasets(bureau.store, Integrity(bureau.store, bureau.blobs), ingestion, bureau.sweeper)
     batch = [{"verb": "zero_grad"}, {"verb": "forward", "rows": {"dataset": dataset, "indices": [0]}}]
     for _ in range(2):
         bureau.run(session.id, "batch", steps=batch)

@@ -1,0 +1,368 @@
+"""Every damage to every kind of stored file, on every route that opens it: refused, marked, counted, and healed by the
+same bytes. One flipped bit in a checkpoint was once answered by `:predict` with 8.3e37 for 0.388.
+"""
+
+import hashlib
+import io
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.conftest import ServerProcess
+
+from .conftest import LINE, RECIPE, created
+
+HEADER_BYTE = 9
+SEEDS = itertools.count(9000)
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    damaged = bytearray(content)
+    damaged[place] ^= 1
+    return bytes(damaged)
+
+
+Damage = Callable[[bytes, bytes], bytes | None]
+"""Makes of a file's content, and of that of another one of its kind, what is found there; None: no file."""
+
+DAMAGES: Mapping[str, Damage] = {
+    "flipped at the start": lambda content, _: flipped(content, 0),
+    "flipped in the header": lambda content, _: flipped(content, HEADER_BYTE),
+    "flipped in the middle": lambda content, _: flipped(content, len(content) // 2),
+    "flipped at the end": lambda content, _: flipped(content, len(content) - 1),
+    "truncated": lambda content, _: content[:-3],
+    "emptied": lambda _content, _: b"",
+    "extended": lambda content, _: content + b"\0",
+    "replaced": lambda _, other: other,
+    "deleted": lambda _content, _: None,
+}
+QUICK = ("flipped in the header", "flipped in the middle", "deleted")
+"""Damages that are healed by an upload, which a process reads; the other files are put right by hand. Where a process
+is started for each damage, these alone are tried.
+"""
+
+
+@dataclass
+class Kind:
+    """A kind of stored file: one of it, what its damage is called, where it is listed, and how it is opened.
+
+    `reads` answer the same as often as they are asked; `others` need not.
+    """
+
+    digest: str
+    code: str
+    resource: Callable[[], bool]
+    heal: Callable[[bytes], httpx.Response]
+    other: bytes
+    reads: list[Callable[[], httpx.Response]]
+    others: list[Callable[[], httpx.Response]] = field(default_factory=list)
+
+
+class Bench:
+    """A fit with checkpoints and captured gradients, and its dataset, which no other test uses."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.http, self.data_dir = server.http, server.data_dir
+        self.seed = next(SEEDS)
+        self.columns = {
+            "x": np.random.default_rng(self.seed).standard_normal((64, 2)),
+            "y": np.random.default_rng(self.seed + 1).standard_normal(64),
+        }
+        self.graph = created(self.http.post("/v1/graphs", json=LINE))
+        self.dataset = self.uploaded(self.npz())
+        self.fit = self.fitted(record={"gradients": {"every_steps": 8}}, seed=self.seed)
+        assert self.fit["state"] == "succeeded", self.fit
+        self.checkpoint = self.http.get(f"/v1/fits/{self.fit['id']}/checkpoints/latest").json()
+
+    def session(self) -> dict[str, Any]:
+        asked = {"graph": self.graph["id"], "dataset": self.dataset["id"]}
+        return created(self.http.post("/v1/sessions", json=asked))
+
+    def npz(self) -> bytes:
+        return npz_of(self.columns)
+
+    def uploaded(self, content: bytes, media: str = "application/x-npz") -> dict[str, Any]:
+        return created(self.upload(content, media))
+
+    def upload(self, content: bytes, media: str = "application/x-npz") -> httpx.Response:
+        return self.http.post("/v1/datasets", content=content, headers={"Content-Type": media})
+
+    def fitted(self, **request: Any) -> dict[str, Any]:
+        asked = {"graph": self.graph["id"], "dataset": self.dataset["id"], **RECIPE, **request}
+        queued = created(self.http.post("/v1/fits", json=asked))
+        done: dict[str, Any] = self.http.get(f"/v1/fits/{queued['id']}", params={"wait": 30}).json()
+        return done
+
+    def get(self, path: str, **headers: str) -> Callable[[], httpx.Response]:
+        return lambda: self.http.get(path, headers=headers)
+
+    def post(self, path: str, **body: Any) -> Callable[[], httpx.Response]:
+        return lambda: self.http.post(path, json=body)
+
+    def file(self, digest: str) -> Path:
+        return self.data_dir / "blobs" / "sha256" / digest[:2] / digest
+
+    def marked(self, path: str) -> Callable[[], bool]:
+        return lambda: bool(self.http.get(path).json()["corrupt"])
+
+    def metric(self, name: str) -> float:
+        lines = self.http.get("/metrics").text.splitlines()
+        return float(next(line.split()[1] for line in lines if line.startswith(f"{name} ")))
+
+
+@pytest.fixture(scope="module")
+def bench(server: ServerProcess) -> Bench:
+    return Bench(server)
+
+
+def npz_of(columns: Mapping[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **columns)
+    return buffer.getvalue()
+
+
+def npy(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def checkpoint_kind(bench: Bench) -> Kind:
+    checkpoint, fit = bench.checkpoint, bench.fit["id"]
+    here = f"/v1/checkpoints/{checkpoint['id']}"
+    others = bench.http.get(f"/v1/fits/{fit}/checkpoints").json()["data"]
+    other = next(each for each in others if each["digest"] != checkpoint["digest"])
+    session = created(bench.http.post("/v1/sessions", json={"graph": bench.graph["id"]}))
+    npy_body = {"content": npy(np.ones((3, 2))), "headers": {"Content-Type": "application/x-npy"}}
+    inputs = {"x": {"shape": [1, 2], "dtype": "float32", "data": [1, 2]}}
+    return Kind(
+        checkpoint["digest"],
+        "checkpoint_corrupt",
+        bench.marked(here),
+        lambda content: bench.http.post(
+            "/v1/checkpoints", params={"graph": bench.graph["id"]}, content=content, headers=SAFETENSORS
+        ),
+        bench.file(other["digest"]).read_bytes(),
+        [
+            bench.get(f"{here}/content"),
+            bench.get(f"{here}/content", Range="bytes=0-9"),
+            bench.get(f"{here}/content?only=parameters"),
+            bench.get(f"{here}/parameters"),
+            bench.get(f"{here}/parameters/w"),
+            bench.get(f"{here}/parameters/w?format=npy"),
+            bench.get(f"/v1/fits/{fit}/bundle"),
+            bench.post(f"{here}:predict", inputs=inputs),
+            lambda: bench.http.post(f"{here}:predict", **npy_body),
+        ],
+        [
+            bench.post("/v1/fits", from_checkpoint=checkpoint["id"], epochs=50),
+            bench.post("/v1/fits", from_checkpoint={"checkpoint": checkpoint["id"], "restore": "parameters"}),
+            bench.post("/v1/fits:replay", fit=fit),
+            bench.post("/v1/sessions", checkpoint=checkpoint["id"]),
+            bench.post(f"/v1/sessions/{session['id']}:load", checkpoint=checkpoint["id"]),
+        ],
+    )
+
+
+def upload_kind(bench: Bench) -> Kind:
+    here = f"/v1/datasets/{bench.dataset['id']}"
+    return Kind(
+        bench.dataset["digest"],
+        "dataset_corrupt",
+        bench.marked(here),
+        lambda content: bench.upload(content),
+        npy(np.ones(3)),
+        [bench.get(f"{here}/content"), bench.get(f"{here}/content", Range="bytes=-5")],
+    )
+
+
+def column_kind(bench: Bench) -> Kind:
+    here = f"/v1/datasets/{bench.dataset['id']}"
+    blob = blob_of(bench, "x")
+    fit = {"graph": bench.graph["id"], "dataset": bench.dataset["id"], **RECIPE}
+    held_out = {**fit, "validation": {"dataset": bench.dataset["id"]}}
+    return Kind(
+        blob,
+        "dataset_corrupt",
+        bench.marked(here),
+        lambda _: bench.upload(bench.npz()),
+        npy(bench.columns["x"] + 1),
+        [bench.get(f"{here}/rows"), bench.get(f"{here}/rows?offset=3&limit=2")],
+        # Known to be damaged by the time that they are asked.
+        [bench.post("/v1/fits", **fit), bench.post("/v1/fits", **held_out)],
+    )
+
+
+def gradient_kind(bench: Bench) -> Kind:
+    here = f"/v1/fits/{bench.fit['id']}/gradients"
+    listed = bench.http.get(here).json()["data"]
+    found = next(each for each in listed if each["parameter"] == "w")
+    other = next(each for each in listed if each["parameter"] == "w" and each["digest"] != found["digest"])
+    here = found["links"]["self"]
+
+    def marked() -> bool:
+        again = bench.http.get(f"/v1/fits/{bench.fit['id']}/gradients").json()["data"]
+        return bool(next(each for each in again if each["digest"] == found["digest"])["corrupt"])
+
+    return Kind(
+        found["digest"],
+        "gradient_corrupt",
+        marked,
+        lambda content: bench.upload(content, "application/x-npy"),
+        bench.file(other["digest"]).read_bytes(),
+        [
+            bench.get(f"{here}&format=npy"),
+            bench.get(f"{here}&format=npy", Range="bytes=3-"),
+            bench.get(f"{here}&format=json"),
+            bench.get(f"{here}&stats=true"),
+        ],
+    )
+
+
+SAFETENSORS = {"Content-Type": "application/vnd.safetensors"}
+KINDS = {each.__name__: each for each in (checkpoint_kind, upload_kind, column_kind, gradient_kind)}
+
+
+def blob_of(bench: Bench, column: str) -> str:
+    """Return the digest of a column's file, which is as NumPy writes it."""
+    return hashlib.sha256(npy(bench.columns[column])).hexdigest()
+
+
+def damage(bench: Bench, kind: Kind, how: Damage, content: bytes) -> None:
+    file, found = bench.file(kind.digest), how(content, kind.other)
+    if found is None:
+        file.unlink()
+    else:
+        file.chmod(0o600)
+        file.write_bytes(found)
+
+
+def answer(response: httpx.Response) -> tuple[int, bytes]:
+    assert response.status_code < 300, response.text
+    return response.status_code, response.content
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_is_refused_marked_counted_and_healed(bench: Bench, kind: str) -> None:
+    stored = KINDS[kind](bench)
+    content = bench.file(stored.digest).read_bytes()
+    right = [answer(ask()) for ask in stored.reads]
+    for name, how in DAMAGES.items():
+        found, present = bench.metric("adjoint_damaged_blobs_found_total"), bench.metric("adjoint_damaged_blobs")
+        assert not stored.resource()
+        damage(bench, stored, how, content)
+        for ask in (*stored.reads, *stored.others):
+            refused = ask()
+            told = refused.json()
+            assert (refused.status_code, told["code"], told["blob"]) == (409, stored.code, stored.digest), (name, told)
+        assert stored.resource()
+        assert bench.metric("adjoint_damaged_blobs") == present + 1
+        assert bench.metric("adjoint_damaged_blobs_found_total") == found + 1
+        if name in QUICK:
+            healed = stored.heal(content)
+            assert healed.status_code == 201, healed.text
+            assert not stored.resource()
+        else:
+            bench.file(stored.digest).write_bytes(content)
+        assert [answer(ask()) for ask in stored.reads] == right, name
+        assert not stored.resource()
+    assert bench.metric("adjoint_damaged_blobs") == 0
+
+
+@pytest.fixture
+def hurt(bench: Bench) -> Iterator[Callable[[Kind, str], None]]:
+    """Damage files; all are healed in the end."""
+    healing: list[tuple[Kind, bytes]] = []
+
+    def begin(stored: Kind, how: str) -> None:
+        content = bench.file(stored.digest).read_bytes()
+        healing.append((stored, content))
+        damage(bench, stored, DAMAGES[how], content)
+
+    yield begin
+    for stored, content in healing:
+        assert stored.heal(content).status_code == 201
+        assert not stored.resource()
+
+
+Hurt = Callable[[Kind, str], None]
+FITS: Mapping[str, Mapping[str, Any]] = {
+    "one process": {},
+    "replicas": {"resources": {"replicas": 2}},
+    "sweep": {"sweep": {"kind": "grid", "parameters": {"optimizer.lr": [0.01, 0.02]}}},
+}
+
+
+ATTEMPTS = [*(("one process", how) for how in QUICK), ("replicas", QUICK[0]), ("sweep", QUICK[1])]
+
+
+@pytest.mark.parametrize(("fit", "how"), ATTEMPTS)
+def test_a_fit_does_not_train_on_damaged_data(bench: Bench, hurt: Hurt, fit: str, how: str) -> None:
+    stored = column_kind(bench)
+    hurt(stored, how)
+    failed = bench.fitted(**FITS[fit])
+    assert (failed["state"], failed["step"]) == ("failed", 0)
+    error = failed["error"]
+    if fit == "sweep":
+        variants = bench.http.get("/v1/fits", params={"parent": failed["id"]}).json()["data"]
+        error = variants[0]["error"]
+    assert error["code"] == "dataset_corrupt"
+    assert stored.resource()
+
+
+def test_a_fit_does_not_validate_on_damaged_data(bench: Bench, hurt: Hurt) -> None:
+    stored = column_kind(bench)
+    whole = bench.uploaded(npz_of({name: column + 2 for name, column in bench.columns.items()}))
+    hurt(stored, "flipped in the middle")
+    failed = bench.fitted(dataset=whole["id"], validation={"dataset": bench.dataset["id"]})
+    assert (failed["error"]["code"], failed["step"]) == ("dataset_corrupt", 0)
+
+
+@pytest.mark.parametrize("how", QUICK)
+def test_a_session_takes_no_rows_of_damaged_data(bench: Bench, hurt: Hurt, how: str) -> None:
+    stored = column_kind(bench)
+    content = bench.file(stored.digest).read_bytes()
+    session = bench.session()
+    here, rows = f"/v1/sessions/{session['id']}", {"rows": {"start": 0, "stop": 8}}
+    hurt(stored, how)
+    refused = bench.http.post(f"{here}:forward", json={"seq": 1, **rows})
+    assert (refused.status_code, refused.json()["code"]) == (409, "dataset_corrupt")
+    assert stored.resource()
+    stored.heal(content)
+    seq = refused.json().get("expected_seq", 1)
+    assert bench.http.post(f"{here}:forward", json={"seq": seq, **rows}).status_code == 200
+
+
+def test_a_session_whose_log_needs_damaged_data_waits_until_they_are_whole(bench: Bench, hurt: Hurt) -> None:
+    stored = column_kind(bench)
+    content = bench.file(stored.digest).read_bytes()
+    session = bench.session()
+    here, rows = f"/v1/sessions/{session['id']}", {"rows": {"start": 0, "stop": 8}}
+    kept = bench.http.post(f"{here}:forward", json={**rows, "keep": True}).json()
+    bench.http.post(f"{here}:pause")
+    bench.http.post(f"{here}:resume")
+    hurt(stored, "flipped in the middle")
+    backward = {"tape_id": kept["tape_id"], "cotangents": {"loss": 1.0}}
+    refused = bench.http.post(f"{here}:backward", json=backward)
+    assert (refused.status_code, refused.json()["code"]) == (409, "dataset_corrupt"), refused.text
+    assert bench.http.get(here).json()["state"] == "active"
+    stored.heal(content)
+    assert bench.http.post(f"{here}:backward", json=backward).status_code == 200
+
+
+def test_a_session_that_begins_with_a_damaged_checkpoint_waits_until_it_is_whole(bench: Bench, hurt: Hurt) -> None:
+    stored = checkpoint_kind(bench)
+    content = bench.file(stored.digest).read_bytes()
+    session = created(bench.http.post("/v1/sessions", json={"checkpoint": bench.checkpoint["id"]}))
+    step = bench.post(f"/v1/sessions/{session['id']}:zero_grad")
+    hurt(stored, "flipped at the end")
+    refused = step()
+    assert (refused.status_code, refused.json()["code"]) == (409, "checkpoint_corrupt"), refused.text
+    stored.heal(content)
+    assert step().status_code == 200
