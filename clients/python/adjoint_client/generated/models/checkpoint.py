@@ -22,6 +22,8 @@ T = TypeVar("T", bound="Checkpoint")
 class Checkpoint:
     """A file with everything a fit or a session needs to go on."""
 
+    corrupt: bool
+    """ Its file is missing or damaged, until the same bytes are uploaded again. """
     created_at: datetime.datetime
     digest: str
     """ SHA-256 of the content. """
@@ -47,6 +49,8 @@ class Checkpoint:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        corrupt = self.corrupt
+
         created_at = self.created_at.isoformat()
 
         digest = self.digest
@@ -86,6 +90,7 @@ class Checkpoint:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "corrupt": corrupt,
                 "created_at": created_at,
                 "digest": digest,
                 "epoch": epoch,
@@ -115,6 +120,8 @@ class Checkpoint:
         from ..models.checkpoint_nonfinite import CheckpointNonfinite  # noqa: PLC0415
 
         d = dict(src_dict)
+        corrupt = d.pop("corrupt")
+
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         digest = d.pop("digest")
@@ -165,6 +172,7 @@ class Checkpoint:
             raise ValueError(f"object must match const 'checkpoint', got '{object_}'")
 
         checkpoint = cls(
+            corrupt=corrupt,
             created_at=created_at,
             digest=digest,
             epoch=epoch,

@@ -21,6 +21,9 @@ class Dataset:
     """A stored dataset."""
 
     columns: list[DatasetColumn]
+    corrupt: bool
+    """ The file of a column, or of the bytes as they came, is missing or damaged, until the same bytes are uploaded
+    again. """
     created_at: datetime.datetime
     digest: str
     """ SHA-256 of the bytes as they came. """
@@ -37,6 +40,8 @@ class Dataset:
         for columns_item_data in self.columns:
             columns_item = columns_item_data.to_dict()
             columns.append(columns_item)
+
+        corrupt = self.corrupt
 
         created_at = self.created_at.isoformat()
 
@@ -59,6 +64,7 @@ class Dataset:
         field_dict.update(
             {
                 "columns": columns,
+                "corrupt": corrupt,
                 "created_at": created_at,
                 "digest": digest,
                 "format": format_,
@@ -85,6 +91,8 @@ class Dataset:
 
             columns.append(columns_item)
 
+        corrupt = d.pop("corrupt")
+
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         digest = d.pop("digest")
@@ -105,6 +113,7 @@ class Dataset:
 
         dataset = cls(
             columns=columns,
+            corrupt=corrupt,
             created_at=created_at,
             digest=digest,
             format_=format_,

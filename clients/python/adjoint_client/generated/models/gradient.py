@@ -19,6 +19,8 @@ T = TypeVar("T", bound="Gradient")
 class Gradient:
     """The gradient of the loss by a parameter, without its numbers."""
 
+    corrupt: bool
+    """ Its file is missing or damaged. """
     digest: str
     """ SHA-256 of the .npy file. """
     dtype: str
@@ -35,6 +37,8 @@ class Gradient:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        corrupt = self.corrupt
+
         digest = self.digest
 
         dtype = self.dtype
@@ -57,6 +61,7 @@ class Gradient:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "corrupt": corrupt,
                 "digest": digest,
                 "dtype": dtype,
                 "fit": fit,
@@ -77,6 +82,8 @@ class Gradient:
         from ..models.gradient_links import GradientLinks  # noqa: PLC0415
 
         d = dict(src_dict)
+        corrupt = d.pop("corrupt")
+
         digest = d.pop("digest")
 
         dtype = d.pop("dtype")
@@ -98,6 +105,7 @@ class Gradient:
             raise ValueError(f"object must match const 'gradient', got '{object_}'")
 
         gradient = cls(
+            corrupt=corrupt,
             digest=digest,
             dtype=dtype,
             fit=fit,
