@@ -28,6 +28,11 @@ from engine.training import batch_reduction
 
 _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}
 """What stands before the pointers of a plan's faults, by how they begin; before others "/graph"."""
+MISSING_AWARE = frozenset(
+    ("isnan", "isfinite", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "masked_fill", "where")
+)
+"""Ops by which a graph can fill in or leave out missing values."""
+
 ORDER_BYTES = 24
 """What each example of an epoch takes while its place in the order is drawn."""
 
@@ -253,11 +258,39 @@ def _check_feeds(
         problem = _misfit(spec, column)
         if problem:
             reader.fault(at, problem[0], f"input {name!r} {problem[1]} of column {source!r}")
+        elif column.missing and not _handles_missing(definition, recipe, name, training=pointer == "/dataset"):
+            reader.fault(at, "missing_values", _missing(name, source, column))
         else:
             fed[name] = column
     if fed and len(fed) == len(definition.inputs):
         _bind(definition, fed, 1, pointer, reader)
     return fed
+
+
+def _missing(name: str, source: str, column: ColumnInfo) -> str:
+    counted = f"{column.missing} missing value{'s' if column.missing > 1 else ''} (NaN) in {column.rows} rows"
+    return (
+        f"column {source!r}, which input {name!r} takes, holds {counted}, and the loss would be NaN; fill them in or "
+        "remove these rows, handle them in the graph (nan_to_num, isnan with where), or set divergence.action to "
+        '"continue"'
+    )
+
+
+def _handles_missing(definition: Definition, recipe: Recipe, name: str, *, training: bool) -> bool:
+    """Tell whether the graph or the recipe says what happens to missing values of an input.
+
+    The graph does if a value computed from the input enters an op of `MISSING_AWARE`; the recipe does if it goes on
+    without finite numbers or, in training, leaves out the steps that have none.
+    """
+    if recipe.nonfinite == "continue" or (training and recipe.nonfinite == "skip"):
+        return True
+    derived = {name}
+    for node in definition.nodes:
+        if any(isinstance(operand, str) and operand.partition(":")[0] in derived for operand in node.inputs):
+            if node.op in MISSING_AWARE:
+                return True
+            derived.add(node.name)
+    return False
 
 
 def _example(recipe: Recipe, name: str, column: ColumnInfo) -> ColumnInfo:

@@ -161,6 +161,23 @@ class PoolBusy(PoolError):  # noqa: N818 - a shorter name that reads as well
     code = "pool_busy"
 
 
+class NonfiniteError(NumericalError):
+    """A loss, gradient or parameter of a fit that is NaN or infinite.
+
+    Attributes:
+        step: number of the training step, from 1.
+        found: the first leaf or node that held such a number, an `engine.laboratory.Nonfinite`; None if unknown.
+    """
+
+    code = "numerics_nonfinite"
+
+    def __init__(self, message: str, step: int, found: object | None = None) -> None:
+        """Keep the step and what was found beside the message."""
+        super().__init__(message)
+        self.step = step
+        self.found = found
+
+
 class DataError(EngineError):
     """Rows that do not fit the graph they should feed."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.errors import DocumentError, EngineError, Finding, GradientError
+from engine.fit.nonfinite import LARGEST_BYTES
 from engine.graph.definition import Definition
 from engine.model import Form
 from engine.native import most_shards
@@ -64,6 +65,8 @@ class Footprint:
             "other_plans_bytes": sum(map(_apart, self._others(model, plan, rows, rest, held_out))),
             "checkpoint_bytes": 2 * held,
         }
+        if self.recipe.watched and self.replicas == 1 and held <= LARGEST_BYTES:
+            measured["recent_state_bytes"] = held
         if captured := self._captured(model):
             specs = [self.definition.parameters[name] for name in captured]
             measured["captured_bytes"] = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in specs)

@@ -247,6 +247,13 @@ class Model(Form):
         """The arrays with the averages in the place of what they are averages of."""
         return {**self.arrays, **{name: self.arrays[average] for name, average in self.averages.items()}}
 
+    def named_arrays(self, *, averaged: bool = False) -> dict[str, Array]:
+        """Return windows on parameters and buffers by their names; with `averaged` on the averages of those."""
+        windows = self._windows(self.average_arrays if averaged else self.arrays)
+        arrays = self.average_arrays if averaged else self.arrays
+        named = {name: windows[name] for name in self.definition.parameters}
+        return {**named, **{name: arrays[f"buffer:{name}"] for name in self.definition.buffers}}
+
     @property
     def learned(self) -> list[str]:
         """The names of the arrays that predictions depend on and training changes."""

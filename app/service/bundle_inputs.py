@@ -39,6 +39,9 @@ def request_of(work: UnitOfWork, bundle: Mapping[str, Any]) -> dict[str, Any]:
 def _recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the request that decide about the numbers; no clock is among them any more."""
     recipe = {name: value for name, value in bundle["request"].items() if name not in NOT_REPLAYED}
+    # Bundles of earlier releases leave out what was the default then; a fit that succeeds has the same bits by both.
+    if not (recipe.get("divergence") or {}).get("action") and not (recipe.get("clip") or {}).get("nonfinite"):
+        recipe["divergence"] = {**(recipe.get("divergence") or {}), "action": "continue"}
     budget, result = recipe.get("budget") or {}, bundle["result"]
     if budget.get("seconds") is not None:
         steps = result["steps"] if result["steps"] < result["total_steps"] else budget.get("steps")

@@ -120,7 +120,7 @@ def _lead(
         if rung is not None and not fit.done and wanted is None:
             return _halfway(fit, rung, staging)
     if fit.failure is not None:
-        return Failed("diverged", str(fit.failure))
+        return Failed(fit.failure.code, str(fit.failure))
     if fit.stopped is not None:
         recorder.send(Log("info", fit.stopped, "stopped_early"))
     return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted], fit.stopped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 from engine.collective import Collective
@@ -16,6 +17,7 @@ from engine.training.names import LOSS, LOSS_WEIGHT
 from engine.training.plan_cache import cached_plan
 from engine.training.plans import plan_evaluation
 from engine.training.reduction import Reduction
+from engine.value import Array
 
 UNCERTAINTY = "_uncertainty"
 
@@ -63,15 +65,29 @@ class Evaluator:
 
     def _computed(self, *, averaged: bool) -> dict[str, float]:
         losses, tally = LossTally(self._reduction == "sum"), Tally(self._recipe.metrics)
-        size = min(self._recipe.micro_batch_size or self._recipe.batch_size, self._recipe.batch_size)
-        for start in range(0, self.rows, size):
-            rows = self._examples.held_out[start : start + size]
+        for rows in self._batches():
             executor = self._executor(len(rows), averaged=averaged)
             self._examples.validation.gather(rows, executor.inputs)
             executor.run()
             tally.add(executor.outputs)
             losses.add(executor.outputs[LOSS].item(), self._weight(executor, len(rows)))
         return summarized(losses, tally, self.rows, uncertain=self._recipe.record.epochs)
+
+    def first_nonfinite_batch(self, *, averaged: bool) -> Array | None:
+        """Return the examples of the first batch whose loss is not finite, or None."""
+        for rows in self._batches():
+            executor = self._executor(len(rows), averaged=averaged)
+            self._examples.validation.gather(rows, executor.inputs)
+            executor.run()
+            if self._weight(executor, len(rows)) and not math.isfinite(executor.outputs[LOSS].item()):
+                return rows
+        return None
+
+    def _batches(self) -> Iterator[Array]:
+        """Yield the numbers of the examples of each batch."""
+        size = min(self._recipe.micro_batch_size or self._recipe.batch_size, self._recipe.batch_size)
+        for start in range(0, self.rows, size):
+            yield self._examples.held_out[start : start + size]
 
     def _executor(self, rows: int, *, averaged: bool) -> NumpyExecutor:
         if (rows, averaged) not in self._executors:

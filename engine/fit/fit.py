@@ -13,13 +13,14 @@ from engine.checkpoint import SCALES, Checkpoint
 from engine.collective import Alone, Collective
 from engine.cores import usable_cores
 from engine.data import meta_with_classes
-from engine.errors import CheckpointError, EngineError, GradientError, NumericalError
+from engine.errors import CheckpointError, EngineError, GradientError, NonfiniteError
 from engine.fit.capturing import CapturedGradient, Capturing
 from engine.fit.cursor import Cursor
 from engine.fit.evaluation import Evaluator, summarized
 from engine.fit.examples import Columns, Examples
 from engine.fit.kept import Anchor, Kept, read_kept, read_reopened
 from engine.fit.losses import LossTally
+from engine.fit.nonfinite import RecentState, failure_at, first_bad_parameter, source_row, trace_batch
 from engine.fit.point import Point
 from engine.fit.running import MOST
 from engine.fit.stepping import Order, Orders, Outcome, Passed, Stepper
@@ -29,12 +30,15 @@ from engine.model import LOSS_SCALE, Model, at_precision
 from engine.native import chosen
 from engine.numerics import fingerprint
 from engine.recipe import Recipe
-from engine.recipe.stopping import improves, mode_of
+from engine.recipe.stopping import Divergence, improves, mode_of
 from engine.training import batch_reduction, trained_parameters
 from engine.training.reduction import Reduction
 from engine.value import Array
 
 Callback = Callable[["Fit", Sequence[Point]], None]
+
+FAILED_ROW = ("loss", "lr", "grad_norm", "loss_scale", "skipped")
+"""What the metric row of a step holds at which the fit stopped."""
 
 LONGEST_CALL = 0.05
 """Seconds that steps of one call should take together at most: nobody can interrupt them."""
@@ -98,6 +102,9 @@ class Fit:
         self._best: dict[str, Array] = {}
         self._last: dict[str, Array] = {}
         self._anchor = self._anchored()
+        self._recent: RecentState | None = None
+        if self.recipe.watched and self._collective.size == 1:
+            self._recent = RecentState(self.model.arrays)
         trained = [name for flat in self.model.flats for name in flat.shapes]
         # Of a fit on several ranks the first one tells.
         record = self.recipe.record.gradients if self._collective.rank == 0 else None
@@ -196,6 +203,8 @@ class Fit:
         """
         most = (self.total_steps if end is None else end) - self.step
         cursor, self._begun = self._cursor, time.perf_counter()
+        if self._recent is not None:
+            self._recent.keep_if_due(cursor)
         epoch, position = divmod(cursor.step, self.steps_per_epoch)
         if position == 0:
             self._begin_epoch(epoch)
@@ -210,11 +219,15 @@ class Fit:
         self.captured = [CapturedGradient(order.step, name, array) for name, array in outcome.gradients.items()]
         self._taken_at_once = cursor.step + 1 - order.step
         self._set_pace(self._taken_at_once)
+        diverged = self._has_diverged(outcome)
         values = self._values(outcome)
+        if diverged and self.recipe.nonfinite == "stop":
+            # How many steps one call takes depends on the clock: of the one that failed only this is known in any case.
+            values = {n: v for n, v in values.items() if n in FAILED_ROW or n.startswith("lr/")}
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
         self.improved = False
-        points = self._diverged(outcome, values) if self._has_diverged(outcome) else self._taken(outcome, values, rows)
+        points = self._diverged(outcome, values) if diverged else self._taken(outcome, values, rows)
         if self.recipe.budget.seconds is not None:
             self._cursor.seconds = self._spent()
         if self.done:
@@ -334,6 +347,8 @@ class Fit:
     def _go_on(self, kept: Kept) -> None:
         """Take up what a fit had kept, whose arrays are in the model."""
         self._cursor, self._best, self._last = kept.cursor, kept.best, kept.last
+        if self._recent is not None:
+            self._recent.forget()
         self._anchor = kept.anchor or self._anchored()
         self._epoch_tally.clear()
         if kept.epoch:
@@ -400,7 +415,7 @@ class Fit:
         values.update(outcome.norms)
         if self._stepper.loss_scale is not None:
             values["loss_scale"] = self._stepper.loss_scale
-        if self.recipe.guarded:
+        if self.recipe.reports_skipped:
             values["skipped"] = float(not outcome.finite)
         return values
 
@@ -429,16 +444,18 @@ class Fit:
     def _diverged(self, outcome: Outcome, values: dict[str, float]) -> list[Point]:
         """Do what the recipe says about a step that was not finite, and record it."""
         cursor, action = self._cursor, self.recipe.nonfinite
-        limit = self.recipe.divergence.limit
-        failed = f"the loss of step {cursor.step} is {outcome.loss}, or its gradient is not finite"
+        limit = (self.recipe.divergence or Divergence()).limit
+        failed = f"the {self._nonfinite_number(outcome)}"
         if action == "stop":
-            self.failure = NumericalError(f"{failed}; take a lower learning rate or clip gradients")
+            self.failure = self._explained(failed)
         elif action == "skip":
             cursor.skipped += 1
             if cursor.skipped > limit:
-                self.failure = NumericalError(f"{failed}, as of {limit} steps before it; they were left out")
+                detail = f"{failed}, and {limit} steps before it were left out for the same reason"
+                self.failure = NonfiniteError(f"{detail}; lower the learning rate or clip gradients", cursor.step)
         elif cursor.returns >= limit:
-            self.failure = NumericalError(f"{failed}; the fit has gone back {limit} times since its last whole epoch")
+            detail = f"{failed}, and the fit has gone back {limit} times since its last whole epoch"
+            self.failure = NonfiniteError(f"{detail}; lower the learning rate or divergence.factor", cursor.step)
         points = [self._point("train", values)]
         if self.failure is None and action == "roll_back":
             self._roll_back()
@@ -447,6 +464,48 @@ class Fit:
             points += self._evaluated_if_due()
         return points
 
+    def _nonfinite_number(self, outcome: Outcome) -> str:
+        """Say which number of the last step is not finite."""
+        step, norm = self._cursor.step, outcome.norms.get("grad_norm")
+        if not math.isfinite(outcome.loss):
+            return f"loss of step {step} is {outcome.loss}"
+        if norm is not None and not math.isfinite(norm):
+            return f"norm of the gradients of step {step} is {norm}"
+        return f"gradient of step {step} is not finite"
+
+    def _explained(self, what: str) -> NonfiniteError:
+        """Return why the last step failed: the arrays go back to where they were before it, and it is traced."""
+        step, now = self._cursor.step, self._cursor
+        try:
+            if not self._restored_before(step - 1):
+                return failure_at(what, step, None, self.recipe)
+            epoch, position = divmod(step - 1, self.steps_per_epoch)
+            rows = self._batches.batch(self._batches.order(epoch), position)
+        finally:
+            self._cursor = now
+        source, dims = self._examples.training, self._examples.dims(len(rows))
+        found = trace_batch(self.definition, self.recipe, self.model, source, rows, dims, step=step - 1, training=True)
+        return failure_at(what, step, found, self.recipe, source_row(source, rows, found))
+
+    def _restored_before(self, step: int) -> bool:
+        """Bring the arrays to where they were after `step` steps, by taking the last steps again; tell if it worked."""
+        if self.recipe.guarded:
+            return True  # the step that failed has changed nothing
+        cursor = self._recent.restore() if self._recent is not None else None
+        if cursor is None or cursor.step > step:
+            return False
+        self.close()
+        self._cursor, rates = cursor, self._rates
+        while cursor.step < step:
+            epoch, position = divmod(cursor.step, self.steps_per_epoch)
+            rows = self._batches.batch(self._batches.order(epoch), position)
+            outcome = self._stepper.step(self._examples.training, self._ordered(rows, epoch))
+            cursor.step += 1
+            if self.recipe.schedule.per == "step":
+                self._observe({"loss": outcome.loss})
+        self._rates = rates
+        return True
+
     def _roll_back(self) -> None:
         """Go back to the state at the end of the last good epoch, and on at a lower rate."""
         assert self._anchor is not None
@@ -454,7 +513,7 @@ class Fit:
         self._put(arrays)
         self._cursor = cursor.copy()
         self._cursor.seq, self._cursor.seconds, self._cursor.returns = now.seq, now.seconds, now.returns + 1
-        self._cursor.rate_factor = now.rate_factor * self.recipe.divergence.factor
+        self._cursor.rate_factor = now.rate_factor * (self.recipe.divergence or Divergence()).factor
         # The best weights may be from between; they are kept.
         self._cursor.best, self._cursor.stale = now.best, now.stale
         self.close()
@@ -479,11 +538,14 @@ class Fit:
                 points.append(self._point("train", {f"epoch_{name}": value for name, value in summary.items()}))
         if self._evaluator.rows and (self.done or recipe.validation.due(cursor.step, self.steps_per_epoch)):
             values = self._evaluator.evaluate(averaged=cursor.averaged > 0)
+            self._check_validated(values["loss"])
             points.append(self._point("validation", values))
             metrics.update({f"val_{name}": value for name, value in values.items()})
             cursor.latest.update({f"val_{name}": value for name, value in values.items() if "/" not in name})
         if recipe.schedule.per == "epoch" and ended:
             self._observe(metrics)
+            if cursor.plateaus and self._recent is not None:
+                self._recent.forget()  # steps are taken again without validations, by which rates may change
         self._watch(metrics)
         if ended:
             cursor.returns = 0
@@ -522,6 +584,35 @@ class Fit:
             schedule.observe(plateau, metrics, epoch=self.epoch, step=self.step) for plateau in cursor.plateaus
         )
 
+    def _check_validated(self, loss: float) -> None:
+        """End the fit as failed if the loss over the validation rows is not finite, unless it goes on by choice.
+
+        Where steps are left out or taken back that may pass: there it has to be finite at the end only.
+        """
+        action = self.recipe.nonfinite
+        tolerated = action == "continue" or (action != "stop" and not self.done)
+        if math.isfinite(loss) or tolerated or self.failure is not None:
+            return
+        averaged, found, row = self._cursor.averaged > 0, None, None
+        rows = self._evaluator.first_nonfinite_batch(averaged=averaged) if self._collective.size == 1 else None
+        if rows is not None:
+            source, dims = self._examples.validation, self._examples.validation_dims(len(rows))
+            found = trace_batch(
+                self.definition, self.recipe, self.model, source, rows, dims,
+                step=self.step, training=False, averaged=averaged,
+            )  # fmt: skip
+            row = source_row(source, rows, found)
+        what = f"the loss over the validation rows after step {self.step} is {loss}"
+        self.failure = failure_at(what, self.step, found, self.recipe, row)
+
+    def _check_parameters(self) -> None:
+        """End the fit as failed if its last update has made a parameter that is not finite."""
+        if self.failure is None and self.recipe.nonfinite != "continue":
+            name = first_bad_parameter(self.model, averaged=self._cursor.averaged > 0)
+            if name is not None:
+                what = f"{name!r} is not finite after step {self.step}, whose loss was: the update has overflowed"
+                self.failure = failure_at(what, self.step, None, self.recipe)
+
     def _check_budget(self) -> None:
         budget, spent = self.recipe.budget, self._spent()
         if budget.steps is not None and self.step >= budget.steps and self.step < self.total_steps:
@@ -550,6 +641,7 @@ class Fit:
     def _finish(self) -> None:
         """Let the best weights take the place of the last ones if the recipe says so."""
         self.close()
+        self._check_parameters()
         if self.failure is None and not self._last:
             self._last = {name: self.model.arrays[name].copy() for name in self._best}
             self._put(self._best)

@@ -14,6 +14,7 @@ from engine.errors import CheckpointError
 from engine.fit.cursor import Cursor
 from engine.model import SLOT, Model
 from engine.recipe import Recipe
+from engine.recipe.stopping import Divergence
 from engine.value import Array
 
 BEST, LAST, ANCHOR, EPOCH = "best/", "last/", "anchor/", "epoch/"
@@ -117,7 +118,7 @@ def _reopened(document: Any, told: Mapping[str, Any], recipe: Recipe, start: Cur
         cursor.plateaus = tuple(new if then != now else old for old, new, then, now in pairs)
     if cursor.stopped is not None:
         cursor.stopped, cursor.stale = None, 0
-    limit = recipe.divergence.limit
+    limit = (recipe.divergence or Divergence()).limit
     cursor.skipped = cursor.skipped if cursor.skipped <= limit else 0
     cursor.returns = cursor.returns if cursor.returns < limit else 0
     cursor.averaged = cursor.averaged if recipe.average is not None else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from engine.data import Source
 from engine.dtypes import INT64
 from engine.plan import NumpyExecutor
-from engine.training.names import AVERAGING, FINITE, KEY, LOSS, LOSS_WEIGHT, MOMENTUM, STEP, rate_input
+from engine.training.names import AVERAGING, FINITE, KEY, LOSS, LOSS_WEIGHT, MOMENTUM, SQUARED_NORM, STEP, rate_input
 from engine.value import Array
 
 if TYPE_CHECKING:
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
 
 MOST = 4096
 """Steps of one call."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What steps of one call put out, in their order: losses, what they weigh, squared norms of the gradients."""
+
+    losses: Sequence[float]
+    weights: Sequence[float] | None
+    squared_norms: Sequence[float] | None
+
+    def first_nonfinite(self) -> int | None:
+        """Return the place of the first step whose loss or norm is not finite, or None."""
+        finite = np.isfinite(self.losses)
+        if self.squared_norms is not None:
+            finite &= np.isfinite(self.squared_norms)
+        return None if finite.all() else int(np.argmin(finite))
 
 
 class StepRunner:
@@ -47,12 +64,12 @@ class StepRunner:
             step = data.strides[0] if data.ndim and len(data) else 0
             rows[name] = Blocks(data, data.ctypes.data + first * step, step, count * step)
         fed = [name for name in executor.inputs if name not in rows]
-        logged = [name for name in (LOSS, LOSS_WEIGHT) if name in executor.outputs]
+        logged = [name for name in (LOSS, LOSS_WEIGHT, SQUARED_NORM) if name in executor.outputs]
         until = FINITE if FINITE in executor.outputs else None
         return cls(Loop(executor, stretch, rows, fed, logged, MOST, until))
 
-    def run(self, source: Source, orders: Orders, seed: int) -> tuple[Sequence[float], Sequence[float] | None]:
-        """Take the steps, until one is not finite; return the losses of those taken, and their weights if told."""
+    def run(self, source: Source, orders: Orders, seed: int) -> Taken:
+        """Take the steps, until one is not finite where the plan tells that; return what each of them put out."""
         loop, steps = self._loop, len(orders.rows)
         first = orders.first.step
         count = np.arange(first, first + steps)
@@ -65,9 +82,8 @@ class StepRunner:
                 table[:steps] = given[name]
         numbers = np.ascontiguousarray(source.row_of(orders.rows.reshape(-1)), INT64).reshape(orders.rows.shape)
         done = loop.run(numbers)
-        weights = loop.logged.get(LOSS_WEIGHT)
-        return self._listed(LOSS, done), None if weights is None else self._listed(LOSS_WEIGHT, done)
+        return Taken(self._listed(LOSS, done) or [], self._listed(LOSS_WEIGHT, done), self._listed(SQUARED_NORM, done))
 
-    def _listed(self, name: str, done: int) -> list[float]:
-        table: Array = self._loop.logged[name][:done]
-        return table.reshape(done).tolist()
+    def _listed(self, name: str, done: int) -> list[float] | None:
+        table: Array | None = self._loop.logged.get(name)
+        return None if table is None else table[:done].reshape(done).tolist()

@@ -36,7 +36,7 @@ from engine.training.names import (
     WEIGHT,
     rate_input,
 )
-from engine.training.norms import norms_of
+from engine.training.norms import norms_of, root
 from engine.training.plans import plan_gradients, plan_part, plan_training, plan_update
 from engine.training.reduction import Reduction
 from engine.value import Array
@@ -221,7 +221,14 @@ class Stepper:
         self.tally.add(executor.outputs)
         losses = LossTally(self._reduction == "sum")
         losses.add(executor.outputs[LOSS].item(), self._weight(executor, count))
-        return Outcome(losses, _norms(executor), _finite(executor))
+        return self._watched(Outcome(losses, _norms(executor), _finite(executor)))
+
+    def _watched(self, outcome: Outcome) -> Outcome:
+        """Take a loss or a norm that is not finite for a step that is not, if the recipe fails by that."""
+        if self._recipe.watched:
+            numbers = (outcome.loss, outcome.norms.get("grad_norm", 0.0))
+            outcome.finite = outcome.finite and all(map(math.isfinite, numbers))
+        return outcome
 
     def _whole_executor(self, order: Order, count: int) -> NumpyExecutor:
         flats, averaging = self._moving(order), order.averaging is not None
@@ -239,8 +246,10 @@ class Stepper:
     def steps(self, source: Source, orders: Orders) -> tuple[Passed, Outcome] | None:
         """Take steps on whole batches in one call, until one is not finite; None where that cannot be done.
 
+        A recipe that is `watched` finds such a step after the call: the arrays are those after all steps then.
+
         Returns:
-            The losses of all steps but the last, and what came of the last.
+            The losses of all steps but the last, or but the first that is not finite, and what came of that one.
         """
         count = orders.rows.shape[1]
         executor = self._whole_executor(orders.first, count)
@@ -249,11 +258,18 @@ class Stepper:
         runner = self._runners[executor]
         if runner is None:
             return None
-        losses, weights = runner.run(source, orders, self._recipe.seed)
+        taken = runner.run(source, orders, self._recipe.seed)
+        losses, weights = taken.losses, taken.weights
         if weights is None:
             weights = [1.0 if self._reduction == "sum" else float(count)] * len(losses)
         self.tally.clear()
-        return Passed(losses[:-1], weights[:-1]), self._outcome(executor, count)
+        bad = taken.first_nonfinite() if self._recipe.watched else None
+        if bad is None:
+            return Passed(losses[:-1], weights[:-1]), self._outcome(executor, count)
+        tally = LossTally(self._reduction == "sum")
+        tally.add(losses[bad], weights[bad])
+        norms = {} if taken.squared_norms is None else {"grad_norm": root(taken.squared_norms[bad])}
+        return Passed(losses[:bad], weights[:bad]), Outcome(tally, norms, finite=False)
 
     def _in_parts(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
         losses = self._add_up(rows, order)
@@ -273,7 +289,7 @@ class Stepper:
             if name in executor.inputs:
                 executor.inputs[name][...] = value
         executor.run()
-        return Outcome(losses, _norms(executor), _finite(executor), gradients)
+        return self._watched(Outcome(losses, _norms(executor), _finite(executor), gradients))
 
     def _cut_out(self, flats: Sequence[Flat], names: Sequence[str], weight: float) -> dict[str, Array]:
         """Copy gradients out of the sums over all parts of a batch."""
@@ -304,7 +320,7 @@ class Stepper:
         state = {slot: self._model.arrays[slot_array(slot, flat.name)] for slot in self._model.slots[flat.name]}
         done = optimizer.step(evaluate, self._model.arrays[flat.name], state, order.rates[flat.group])
         first[0].finite = done.stopped != "nonfinite"
-        return first[0]
+        return self._watched(first[0])
 
     def _add_up(self, rows: Rows, order: Order) -> LossTally:
         """Add up the gradients of all parts of a batch, on all ranks; the sums are over rows / rows of the batch."""

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.backward import reachable
+from engine.dtypes import DType
 from engine.graph.printer import Names
 from engine.graph.trace import build
 from engine.laboratory.point import Point, as_refusals
@@ -52,10 +53,13 @@ class Visit:
 class Walk:
     """The nodes of a step in the order of execution, and until when each value is needed."""
 
-    def __init__(self, point: Point) -> None:
-        """Trace forward and, where there is a loss, backward at the extents of `point`."""
+    def __init__(self, point: Point, autocast: DType | None = None) -> None:
+        """Trace forward and, where there is a loss, backward at the extents of `point`.
+
+        With `autocast` matrix products and the like run in that type, as in mixed precision.
+        """
         self.point = point
-        graph = self._graph = build(point.definition, point.dims, training=point.training)
+        graph = self._graph = build(point.definition, point.dims, training=point.training, autocast=autocast)
         self._names = Names(graph)
         gradients: dict[str, Value] = {}
         if graph.definition.losses:

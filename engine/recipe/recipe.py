@@ -94,7 +94,7 @@ class Recipe:
         metrics: what to compute beside the loss, see the catalogue of metrics.
         validation: rows to validate on.
         early_stopping: when to end because a metric no longer improves.
-        divergence: what to do about a loss or gradient that is not finite.
+        divergence: what to do about a loss or gradient that is not finite; None is "stop", unless `clip` says it.
         budget: seconds and steps after which the fit ends.
         checkpoint: when to write checkpoints, and how many to keep.
         record: which steps become metric rows.
@@ -138,7 +138,7 @@ class Recipe:
     metrics: Annotated[tuple[Metric, ...], Reads(read_metrics, "a list of metrics")] = ()
     validation: Validation = field(default_factory=Validation)
     early_stopping: EarlyStopping | None = None
-    divergence: Divergence = field(default_factory=Divergence)
+    divergence: Divergence | None = None
     budget: Budget = field(default_factory=Budget)
     checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     record: Record = field(default_factory=Record)
@@ -183,7 +183,9 @@ class Recipe:
         """What happens when a gradient is not finite."""
         if self.clip.nonfinite == "error":
             return "stop"
-        return "skip" if self.clip.nonfinite == "skip" else self.divergence.action
+        if self.clip.nonfinite == "skip":
+            return "skip"
+        return (self.divergence or Divergence()).action
 
     @property
     def scaled(self) -> bool:
@@ -192,8 +194,19 @@ class Recipe:
 
     @property
     def guarded(self) -> bool:
-        """Whether a step whose gradients are not finite is left out."""
-        return self.scaled or self.nonfinite != "continue"
+        """Whether the plan of a step leaves the arrays as they are if its gradients are not finite."""
+        return self.scaled or self.nonfinite in ("skip", "roll_back")
+
+    @property
+    def watched(self) -> bool:
+        """Whether the fit looks at the loss and the norm of the gradients after each step, and fails by them."""
+        return self.nonfinite == "stop" and not self.scaled
+
+    @property
+    def reports_skipped(self) -> bool:
+        """Whether metric rows tell if their step was left out."""
+        chosen = self.divergence is not None and self.divergence.action != "continue"
+        return self.scaled or self.clip.nonfinite != "apply" or chosen
 
     @property
     def higher_is_better(self) -> dict[str, bool]:
@@ -235,7 +248,7 @@ class Recipe:
             yield "/activations", f"only values of float32 wait in a half type, and the precision is {self.precision}"
         if self.activations == "bfloat16" and BFLOAT16 is None:
             yield "/activations", "bfloat16 needs the package ml_dtypes on the server; take float16"
-        if self.clip.nonfinite != "apply" and self.divergence.action != "continue":
+        if self.clip.nonfinite != "apply" and self.divergence is not None and self.divergence.action != "continue":
             yield "/clip/nonfinite", "divergence.action says already what happens; give one of both"
         if self.schedule.cycles_momentum:
             for group in self.optimizer.groups:
@@ -254,7 +267,7 @@ class Recipe:
             "/average": self.average is not None,
             "/freeze": bool(self.freeze),
             "/activations": self.activations is not None,
-            "/divergence/action": self.divergence.action == "skip",
+            "/divergence/action": self.divergence is not None and self.divergence.action == "skip",
         }
         for place, clash in clashes.items():
             if clash:

@@ -43,13 +43,15 @@ class Budget:
 class Divergence:
     """What happens when a loss or a gradient is not finite.
 
-    "continue" goes on and shows it in the metric rows; "stop" ends the fit as failed, before the step is taken; "skip"
-    leaves the step out; "roll_back" goes back to the state at the end of the last good epoch (at first the initial one)
-    and on at `factor` times the learning rate. After more than `limit` steps in a row that were skipped, or returns
-    without an epoch between, the fit fails.
+    "stop", the default, ends the fit as failed, with `numerics_nonfinite`, the step and the first node that made such a
+    number; "continue" goes on and shows it in the metric rows; "skip" leaves the step out; "roll_back" goes back to the
+    state at the end of the last good epoch (at first the initial one) and on at `factor` times the learning rate. After
+    more than `limit` steps in a row that were skipped, or returns without an epoch between, the fit fails. A gradient
+    whose norm overflows counts as not finite. A fit also fails with "stop" when the loss over its validation rows is
+    not finite, and with all but "continue" when that or a parameter is not finite at its end.
     """
 
-    action: Literal["continue", "stop", "skip", "roll_back"] = "continue"
+    action: Literal["continue", "stop", "skip", "roll_back"] = "stop"
     factor: Annotated[float, Range(0, 1, above=True, below=True)] = 0.5
     limit: Annotated[int, Range(1, 10**6)] = 10
 

@@ -156,7 +156,7 @@ def plan_update(
                 total = total / cast(weight, dtype=flat.dtype)
             vectors[flat.name] = total
         loss = None
-        if recipe.nonfinite != "continue":
+        if recipe.guarded and recipe.nonfinite != "continue":
             loss = inputs[BATCH_LOSS] = Value((), FLOAT64, None, name="loss")
         gradients = {n: g for flat in flats for n, g in flat.values(vectors[flat.name]).items()}
         update.step(flats, gradients, vectors, {flat.name: leaves[flat.name] for flat in flats}, {}, graph.key, loss)

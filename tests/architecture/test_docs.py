@@ -42,6 +42,7 @@ def test_codes_that_limits_answer_are_codes() -> None:
 
 def test_the_codes_of_classes_and_calls_are_found() -> None:
     assert codes()["memory_exceeded"] == {"413", "in `errors`"}
-    assert codes()["diverged"] == {"of a fit or session"}
+    assert codes()["numerics_diverged"] == {"of a fit or session"}
+    assert codes()["numerics_nonfinite"] == {"of the engine"}
     assert codes()["uri_too_long"] == {"414"}
     assert codes()["no_gradient"] == {"404", "of the engine"}

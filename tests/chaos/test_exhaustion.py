@@ -50,14 +50,14 @@ def test_a_fit_that_diverges_ends_by_its_policy_and_can_be_looked_at(
     fit_id = driver.submit(f"diverging-{action}", request)
     fit = driver.until_state(fit_id, "failed", "succeeded")
     assert fit["state"] == state, fit["error"]
-    assert action == "continue" or fit["error"]["code"] == "diverged"
+    assert action == "continue" or fit["error"]["code"] == "numerics_nonfinite"
     for route in ROUTES:
         assert driver.answered("GET", f"/v1/fits/{fit_id}{route}").status_code == 200
     told = driver.told(fit_id)
     invariants.rows_are_gap_free(told.rows)
     invariants.every_listed_checkpoint_loads(told, tmp_path)
     last = [row for row in told.rows if row["split"] == "train"][-1]
-    assert last["nonfinite"].get("loss") in {"nan", "inf"}
+    assert {"nan", "inf"} >= set(last["nonfinite"].values()) != set()
     finite = [each for each in told.checkpoints if np.isfinite(weights(tmp_path / each["digest"])).all()]
     assert finite, "no checkpoint is left from before"
 

@@ -178,3 +178,28 @@ def test_plans_beside_that_of_a_whole_batch_count_too():
     ]
     assert beside[0] == 0
     assert min(beside[1:]) > 0
+
+
+MISSING = {"x": engine.ColumnInfo("float32", (2,), 20, missing=3), "y": engine.ColumnInfo("float32", (), 20)}
+FULL = {name: engine.ColumnInfo(info.dtype, info.shape, info.rows) for name, info in MISSING.items()}
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_missing_values_of_a_column_that_the_graph_takes_are_refused(held_out):
+    columns, validation = (FULL, MISSING) if held_out else (MISSING, None)
+    with pytest.raises(engine.DocumentError) as caught:
+        check(REGRESSION, {**columns, "unused": engine.ColumnInfo("float32", (), 20, missing=9)}, validation)
+    (finding,) = caught.value.findings
+    assert finding.pointer == ("/validation/dataset" if held_out else "/dataset")
+    assert finding.code == "missing_values"
+    assert "column 'x', which input 'x' takes, holds 3 missing values (NaN) in 20 rows" in finding.detail
+
+
+def test_missing_values_that_something_handles_are_taken():
+    filled = {**REGRESSION, "program": "loss = mse_loss(nan_to_num(x) @ w, y)"}
+    masked = {**REGRESSION, "program": "z = where(isnan(x), 0.0, x)\nloss = mse_loss(z @ w, y)"}
+    assert check(filled, MISSING).total_steps == check(masked, MISSING, MISSING).total_steps == 6
+    assert check(REGRESSION, MISSING, divergence={"action": "continue"}).total_steps == 6
+    assert check(REGRESSION, MISSING, divergence={"action": "skip"}).total_steps == 6
+    with pytest.raises(engine.DocumentError, match="missing values"):
+        check(REGRESSION, FULL, MISSING, divergence={"action": "skip"})

@@ -279,8 +279,9 @@ class DivergenceChoice(RequestShape):
     action: Literal["continue", "stop", "skip", "roll_back"] | None = Field(
         default=None,
         description=(
-            'Default "continue"; "stop": the fit fails; "skip": the step is left out; "roll_back": back to the last '
-            "good epoch, and on at a lower rate."
+            'Default "stop": the fit fails with numerics_nonfinite, the step and the first node that was not finite; '
+            '"continue": go on; "skip": the step is left out; "roll_back": back to the last good epoch, and on at a '
+            "lower rate."
         ),
     )
     factor: float | None = Field(

@@ -231,3 +231,25 @@ def test_a_full_queue_is_told_with_a_time_to_come_back(cramped: Any) -> None:
     assert refused.status_code == 429
     assert refused.json()["code"] == "queue_full"
     assert int(refused.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("where", ["/dataset", "/validation/dataset"])
+def test_missing_values_that_nothing_handles_are_refused_before_the_fit_is_accepted(
+    http: httpx.Client, where: str
+) -> None:
+    def uploaded(body: str) -> str:
+        answer = http.post("/v1/datasets", content=body, headers={"content-type": "text/csv"})
+        dataset_id: str = answer.json()["id"]
+        return dataset_id
+
+    gap, whole = uploaded("x,other\n1.5,1\n,2\n2.5,3\n"), uploaded("x,other\n1.5,\n2.0,2\n2.5,3\n")
+    training, validation = (gap, whole) if where == "/dataset" else (whole, gap)
+    request = {**INLINE, "dataset": training, "validation": {"dataset": validation}}
+    answer = http.post("/v1/fits", json=request)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == (where, "missing_values")
+    assert "1 missing value (NaN) in 3 rows" in error["detail"]
+    filled = {**INLINE["graph"], "program": "loss = mean((nan_to_num(x) * w - 1) ** 2)"}
+    assert http.post("/v1/fits", json={**request, "graph": filled}).status_code == 202
+    assert http.post("/v1/fits", json={**request, "divergence": {"action": "continue"}}).status_code == 202

@@ -91,13 +91,22 @@ def test_nonsense_is_refused_with_a_pointer(http: httpx.Client, here: str, param
     assert [error["pointer"] for error in response.json()["errors"]] == [f"/{name}" for name in params]
 
 
+@pytest.mark.parametrize(("divergence", "state"), [(None, "failed"), ({"action": "continue"}, "succeeded")])
 def test_a_fit_that_diverges_can_still_be_read(
-    http: httpx.Client, line: dict[str, Any], points: dict[str, Any]
+    http: httpx.Client, line: dict[str, Any], points: dict[str, Any], divergence: dict[str, str] | None, state: str
 ) -> None:
-    request = {"graph": line["id"], "dataset": points["id"], "steps": 40, "optimizer": {"kind": "sgd", "lr": 1e30}}
+    request = {
+        "graph": line["id"],
+        "dataset": points["id"],
+        "steps": 40,
+        "optimizer": {"kind": "sgd", "lr": 1e30},
+        "divergence": divergence,
+    }
     here = f"/v1/fits/{http.post('/v1/fits', json=request).json()['id']}"
     fit = http.get(here, params={"wait": 30}).json()
-    assert fit["terminal"]
+    assert fit["state"] == state
+    assert state == "succeeded" or fit["error"]["code"] == "numerics_nonfinite"
+    assert state == "succeeded" or f"loss of step {fit['step']} is" in fit["error"]["detail"]
     assert fit["latest"]["loss"] is None
     assert fit["nonfinite"]["loss"] in ("nan", "inf")
     last = http.get(f"{here}/metrics").json()["data"][-1]
@@ -195,6 +204,7 @@ def diverged(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -
         "steps": 60,
         "validation": {"split": 0.25, "every_steps": 10, "every_epochs": None},
         "optimizer": {"kind": "sgd", "lr": 1e6},
+        "divergence": {"action": "continue"},
         "checkpoint": {"every_steps": 20},
         "record": {"gradients": {"steps": [50]}},
     }

@@ -130,12 +130,21 @@ def test_halving_stops_the_worse_half_at_each_rung(http: httpx.Client) -> None:
 
 
 def test_a_sweep_of_which_no_variant_succeeds_fails(http: httpx.Client) -> None:
-    recipe = {"divergence": {"action": "stop"}, "steps": 200, "epochs": None}
+    recipe = {"steps": 200, "epochs": None}
     sweep = {"kind": "grid", "parameters": {"optimizer.lr": [1e30, 1e31]}}
     fit = ended(http, submit(http, **recipe, sweep=sweep)["id"])
     assert (fit["state"], fit["error"]["code"]) == ("failed", "no_variant_succeeded")
     assert fit["sweep"]["states"] == {"failed": 2}
-    assert {variant["error"]["code"] for variant in variants(http, fit["id"])} == {"diverged"}
+    assert {variant["error"]["code"] for variant in variants(http, fit["id"])} == {"numerics_nonfinite"}
+
+
+def test_a_variant_that_diverges_fails_alone(http: httpx.Client) -> None:
+    sweep = {"kind": "grid", "parameters": {"optimizer.lr": [0.01, 1e30]}}
+    fit = ended(http, submit(http, steps=60, epochs=None, sweep=sweep)["id"])
+    assert fit["state"] == "succeeded"
+    good, bad = variants(http, fit["id"])
+    assert (good["state"], bad["state"]) == ("succeeded", "failed")
+    assert bad["error"]["code"] == "numerics_nonfinite"
 
 
 def test_a_variant_that_diverges_ranks_last_and_the_sweep_succeeds(http: httpx.Client) -> None:

@@ -47,7 +47,7 @@ MESSAGES: list[Message] = [
     messages.NumericsChanged({"numpy": "2.4.5"}, {"numpy": "2.4.6"}),
     messages.Heartbeat(),
     messages.Finished("drained"),
-    messages.Failed("diverged", "the loss is not finite at step 7"),
+    messages.Failed("numerics_nonfinite", "the loss is not finite at step 7"),
     messages.Control("cancel", "fit_3"),
     messages.Reached(100, math.inf),
     messages.About("fit_3", messages.Points(['{"seq":1}'], 1, 0, {"loss": 0.1})),

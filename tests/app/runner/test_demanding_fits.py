@@ -86,12 +86,12 @@ def test_a_fit_that_diverges_is_failed_at_that_step_with_all_rows_before(worksho
     fit = workshop.until_state("failed")
     rows = [json.loads(row) for row in workshop.rows()]
     assert fit.error is not None
-    assert fit.error["code"] == "diverged"
+    assert fit.error["code"] == "numerics_nonfinite"
     assert f"step {rows[-1]['step']} " in fit.error["detail"]
     assert [row["step"] for row in rows] == [*range(1, fit.step + 1)]
-    assert [row["values"]["loss"] is None for row in rows] == [False] * (fit.step - 1) + [True]
+    assert [bool(row["nonfinite"]) for row in rows] == [False] * (fit.step - 1) + [True]
     assert workshop.checkpoints()[0].step == (fit.step - 1) // 4 * 4
-    assert workshop.outcomes() == ["diverged"]
+    assert workshop.outcomes() == ["numerics_nonfinite"]
 
 
 def test_a_fit_that_always_diverges_gives_up_going_back(workshop: Workshop) -> None:
@@ -101,7 +101,7 @@ def test_a_fit_that_always_diverges_gives_up_going_back(workshop: Workshop) -> N
     workshop.supervisor()
     fit = workshop.until_state("failed")
     assert fit.error is not None
-    assert fit.error["code"] == "diverged"
+    assert fit.error["code"] == "numerics_nonfinite"
     assert "gone back 3 times" in fit.error["detail"]
     steps = [json.loads(row)["step"] for row in workshop.rows()]
     assert sum(after <= before for before, after in itertools.pairwise(steps)) == 3

@@ -88,7 +88,7 @@ LATE = Expired("timeout", "too late")
         (None, LATE),
         (Finished("cancelled"), Finished("cancelled")),
         (Finished("succeeded"), Finished("succeeded")),
-        (Failed("diverged", "nan"), Failed("diverged", "nan")),
+        (Failed("numerics_nonfinite", "nan"), Failed("numerics_nonfinite", "nan")),
     ],
 )
 def test_a_process_that_is_stopped_at_a_limit_ends_by_that_unless_it_is_done_before(

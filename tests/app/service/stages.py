@@ -77,7 +77,7 @@ def _moved(work: UnitOfWork, fit: FitRecord, state: FitState, stage: str) -> Fit
     moved = fit.to(state, phase=state.value, **more)
     if moved.terminal:
         reason = KILLED if stage == "killed" else None
-        error = {"code": "diverged", "detail": "so"} if state is FitState.FAILED else None
+        error = {"code": "numerics_nonfinite", "detail": "so"} if state is FitState.FAILED else None
         moved = replace(moved, finished_at=work.now, stop_reason=reason, error=error)
     moved = work.fits.update(moved)
     record_state(work, moved)

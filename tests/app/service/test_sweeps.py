@@ -175,7 +175,7 @@ def test_what_a_sweep_comes_to_goes_by_its_variants(place: Workplace, ends: list
     sweep = place.submit(GRID)
     claim, _ = place.start()
     for fit, end in zip(place.variants(sweep), ends, strict=True):
-        place.say(claim, About(fit.id, Failed("diverged", "no") if end == "failed" else Finished(end)))
+        place.say(claim, About(fit.id, Failed("numerics_nonfinite", "no") if end == "failed" else Finished(end)))
     place.say(claim, Finished("succeeded"))
     assert place.states(sweep) == [expected, *ends]
 

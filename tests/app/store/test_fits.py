@@ -20,7 +20,7 @@ def test_a_fit_reads_back_as_it_was(store: Store, a_fit: AFit, state: FitState) 
         state=state,
         latest={"loss": 0.1 + 0.2},
         best={"step": 3, "val_loss": 1e-310},
-        error={"code": "diverged", "detail": "step 7"},
+        error={"code": "numerics_nonfinite", "detail": "step 7"},
         started_at=a_fit().created_at,
         finished_at=a_fit().created_at,
         step=2**40,

@@ -1,3 +1,4 @@
+import json
 import sqlite3
 import subprocess
 import sys
@@ -117,3 +118,37 @@ def test_a_fit_of_the_first_revision_ended_for_no_known_reason(tmp_path: Path) -
         found = database.connection.exec_driver_sql("SELECT id, stop_reason FROM fits").all()
     database.close()
     assert found == [("fit_1", None)]
+
+
+REQUESTS = {
+    "{}": {"divergence": {"action": "continue"}},
+    '{"divergence":null,"clip":null}': {"divergence": {"action": "continue"}, "clip": None},
+    '{"divergence":{"limit":3}}': {"divergence": {"limit": 3, "action": "continue"}},
+    '{"divergence":{"action":"skip"}}': {"divergence": {"action": "skip"}},
+    '{"clip":{"nonfinite":"error"}}': {"clip": {"nonfinite": "error"}},
+    '{"clip":{"norm":1.0}}': {"clip": {"norm": 1.0}, "divergence": {"action": "continue"}},
+}
+
+
+def test_a_stored_fit_keeps_what_it_did_about_a_loss_that_is_not_finite(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", "app.store:migrations")
+        command.upgrade(config, "0009")
+    engine.dispose()
+    with sqlite3.connect(path) as old:
+        names = [(name, default) for _, name, _, _, default, _ in old.execute("PRAGMA table_info(fits)")]
+        columns = [name for name, default in names if default is None]
+        for place, request in enumerate(REQUESTS):
+            texts = {"id": f"fit_{place}", "state": "queued", "request": request, "labels": "{}", "latest": "{}"}
+            values = [texts.get(name, 0) for name in columns]
+            places = ", ".join("?" * len(columns))
+            old.execute(f"INSERT INTO fits ({', '.join(columns)}) VALUES ({places})", values)
+    old.close()
+    database = Database.open(tmp_path)
+    with database.connection.begin():
+        found = database.connection.exec_driver_sql("SELECT request FROM fits ORDER BY id").scalars().all()
+    database.close()
+    assert [json.loads(request) for request in found] == list(REQUESTS.values())

@@ -330,16 +330,16 @@ def test_a_fit_that_should_stop_between_two_rows_writes_a_checkpoint_of_where_it
 def test_a_fit_that_diverges_fails_at_that_step_and_keeps_its_rows_but_nothing_to_go_on_from(
     assign: Assign, recorder: Recorder, server: Any
 ) -> None:
-    too_long = {"optimizer": {"kind": "sgd", "lr": 1e9}, "divergence": {"action": "stop"}}
+    too_long = {"optimizer": {"kind": "sgd", "lr": 1e9}}
     found = work(assign(**too_long), recorder, Wish(), ALONE)
     recorder.flush_overdue()
     recorder.send(found)
     assert isinstance(found, Failed)
-    assert found.code == "diverged"
+    assert found.code == "numerics_nonfinite"
     messages = server.heard()
     rows = [json.loads(row) for message in messages if isinstance(message, Points) for row in message.rows]
     assert f"step {rows[-1]['step']} " in found.detail
-    assert rows[-1]["values"]["loss"] is None
+    assert [bool(row["nonfinite"]) for row in rows] == [False] * (len(rows) - 1) + [True]
     assert [row["seq"] for row in rows] == [*range(1, len(rows) + 1)]
     assert all(checkpoint.step < rows[-1]["step"] for checkpoint in written(messages))
 

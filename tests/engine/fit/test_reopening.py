@@ -120,13 +120,14 @@ def test_reopening_twice_is_reopening_once(tmp_path):
         assert state(twice) == state(once), name
 
 
+GOES_ON = {"action": "continue"}
 STOPS = {"kind": "sgd", "lr": 5.0}
 
 
 def stopped_early(**recipe):
     """Run a fit that ends because nothing improves."""
     stopping = {"patience": 2, "min_delta": 10.0, **recipe.pop("early_stopping", {})}
-    fit = start(epochs=50, optimizer=STOPS, early_stopping=stopping, **recipe)
+    fit = start(epochs=50, optimizer=STOPS, divergence=GOES_ON, early_stopping=stopping, **recipe)
     run(fit)
     assert fit.stopped is not None
     assert fit.step < 50 * STEPS
@@ -168,7 +169,7 @@ def test_without_reopening_a_fit_that_has_ended_stays_as_it_ended(tmp_path):
 
 
 def test_best_weights_are_forgotten_where_they_are_no_longer_wanted(tmp_path):
-    fit = reopened(saved(stopped_early(), tmp_path), epochs=50, optimizer=STOPS)
+    fit = reopened(saved(stopped_early(), tmp_path), epochs=50, optimizer=STOPS, divergence=GOES_ON)
     assert fit.best is not None
     while not fit.done:
         fit.advance()

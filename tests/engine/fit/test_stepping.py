@@ -282,11 +282,12 @@ def test_gradients_are_clipped(limit, clip, micro):
 
 def test_a_gradient_that_is_not_finite_ends_the_fit_or_is_left_out():
     """The root has an infinite slope at 0, where w starts."""
-    document = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = mean(sqrt(w) + x * 0.0)"}
+    graph = {"inputs": {"x": ["n"]}, "parameters": {"w": []}, "program": "loss = mean(sqrt(w) + x * 0.0)"}
 
-    def made(**clip):
-        recipe = engine.read_recipe({"epochs": 1, "batch_size": 2, "clip": clip, "optimizer": "sgd"})
-        return engine.Fit(engine.parse_graph(document), recipe, {"x": np.ones(4)})
+    def made(divergence=None, **clip):
+        document = {"epochs": 1, "batch_size": 2, "clip": clip, "optimizer": "sgd", "divergence": divergence}
+        recipe = engine.read_recipe(document)
+        return engine.Fit(engine.parse_graph(graph), recipe, {"x": np.ones(4)})
 
     failed = made(nonfinite="error")
     with pytest.raises(engine.errors.NumericalError, match="not finite"):
@@ -295,7 +296,13 @@ def test_a_gradient_that_is_not_finite_ends_the_fit_or_is_left_out():
     left_out = made(nonfinite="skip")
     assert [point.values["skipped"] for point in left_out] == [1.0, 1.0]
     assert left_out.model.parameters["w"].item() == 0.0
-    applied = made()
+    watched = made()
+    with pytest.raises(
+        engine.errors.NonfiniteError, match=r"norm of the gradients of step 1 is (inf|nan): .*in the backward node"
+    ):
+        list(watched)
+    assert (watched.step, watched.model.parameters["w"].item()) == (1, 0.0)
+    applied = made(divergence={"action": "continue"})
     assert "skipped" not in next(iter(applied)).values
     assert not math.isfinite(applied.model.parameters["w"].item())
 

@@ -6,7 +6,7 @@ import engine
 from engine.metrics import Accuracy
 from engine.optim import Clip, make_optimizer
 from engine.optim.groups import one_group
-from engine.recipe.stopping import Budget, Divergence
+from engine.recipe.stopping import Budget
 
 
 def test_defaults_are_filled_in():
@@ -18,7 +18,7 @@ def test_defaults_are_filled_in():
     assert recipe.checkpoint == engine.CheckpointPolicy(None, 1, 3, True)
     assert recipe.record == engine.Record(None, True, False)
     assert (recipe.validation.split, dict(recipe.feeds)) == (0.0, {})
-    assert (recipe.divergence, recipe.budget) == (Divergence(action="continue"), Budget(seconds=None, steps=None))
+    assert (recipe.divergence, recipe.budget) == (None, Budget(seconds=None, steps=None))
     assert (recipe.average, recipe.early_stopping, recipe.noise, recipe.micro_batch_size) == (None,) * 4
 
 
@@ -205,7 +205,9 @@ def test_what_happens_to_a_gradient_that_is_not_finite_is_said_once():
     def nonfinite(**recipe):
         return engine.read_recipe({"epochs": 1, **recipe}).nonfinite
 
-    assert nonfinite() == "continue"
+    assert nonfinite() == "stop"
+    assert nonfinite(divergence={}) == "stop"
+    assert nonfinite(divergence={"action": "continue"}) == "continue"
     assert nonfinite(clip={"nonfinite": "error"}) == "stop"
     assert nonfinite(clip={"nonfinite": "skip"}) == "skip"
     assert nonfinite(divergence={"action": "roll_back"}) == "roll_back"

@@ -173,15 +173,16 @@ ROOT = "sqrt(s + 1.5)"
 FOUR = {"columns": {"x": np.ones(8)}, "validation": {}}
 
 
-def test_a_fit_that_diverges_goes_on_by_default_and_shows_it():
-    points = list(walk(ROOT, **FOUR, epochs=1))
+def test_a_fit_that_diverges_goes_on_where_it_is_told_to_and_shows_it():
+    points = list(walk(ROOT, **FOUR, epochs=1, divergence={"action": "continue"}))
     assert [math.isnan(value) for value in numbers(points, "train")] == [False, False, True, True]
     assert "skipped" not in points[0].values
 
 
+@pytest.mark.parametrize("divergence", [None, {"action": "stop"}])
 @pytest.mark.parametrize("micro", [None, 1])
-def test_a_fit_that_diverges_may_end_as_failed_before_the_step(micro):
-    fit = walk(ROOT, **FOUR, divergence={"action": "stop"}, micro_batch_size=micro)
+def test_a_fit_that_diverges_ends_as_failed_before_the_step(micro, divergence):
+    fit = walk(ROOT, **FOUR, divergence=divergence, micro_batch_size=micro)
     points = []
     with pytest.raises(NumericalError, match="step 3 is nan"):
         points.extend(iter(fit))

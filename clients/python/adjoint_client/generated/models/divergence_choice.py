@@ -16,8 +16,9 @@ class DivergenceChoice:
     """What happens when a loss or a gradient is not finite."""
 
     action: DivergenceChoiceActionType0 | None | Unset = UNSET
-    """ Default "continue"; "stop": the fit fails; "skip": the step is left out; "roll_back": back to the last good
-    epoch, and on at a lower rate. """
+    """ Default "stop": the fit fails with numerics_nonfinite, the step and the first node that was not finite;
+    "continue": go on; "skip": the step is left out; "roll_back": back to the last good epoch, and on at a lower
+    rate. """
     factor: float | None | Unset = UNSET
     """ What the rate is multiplied by on going back, between 0 and 1; default 0.5. """
     limit: int | None | Unset = UNSET
