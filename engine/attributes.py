@@ -54,6 +54,10 @@ class Attribute:
             return self.lists_integers and all(item.__class__ is int and -LONGEST < item < LONGEST for item in value)
         return kind in self.plain and (kind is not int or -LONGEST < value < LONGEST)
 
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is one for it."""
+        return self.takes(value) or _match(self.type, value)[0]
+
     @property
     def required(self) -> bool:
         """Whether a call must give it."""

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from engine.attributes import Attribute, attributes_of, bind
+from engine.call_arguments import ORDERS, WITH_INDEX, normalize_call, rename_attributes
 from engine.dtypes import (
     BFLOAT16,
     FLOAT16,
@@ -39,6 +40,8 @@ R = TypeVar("R")
 
 OPS: dict[str, Op[Any]] = {}
 """Every op by name, in order of declaration."""
+ALIASES: dict[str, Op[Any]] = {}
+"""The op that each further name stands for."""
 
 
 def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -217,15 +220,16 @@ class Op(Generic[R]):
         """Check the attributes of a call and fill in the defaults."""
         if not given and self._defaults is not None:
             return self._defaults
-        return bind(self.name, self.attributes, given)
+        return bind(self.name, self.attributes, rename_attributes(self.attributes, given))
 
     def __call__(self, *operands: Operand | None, **given: Any) -> R:
-        """Apply the op to Values, arrays or numbers; returns a Value, or a tuple when it has several outputs."""
-        if MODES.recorder is not None:
-            return self._recorded(MODES.recorder, operands, given)
+        """Apply the op to Values, arrays or numbers; returns a Value, or a tuple when it has several outputs.
+
+        Attributes are given by name, and in PyTorch's forms (see `engine.call_arguments`).
+        """
+        if MODES.recorder is not None or len(operands) > self._most_plain:
+            return self._call_in_full(operands, given)
         attrs = self.bind(given) if given or self._defaults is None else self._defaults
-        if self._has_training and attrs["training"] is None:
-            attrs = {**attrs, "training": MODES.training}
         inputs: tuple[Value, ...] = operands  # type: ignore[assignment]
         for operand in operands:
             if operand.__class__ is not Value:
@@ -234,6 +238,21 @@ class Op(Generic[R]):
         else:
             if not self.required_inputs <= len(operands) <= self._most_inputs:
                 inputs = self._operands(operands)
+        return self._evaluate(inputs, attrs)
+
+    def _call_in_full(self, operands: tuple[Any, ...], given: Mapping[str, Any]) -> R:
+        """Apply the op in a call of any form, and tell the recorder of it if there is one."""
+        if self.name in WITH_INDEX and "dim" in given:
+            return OPS[WITH_INDEX[self.name]](*operands, **given)  # type: ignore[no-any-return]
+        operands, given = normalize_call(self, operands, given)
+        if MODES.recorder is not None:
+            return self._recorded(MODES.recorder, operands, dict(given))
+        attrs = self.bind(given)
+        if self._has_training and attrs["training"] is None:
+            attrs = {**attrs, "training": MODES.training}
+        return self._evaluate(self._operands(operands), attrs)
+
+    def _evaluate(self, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> R:
         try:
             if self.infer is None:
                 return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
@@ -254,6 +273,13 @@ class Op(Generic[R]):
             made = self(*operands, **given)
         recorder(self, operands, given, made)
         return made
+
+    @cached_property
+    def _most_plain(self) -> int:
+        """How many operands a call may have that needs no `_call_in_full`: inputs by place, attributes by name."""
+        spread = bool(self.inputs) and self.inputs[0].kind is inspect.Parameter.VAR_POSITIONAL
+        full = spread or self.random or self._has_training or self.name in ORDERS or self.name in WITH_INDEX
+        return -1 if full else self._most_inputs
 
     @cached_property
     def _most_inputs(self) -> int:
@@ -424,18 +450,19 @@ def lookup(name: str) -> Op[Any]:
         UnsupportedOp: an operation of the engines this one follows that it does not have.
         UnknownName: any other name; the message has the nearest known one.
     """
-    op = OPS.get(name) or next((op for op in OPS.values() if name in op.aliases), None)
+    op = OPS.get(name) or ALIASES.get(name)
     if op is None:
         refuse_unsupported(name)
-        known = [*OPS, *(alias for op in OPS.values() for alias in op.aliases)]
-        raise UnknownName(f"there is no op called {name[:64]!r}{nearest(name, known)}")
+        raise UnknownName(f"there is no op called {name[:64]!r}{nearest(name, [*OPS, *ALIASES])}")
     return op
 
 
 def _register(op: Op[R]) -> Op[R]:
-    if op.name in OPS:
-        raise AttributeValueError(f"op {op.name!r} is declared twice")
-    OPS[op.name] = op
+    for name in (op.name, *op.aliases):
+        if name in OPS or name in ALIASES:
+            raise AttributeValueError(f"op {name!r} is declared twice")
+        ALIASES[name] = op
+    OPS[op.name] = ALIASES.pop(op.name)
     return op
 
 

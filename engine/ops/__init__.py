@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from engine.errors import nearest
 from engine.ops import (
     activation,
     adaptive,
@@ -104,7 +105,7 @@ from engine.ops import (
 )
 from engine.ops.in_place import bind_in_place
 from engine.ops.methods import bind_methods
-from engine.registry import OPS
+from engine.registry import ALIASES, OPS
 
 FAMILIES = (
     elementwise,
@@ -212,7 +213,11 @@ bind_in_place()
 
 
 def __getattr__(name: str) -> Any:
-    try:
-        return OPS[name]
-    except KeyError:
-        raise AttributeError(f"there is no op called {name!r}") from None
+    op = OPS.get(name) or ALIASES.get(name)
+    if op is None:
+        raise AttributeError(f"there is no op called {name!r}{nearest(name, [*OPS, *ALIASES])}")
+    return op
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *OPS, *ALIASES})

@@ -175,6 +175,18 @@ def nanmedian(x: Value, *, axis: int | None = None, keepdims: bool = False) -> V
     return _median(x, axis, keepdims, ignore_nan=True)
 
 
+@composite(outputs=("values", "indices"), samples=PICKS)
+def median_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Lower median along `axis`, NaN if there is one, and the index of the element that is it."""
+    return _chosen(x, argmedian(x, axis=axis, ignore_nan=False), axis, keepdims)
+
+
+@composite(outputs=("values", "indices"), samples=PICKS)
+def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
+    """Lower median along `axis` of what is not NaN, and the index of the element that is it."""
+    return _chosen(x, argmedian(x, axis=axis, ignore_nan=True), axis, keepdims)
+
+
 @primitive(infer=_one_place, differentiable=False, samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)])
 def argmode(x: Array, *, axis: int = -1) -> Array:
     """Index of the most frequent element along `axis`, which stays with extent 1: the last one of the smallest."""

@@ -269,7 +269,6 @@ def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: in
 @primitive(
     infer=_slice,
     view=True,
-    aliases=("narrow",),
     samples=[
         sample((4, 3), start=1, stop=3),
         sample((2, 5), axis=1, start=0, stop=5, step=2),
@@ -289,6 +288,17 @@ def _(g: Value, y: Value, x: Value, *, axis: int, start: int | None, stop: int |
     place = normalize_axis(axis, x.ndim)
     picked = bounds(x.shape[place], start, stop, step)
     return slice_scatter(g, axis=place, extent=x.shape[place], start=picked.start, step=step)
+
+
+@composite(samples=[sample((4, 3), axis=0, start=1, length=2), sample((2, 5), axis=1, start=-2, length=2)])
+def narrow(x: Value, *, axis: int, start: int, length: int) -> Value:
+    """The `length` elements from `start` along `axis`; a negative start counts from the end (PyTorch's narrow)."""
+    require_axes("narrow", x)
+    extent = x.shape[normalize_axis(axis, x.ndim)]
+    first = start + extent if start < 0 else start
+    if length < 0 or not 0 <= first <= extent - length:
+        raise ShapeError(f"narrow: start {start} and length {length} do not lie in axis {axis} of extent {extent}")
+    return slice(x, axis=axis, start=first, stop=first + length)
 
 
 def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -> Spec:
@@ -330,11 +340,20 @@ def _check_parts(what: str, count: int) -> None:
         raise LimitError(f"{what}: {count} parts are more than {MOST_PARTS}; keep them as an axis, by reshape")
 
 
-@composite(samples=[sample((4, 3), sizes=(1, 3)), sample((2, 4), sizes=(2, 2), axis=1)])
-def split(x: Value, *, sizes: Ints, axis: int = 0) -> tuple[Value, ...]:
-    """x cut along `axis` into pieces of the given sizes, which must add up to its extent."""
+@composite(samples=[sample((4, 3), sizes=(1, 3)), sample((2, 4), sizes=(2, 2), axis=1), sample((5, 2), sizes=2)])
+def split(x: Value, *, sizes: int | Ints, axis: int = 0) -> tuple[Value, ...]:
+    """x cut along `axis` into pieces of the given sizes, which must add up to its extent.
+
+    One size stands for as many pieces of it as there are, the last one smaller when it does not divide the extent.
+    """
     require_axes("split", x)
     place = normalize_axis(axis, x.ndim)
+    if isinstance(sizes, int):
+        if sizes < 1:
+            raise ShapeError(f"split: size {sizes} must be at least 1")
+        _check_parts("split", -(-x.shape[place] // sizes))
+        starts = range(0, max(x.shape[place], 1), sizes)
+        sizes = tuple(min(sizes, x.shape[place] - start) for start in starts)
     if not sizes or min(sizes) < 0 or sum(sizes) != x.shape[place]:
         raise ShapeError(f"split sizes {list(sizes)} must add up to the extent {x.shape[place]} of axis {axis}")
     _check_parts("split", len(sizes))
