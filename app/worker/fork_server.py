@@ -9,6 +9,7 @@ whole server changed while it starts, and leaves a folder and a second helper pr
 
 import contextlib
 import gc
+import logging
 import os
 import select
 import signal
@@ -20,6 +21,8 @@ from app.domain.wire import FORK, KILL, ORDER
 from app.log import log_as_json
 from app.worker import process
 from app.worker.family import BROKEN, adopt_orphans
+
+_logger = logging.getLogger(__name__)
 
 FORK_FAILED = os.EX_OSERR
 
@@ -83,8 +86,15 @@ class ForkServer:
             # The first worker loads the compiler by itself meanwhile; those after it have it from here. A server that
             # has no work has not got it in its memory.
             self._preloaded = True
+            self._preload()
+
+    def _preload(self) -> None:
+        """Load the compiler; without it workers load their own, and say why when they cannot."""
+        try:
             engine.preload_native()
-            gc.freeze()
+        except (ImportError, OSError, RuntimeError):
+            _logger.exception("the native executor cannot be loaded beforehand")
+        gc.freeze()
 
     def _become_worker(self, channel: socket.socket, line: socket.socket | None, parent: int) -> None:
         try:

@@ -8,12 +8,8 @@ when its address is first asked for, unless the code is on disk from before.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -24,6 +20,7 @@ from numba import types
 
 from engine.dtypes import DType
 from engine.native.blas import numpy_blas
+from engine.native.code_folder import use_code_folder
 
 real = np.float32
 """What the dtype of a kernel is called in its body."""
@@ -82,8 +79,8 @@ class Kernel:
         parts = {name: inline(_typed(part, dtype, name)) for name, part in self.parts.items()}
         # The name of the copy is what its code is kept under on disk; parts may be of other files than the body.
         body = _typed(self.body, dtype, f"{self.name}_{dtype.name}_{self._digest()}", parts)
-        numba.config.CACHE_DIR = str(code_folder())
-        return numba.cfunc(SIGNATURE, cache=True, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
+        kept = use_code_folder()
+        return numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
 
     def _digest(self) -> str:
         """Return what changes with the parts."""
@@ -134,44 +131,3 @@ def declare_symbols() -> None:
     blas = numpy_blas()
     llvmlite.binding.add_symbol("adjoint_sgemm", blas.sgemm)
     llvmlite.binding.add_symbol("adjoint_dgemm", blas.dgemm)
-
-
-@cache
-def code_folder() -> Path:
-    """Return where machine code is kept: beside these sources if that can be written, else in the user's cache.
-
-    Its name is a digest of the functions that become part of kernels: a change of theirs makes all code anew, where a
-    change of a kernel is seen by numba.
-    """
-    here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for source in sorted((here / "inline").glob("*.py")):
-        digest.update(source.read_bytes())
-    cache_home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    parents = [
-        here / "__pycache__",
-        Path(cache_home).expanduser() / "adjoint",
-        Path(tempfile.gettempdir()) / f"adjoint-{_user()}",
-    ]
-    folders = [parent / f"kernels-{digest.hexdigest()[:16]}" for parent in parents]
-    chosen = next((folder for folder in folders if _is_writable(folder)), None)
-    chosen = chosen or Path(tempfile.mkdtemp(prefix="adjoint-kernels-"))
-    if chosen != folders[0] and folders[0].is_dir():
-        # Code that came with an installation that must not be changed: numba reads only where it can write.
-        shutil.copytree(folders[0], chosen, dirs_exist_ok=True)
-    return chosen
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else "user"
-
-
-def _is_writable(folder: Path) -> bool:
-    """Make a folder, if need be; tell whether this user may write into it and nobody else has made it."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = folder.stat().st_uid
-    except OSError:
-        return False
-    # Machine code of somebody else's would be run: in a folder that all share it might lie in wait.
-    return os.access(folder, os.W_OK) and (not hasattr(os, "getuid") or owner == os.getuid())
