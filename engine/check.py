@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.data import Batches, held_out_rows
+from engine.data import CAST_BYTES, Batches, held_out_rows
 from engine.documents import Reader
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
@@ -32,7 +32,7 @@ MISSING_AWARE = frozenset(
     ("isnan", "isfinite", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "masked_fill", "where")
 )
 """Ops by which a graph can fill in or leave out missing values."""
-
+LARGEST_BFLOAT16 = 3.3895313892515355e38
 ORDER_BYTES = 24
 """What each example of an epoch takes while its place in the order is drawn."""
 
@@ -103,6 +103,8 @@ def check_fit(
     held = _check_feeds(definition, recipe, validation, "/validation/dataset", reader) if validation is not None else {}
     reader.finish()
     definition = at_precision(definition, recipe.precision)
+    for rows, pointer in ((fed, "/dataset"), (held, "/validation/dataset")):
+        _check_magnitudes(definition, rows, pointer, reader)
     recipe = recipe.on(_examples(recipe, next(iter(fed.values())).rows))
     train, held_out = _sizes(recipe, next(iter(fed.values())).rows, reader)
     reader.finish()
@@ -120,6 +122,9 @@ def check_fit(
     footprint = Footprint(definition, recipe, lambda rows: _bound(definition, fed, rows, reader), replicas, executor)
     memory = _measured(footprint, batches, held_out, reader)
     memory["data_bytes"] = _rows_bytes(fed)
+    cast = _cast_bytes(definition, fed) + _cast_bytes(definition, held)
+    if cast:
+        memory["cast_bytes"] = cast
     memory["order_bytes"] = ORDER_BYTES * batches.examples
     return FitEstimate(recipe.total_steps(batches.per_epoch), batches.per_epoch, memory)
 
@@ -441,6 +446,30 @@ def _measured(footprint: Footprint, batches: Batches, held_out: int, reader: Rea
         raise
     except EngineError as error:
         raise DocumentError([Finding("/graph", error.code, str(error))]) from error
+
+
+def _check_magnitudes(definition: Definition, fed: Mapping[str, ColumnInfo], pointer: str, reader: Reader) -> None:
+    """Check that no number is infinite in the float type that an input is fitted in."""
+    for name, column in fed.items():
+        dtype = definition.inputs[name].dtype
+        if not is_float(dtype) or column.minimum is None or column.maximum is None:
+            continue
+        most = float(np.finfo(dtype).max) if dtype.kind == "f" else LARGEST_BFLOAT16
+        if max(-column.minimum, column.maximum) > most:
+            holds = f"input {name!r} is fitted in {dtype.name}, which holds numbers up to {most:.3g}"
+            detail = f"{holds}; its column has larger ones: choose precision float64, or normalize the input"
+            reader.fault(pointer, "dtype_mismatch", detail)
+
+
+def _cast_bytes(definition: Definition, fed: Mapping[str, ColumnInfo]) -> int:
+    """Return the bytes of columns that are copied in the type of their input."""
+    wanted = {name: definition.inputs[name].dtype for name in fed}
+    sizes = [
+        int(np.prod(column.shape, dtype=np.int64)) * column.rows * wanted[name].itemsize
+        for name, column in fed.items()
+        if np.dtype(column.dtype) != wanted[name]
+    ]
+    return min(sum(sizes), CAST_BYTES)
 
 
 def _rows_bytes(fed: Mapping[str, ColumnInfo]) -> int:

@@ -36,6 +36,9 @@ from app.worker.verification import BackgroundCheck
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
 
 
+MANY_ROUNDED = 0.01
+"""Share of a column's distinct values that become equal to others from which on that is a warning."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -108,6 +111,8 @@ def _lead(
     with closing(_prepared(assignment, runtime, collective, check, recorder)) as fit:
         check.finish()
         recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
+        if assignment.attempt == 1 and (assignment.resume_from is None or assignment.fork is not None):
+            _report_rounded(fit, recorder)
         staging = Path(assignment.staging)
         write, asked = partial(recorder.checkpoint, staging), assignment.request.get("checkpoint") or {}
         keeper = Keeper(fit, write, assignment.checkpoint_seconds, by_epochs="every_epochs" in asked)
@@ -124,6 +129,13 @@ def _lead(
     if fit.stopped is not None:
         recorder.send(Log("info", fit.stopped, "stopped_early"))
     return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted], fit.stopped)
+
+
+def _report_rounded(fit: engine.Fit, recorder: Recorder) -> None:
+    """Report the columns whose distinct values the fit's precision does not tell apart."""
+    for rounded in fit.rounded_inputs():
+        level = "warning" if rounded.lost >= MANY_ROUNDED * rounded.distinct else "info"
+        recorder.send(Log(level, str(rounded), "precision_lost"))
 
 
 def _there(fit: engine.Fit, rung: Rung | None) -> bool:

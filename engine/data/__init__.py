@@ -14,6 +14,7 @@ from engine.data.labels import Labels, check_labels
 from engine.data.loader import Batch, DataLoader
 from engine.data.normalization import MinMax, Normalization, Robust, Standard, fit_scales, read_normalize
 from engine.data.prefetcher import Prefetcher, prefetch_depth
+from engine.data.rounding import CAST_BYTES, RoundedInput, cast_inputs, rounded_inputs
 from engine.data.sampling import Sampler, Sampling, class_weights, make_sampler
 from engine.data.scaling import Affine, Scales
 from engine.data.shuffling import Shuffle, read_shuffle
@@ -29,6 +30,7 @@ from engine.data.splitting import (
 from engine.data.windows import Windows
 
 __all__ = [
+    "CAST_BYTES",
     "CLASSES",
     "Affine",
     "Batch",
@@ -40,6 +42,7 @@ __all__ = [
     "Normalization",
     "Prefetcher",
     "Robust",
+    "RoundedInput",
     "Sampler",
     "Sampling",
     "Scales",
@@ -48,6 +51,7 @@ __all__ = [
     "Split",
     "Standard",
     "Windows",
+    "cast_inputs",
     "check_labels",
     "class_weights",
     "classes_of_checkpoint",
@@ -63,6 +67,7 @@ __all__ = [
     "read_classes",
     "read_normalize",
     "read_shuffle",
+    "rounded_inputs",
     "split_examples",
     "split_rows",
     "stratified_split",

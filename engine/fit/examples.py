@@ -9,11 +9,14 @@ import numpy as np
 from engine.data import (
     Batches,
     Prefetcher,
+    RoundedInput,
     Source,
+    cast_inputs,
     fit_scales,
     make_sampler,
     open_source,
     prefetch_depth,
+    rounded_inputs,
     split_examples,
 )
 from engine.errors import DataError
@@ -49,11 +52,13 @@ class Examples:
         train, self.held_out = split_examples(source, recipe.validation, recipe.seed)
         self.scales = fit_scales(source, recipe.normalize, train)
         self.definition = weigh_classes(definition, recipe.class_weights, source, train)
-        self.training = source.scaled(self.scales)
+        self._dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
+        self._exact = source.scaled(self.scales)
+        self.training = cast_inputs(self._exact, self._dtypes)
         self.batches = _batches(recipe, source, train)
         self.validation = self.training
         if validation is not None:
-            self.validation = _opened(definition, recipe, validation).scaled(self.scales)
+            self.validation = cast_inputs(_opened(definition, recipe, validation).scaled(self.scales), self._dtypes)
             self.held_out = np.arange(self.validation.count)
         recipe.check_schedule(len(self.held_out), self.batches.per_epoch)
         self._ahead: Prefetcher | None = None
@@ -73,9 +78,12 @@ class Examples:
         """
         depth = prefetch_depth(self.training, self.recipe.prefetch) if whole else 0
         if depth and self._ahead is None:
-            dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
-            self._ahead = Prefetcher(self.training, self.batches.stream(step, stop), dtypes, depth)
+            self._ahead = Prefetcher(self.training, self.batches.stream(step, stop), self._dtypes, depth)
         return self._ahead or self.training
+
+    def rounded_inputs(self) -> list[RoundedInput]:
+        """Return the inputs that lose distinct values of their columns in their own type."""
+        return rounded_inputs(self._exact, self._dtypes)
 
     def close(self) -> None:
         """Stop gathering ahead."""

@@ -12,7 +12,7 @@ import numpy as np
 from engine.checkpoint import SCALES, Checkpoint
 from engine.collective import Alone, Collective
 from engine.cores import usable_cores
-from engine.data import meta_with_classes
+from engine.data import RoundedInput, meta_with_classes
 from engine.errors import CheckpointError, EngineError, GradientError, NonfiniteError
 from engine.fit.capturing import CapturedGradient, Capturing
 from engine.fit.cursor import Cursor
@@ -179,6 +179,10 @@ class Fit:
         """End the fit here, with success."""
         self._stop(reason)
         self._finish()
+
+    def rounded_inputs(self) -> list[RoundedInput]:
+        """Return the inputs that lose distinct values of their columns in the type that they are fitted in."""
+        return self._examples.rounded_inputs()
 
     def close(self) -> None:
         """Stop what goes on in the background. The fit can go on all the same."""

@@ -203,3 +203,22 @@ def test_missing_values_that_something_handles_are_taken():
     assert check(REGRESSION, MISSING, divergence={"action": "skip"}).total_steps == 6
     with pytest.raises(engine.DocumentError, match="missing values"):
         check(REGRESSION, FULL, MISSING, divergence={"action": "skip"})
+
+
+LARGE = {"x": engine.ColumnInfo("float64", (4,), 20, -1e39, 1.0), "label": COLUMNS["label"]}
+
+
+def test_numbers_that_the_precision_does_not_hold_are_refused():
+    with pytest.raises(engine.DocumentError) as caught:
+        check(columns=LARGE)
+    (fault,) = caught.value.findings
+    assert (fault.pointer, fault.code) == ("/dataset", "dtype_mismatch")
+    assert "float64" in fault.detail
+    check(columns=LARGE, precision="float64")
+    check(columns=LARGE, normalize={"x": "standard"})
+
+
+def test_columns_that_are_copied_in_the_type_of_their_input_take_memory():
+    assert "cast_bytes" not in check().memory
+    wide = {**COLUMNS, "x": engine.ColumnInfo("float64", (4,), 20, -1.0, 1.0)}
+    assert check(columns=wide).memory["cast_bytes"] == 20 * 4 * 4

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import engine
@@ -76,6 +77,19 @@ def test_a_fit_is_carried_out_and_its_checkpoints_are_files(assign: Assign, reco
         assert engine.Checkpoint.load(path).cursor["seq"] == checkpoint.metric_seq == checkpoint.step
         assert checkpoint.metrics["loss"] > 0
         assert {file.suffix for file in path.parent.iterdir()} == {".safetensors"}
+
+
+def test_a_fit_reports_columns_whose_values_its_precision_does_not_tell_apart(
+    assign: Assign, recorder: Recorder, server: Any
+) -> None:
+    assignment = assign()
+    np.save(assignment.columns["x"][0], np.array([[1.7e9, 1.0], [1.7e9 + 1.5, 2.0]] * 32))
+    work(assignment, recorder, Wish(), ALONE)
+    work(replace(assignment, attempt=2), recorder, Wish(), ALONE)
+    work(assign(precision="float64"), recorder, Wish(), ALONE)
+    (log,) = [message for message in server.heard() if isinstance(message, Log) and message.code == "precision_lost"]
+    assert log.level == "warning"
+    assert log.text.startswith("input 'x' takes column 'x' as float32: 1 of 4 distinct values")
 
 
 def test_rows_arrive_before_the_checkpoint_that_holds_their_steps(

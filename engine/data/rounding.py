@@ -1,0 +1,103 @@
+"""Columns in the types of a graph's inputs: what is lost when they are cast, and copies that are cast once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.data.column import Column
+from engine.data.scaling import Scales
+from engine.data.source import Source
+from engine.dtypes import DType, is_float
+from engine.value import Array
+
+CAST_BYTES = 2**26
+"""Most bytes of the copies that are cast once; larger columns are cast batch by batch."""
+COMPARED_NUMBERS = 2**20
+"""Most numbers of an input that are compared, in as many of the first examples as hold them."""
+
+
+class RoundedInput(NamedTuple):
+    """An input that loses distinct values of its column.
+
+    Attributes:
+        name: of the input.
+        column: that it takes.
+        dtype: of the input.
+        lost: how many distinct values become equal to another one; counted for each element of an example, and summed.
+        distinct: how many distinct values there are.
+        examples: how many were compared, from the first one on.
+    """
+
+    name: str
+    column: str
+    dtype: str
+    lost: int
+    distinct: int
+    examples: int
+
+    def __str__(self) -> str:
+        """Return a sentence that says what to do."""
+        what = f"input {self.name!r} takes column {self.column!r} as {self.dtype}"
+        lost = f"{self.lost} of {self.distinct} distinct values become equal to another one"
+        advice = "fit with precision float64, or subtract an offset from the column before it is uploaded"
+        return f"{what}: {lost} in the first {self.examples} examples; {advice}"
+
+
+def rounded_inputs(source: Source, dtypes: Mapping[str, DType]) -> list[RoundedInput]:
+    """Return the inputs that lose distinct values when `source` gathers them, scaled if they are, as `dtypes` say.
+
+    Only numbers that a float type may round are looked at, and of them the first `COMPARED_NUMBERS` of an input.
+    """
+    found = []
+    for name, column in source.inputs.items():
+        if not _may_round(column.dtype, dtypes[name], scaled=name in source.scales):
+            continue
+        shape = source.spec(name).shape
+        examples = np.arange(min(source.count, max(2, COMPARED_NUMBERS // max(1, int(np.prod(shape))))))
+        whole, cast = (np.empty((len(examples), *shape), dtype) for dtype in (column.dtype, dtypes[name]))
+        alone = replace(source, inputs={name: column})
+        alone.scaled(Scales()).gather(examples, {name: whole})
+        alone.gather(examples, {name: cast})
+        distinct = _count_distinct(whole)
+        lost = distinct - _count_distinct(cast)
+        if lost > 0:
+            found.append(RoundedInput(name, column.name, dtypes[name].name, lost, distinct, len(examples)))
+    return found
+
+
+def _may_round(stored: DType, wanted: DType, *, scaled: bool) -> bool:
+    """Tell whether numbers of one type may change in the other: floats and whole numbers of more digits."""
+    return is_float(wanted) and stored.kind in "iuf" and (scaled or not np.can_cast(stored, wanted))
+
+
+def _count_distinct(examples: Array) -> int:
+    """Return how many distinct values there are by element of an example, summed over the elements."""
+    ordered = np.sort(examples.reshape(len(examples), -1), axis=0)
+    changes = int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+    return changes + int(ordered.shape[1])
+
+
+def cast_inputs(source: Source, dtypes: Mapping[str, DType]) -> Source:
+    """Return the same examples, with columns that are not of the type of their input copied in that type.
+
+    Batches are then gathered without a cast, which is what lets many steps run in one native call. Columns of several
+    arrays, inputs that are scaled, and copies beyond `CAST_BYTES` in all are left as they are.
+    """
+    made: dict[tuple[int, DType], Column] = {}
+    inputs = dict(source.inputs)
+    left = CAST_BYTES
+    for name, column in source.inputs.items():
+        wanted, whole = dtypes[name], column.whole
+        if name in source.scales or whole is None or column.dtype == wanted:
+            continue
+        key = (id(column), wanted)
+        size = whole.size * wanted.itemsize
+        if key not in made and size <= left:
+            left -= size
+            made[key] = Column(column.name, whole.astype(wanted))
+        inputs[name] = made.get(key, column)
+    return replace(source, inputs=inputs)
