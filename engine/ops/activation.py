@@ -178,7 +178,7 @@ def elu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
 
 @elu.vjp
 def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
-    return g * where(x > 0, 1.0, exp(x) * alpha)
+    return g * where(x > 0, 1.0, exp(where(x < 0, x, 0.0)) * alpha)  # exp(x) of a large x is inf, and 0 inf is NaN
 
 
 @composite(samples=KINKED)

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT32, is_float
+from engine.dtypes import FLOAT32, FLOAT64, is_float
 from engine.errors import ShapeError
 from engine.infer import same
 from engine.ops.casting import cast
-from engine.ops.elementwise import square
+from engine.ops.elementwise import power, square
 from engine.ops.logarithm import exp2
 from engine.ops.shape import reshape
 from engine.registry import composite, primitive
@@ -28,6 +28,12 @@ def scale(x: Array, *, factor: float, bias: float = 0.0, out: Array | None = Non
 @scale.vjp
 def _(g: Value, y: Value, x: Value, *, factor: float) -> Value:
     return scale(g, factor=factor)
+
+
+@composite(samples=[sample(positive(2, 3), (3,)), sample(integers(1, 4, 3), integers(-2, 3, 3))])
+def float_power(base: Value, exponent: Value) -> Value:
+    """base to the power exponent (either may be a number), elementwise with broadcasting, always in float64."""
+    return power(cast(base, dtype=FLOAT64), cast(exponent, dtype=FLOAT64))
 
 
 @composite(samples=[sample((2, 3), normal()), sample((2, 3), normal(1, 1))])

@@ -41,7 +41,7 @@ def _scaled_expansion(x: Array, order: int) -> Array:
     for k in range(30, 0, -1):
         total *= ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * x)
         total += 1
-    result: Array = total / np.sqrt(2 * math.pi * x)
+    result: Array = total / (math.sqrt(2 * math.pi) * np.sqrt(x))  # 2 pi x may overflow
     return np.where(np.isinf(x), 0.0, result)
 
 

@@ -85,6 +85,10 @@ def _lgamma_positive(x: Array) -> Array:
     return result
 
 
+LEAST = 1e-20
+"""A size from which on, downwards, |gamma(x)| is 1 / |x| to the last digit; pi times a subnormal number would round."""
+
+
 def _lgamma(y: Array, x: Array) -> None:
     negative = x < 0
     result = _lgamma_positive(np.where(negative, -x, x))
@@ -92,7 +96,8 @@ def _lgamma(y: Array, x: Array) -> None:
         low = x[negative]
         sine = np.log(np.abs(_sin_pi(low)))
         reflected = math.log(math.pi) - sine - np.log(-low) - result[negative]
-        result[negative] = np.where(np.isneginf(low), np.inf, reflected)
+        reflected = np.where(low > -LEAST, result[negative], reflected)
+        result[negative] = np.where(np.isneginf(sine) | np.isneginf(low), np.inf, reflected)
     y[...] = result
 
 

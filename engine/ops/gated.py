@@ -13,7 +13,7 @@ from engine.dtypes import FLOAT64
 from engine.infer import broadcast, same
 from engine.ops.activation import relu6, sigmoid, softplus
 from engine.ops.blocks import blockwise, polynomial
-from engine.ops.elementwise import exp, square, tanh
+from engine.ops.elementwise import clamp, exp, square, tanh
 from engine.ops.error_function import erf_array
 from engine.registry import composite, primitive
 from engine.samples import away_from, sample
@@ -29,6 +29,10 @@ TWICE_ROOT = 2 * math.sqrt(2 / math.pi)
 """The tanh form 0.5 x (1 + tanh(u)) is x sigmoid(2u) with 2u = TWICE_ROOT (x + CUBIC x^3)."""
 ROOT_HALF = math.sqrt(0.5)
 DENSITY_AT_0 = 1 / math.sqrt(2 * math.pi)
+NORMAL_TAIL = 40.0
+"""A size of x from which the normal distribution's density is 0 in every element type."""
+SATURATED = {"tanh": 40.0, "quick": 500.0}
+"""By form, a size of x from which the gate is 0 or 1, in every element type."""
 
 # The normal distribution's tail: P(X > a) = exp(-a^2/2) t (c[0] + c[1] t + ...), t = 1/(1 + TAIL_SCALE a).
 # Weighted least squares on the exact values; absolute error of P and of a P below 1.2e-8, so for float32 only.
@@ -88,7 +92,8 @@ def gelu_backward(g: Array, x: Array, *, approximate: Approximation = "none", ou
     """g times the derivative of gelu at x."""
     if approximate != "none":
         gate = _tanh_gate if approximate == "tanh" else _quick_gate
-        return blockwise(partial(_gated_backward, gate=gate), (g, x), out, scratch=3)
+        kernel = partial(_gated_backward, gate=gate, saturated=SATURATED[approximate])
+        return blockwise(kernel, (g, x), out, scratch=4)
     if x.dtype == FLOAT64:
         return blockwise(_gelu_exact_backward, (g, x), out)
     return blockwise(_gelu_backward, (g, x), out, scratch=3)
@@ -104,8 +109,10 @@ def _(u: Value, gx: Value, g: Value, x: Value, *, approximate: Approximation) ->
 
 def _second_derivative(x: Value, approximate: Approximation) -> Value:
     if approximate == "none":
+        x = clamp(x, min=-NORMAL_TAIL, max=NORMAL_TAIL)
         return exp(square(x) * -0.5) * ((2.0 - square(x)) * DENSITY_AT_0)
-    # (x s(p))'' = s (1 - s) (2 p' + x p'' + x p'^2 (1 - 2 s))
+    # (x s(p))'' = s (1 - s) (2 p' + x p'' + x p'^2 (1 - 2 s)), of which s (1 - s) is 0 where the rest would overflow
+    x = clamp(x, min=-SATURATED[approximate], max=SATURATED[approximate])
     if approximate == "quick":
         s = sigmoid(x * QUICK)
         return s * (1.0 - s) * (2 * QUICK + (x * QUICK**2) * (1.0 - 2.0 * s))
@@ -148,8 +155,11 @@ def _gated(y: Array, x: Array, s: Array, _: Array, *, gate: Gate) -> None:
     np.divide(x, s, out=y)
 
 
-def _gated_backward(out: Array, g: Array, x: Array, s: Array, slope: Array, rest: Array, *, gate: Gate) -> None:
-    """g (s + x p' s (1 - s)), s = sigmoid(p(x))."""
+def _gated_backward(
+    out: Array, g: Array, x: Array, near: Array, s: Array, slope: Array, rest: Array, *, gate: Gate, saturated: float
+) -> None:
+    """g (s + x p' s (1 - s)), s = sigmoid(p(x)); x is limited to where the gate changes, so that nothing overflows."""
+    x = np.clip(x, -saturated, saturated, out=near)
     gate(x, s, slope)
     np.negative(s, out=s)
     np.exp(s, out=s)

@@ -11,7 +11,7 @@ from engine.attributes import Axes
 from engine.batching import Call, Outputs
 from engine.dtypes import FLOAT16, FLOAT32, computing_dtype
 from engine.errors import AttributeValueError
-from engine.infer import broadcast_shapes, require_float
+from engine.infer import broadcast_shapes, normalize_axes, require_float
 from engine.narrow import converted
 from engine.ops.casting import cast
 from engine.ops.compare import eq, ne, where
@@ -57,7 +57,7 @@ def _(call: Call) -> Outputs:
 
 @sum_of_squares.vjp
 def _(g: Value, y: Value, x: Value) -> Value:
-    return g * (x * 2.0)
+    return x * (g * 2.0)
 
 
 @composite(
@@ -93,7 +93,7 @@ def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
         return (amax if p > 0 else amin)(abs(x), axis=axis, keepdims=keepdims)
     if p == 0:
         return sum(where(ne(x, 0.0), 1.0, sign(x)), axis=axis, keepdims=keepdims)
-    if p == 1:
+    if p == 1 or _reduced(x, axis) == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
     if p == 2:
         total = sum(square(x), axis=axis, keepdims=keepdims)
@@ -104,6 +104,11 @@ def _norm(x: Value, p: float, axis: Axes, keepdims: bool) -> Value:
     total = sum(where(at_zero, 0.0 if p > 0 else np.inf, powers), axis=axis, keepdims=keepdims)
     zero = eq(total, 0.0)
     return where(zero, 0.0, power(where(zero, 1.0, total), 1 / p))
+
+
+def _reduced(x: Value, axis: Axes) -> int:
+    """Return the number of elements that a length over `axis` is taken of."""
+    return math.prod(x.shape[place] for place in normalize_axes(axis, x.ndim))
 
 
 @composite(

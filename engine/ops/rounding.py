@@ -9,9 +9,8 @@ from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError
 from engine.infer import broadcast, same
 from engine.ops.compare import where
-from engine.ops.elementwise import abs, sign
 from engine.registry import composite, primitive
-from engine.samples import away_from, integers, sample, uniform
+from engine.samples import away_from, sample, uniform
 from engine.value import Array, Spec, Value
 
 WHOLE = tuple(float(number) for number in range(-9, 10))
@@ -162,14 +161,25 @@ fmod.batch(by_itself)
 
 @fmod.vjp
 def _(g: Value, y: Value, a: Value, b: Value) -> object:
-    return g, lambda: -(g * trunc(a / b))
+    return g, lambda: -(g * trunc_divide(a, b))
 
 
-@composite(
-    samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3)), sample(integers(-9, 9, 4), integers(1, 4, 4))]
-)
-def trunc_divide(a: Value, b: Value) -> Value:
-    """a / b without its fraction, whose gradient is 0: PyTorch's div with rounding_mode "trunc"."""
-    if is_float(a.dtype) or is_float(b.dtype):
-        return trunc(a / b)
-    return floor_divide(abs(a), abs(b)) * sign(a) * sign(b)
+@primitive(infer=_numbers, promotion="common", samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))])
+def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """a / b without its fraction, elementwise with broadcasting: PyTorch's div with rounding_mode "trunc".
+
+    The gradient is 0, also at a divisor of 0. Integers divided by 0 are refused.
+    """
+    _refuse_zero("trunc_divide", a, b)
+    if is_float(a.dtype):
+        return np.trunc(np.divide(a, b, out=out), out=out)
+    # The remainder takes what would round a negative quotient down, and cannot overflow.
+    return np.floor_divide(a - np.fmod(a, b), b, out=out)
+
+
+trunc_divide.batch(by_itself)
+
+
+@trunc_divide.vjp
+def _(g: Value, y: Value, a: Value, b: Value) -> object:
+    return lambda: zero_slope(g), lambda: zero_slope(g)

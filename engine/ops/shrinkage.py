@@ -11,7 +11,7 @@ from engine.batching import Call, Outputs, by_itself, each, folded
 from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError, ShapeError
 from engine.ops.activation import softplus
-from engine.ops.compare import gt, where
+from engine.ops.compare import gt, lt, where
 from engine.ops.elementwise import clamp, exp, expm1, square, tanh
 from engine.ops.reduce import sum_to
 from engine.ops.results import stored
@@ -92,7 +92,7 @@ celu.batch(by_itself)
 
 @celu.vjp
 def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
-    return g * where(gt(x, 0.0), 1.0, exp(clamp(x, max=0.0) / alpha))
+    return g * where(gt(x, 0.0), 1.0, exp(where(lt(x, 0.0), x, 0.0) / alpha))
 
 
 @composite(

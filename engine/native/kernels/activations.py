@@ -12,7 +12,7 @@ from engine.native.inline.pointers import float_of, view
 from engine.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.native.kernels.elementwise import FIRST, OUT, apply, binary, operands, unary
 from engine.native.lowering import Call, Work, lowers
-from engine.ops.gated import CUBIC, DENSITY_AT_0, QUICK, ROOT_HALF, TAIL, TAIL_SCALE, TWICE_ROOT
+from engine.ops.gated import CUBIC, DENSITY_AT_0, QUICK, ROOT_HALF, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
 
 PARAMETERS = 14
 """Where the words of a kernel with one operand have two numbers more."""
@@ -42,6 +42,7 @@ def with_parameters(a: Any) -> None:
 
 # -- gelu, each form by the formula of the op's own kernel ------------------------------------------------------------
 
+SATURATED_TANH, SATURATED_QUICK = SATURATED["tanh"], SATURATED["quick"]
 C0, C1, C2, C3, C4, C5 = TAIL
 
 
@@ -83,10 +84,23 @@ def gated_slope(g: Any, x: Any, exponent: Any, slope: Any, real: Any) -> Any:
     return g * (s * (real(1) + (real(1) - s) * slope * x))
 
 
+@inline
+def limited(x: Any, most: Any, real: Any) -> Any:
+    """Return x limited to -most..most; NaN stays NaN."""
+    x = real(most) if x > real(most) else x
+    return real(-most) if x < real(-most) else x
+
+
 def _tanh_gelu_backward(g: Any, x: Any) -> Any:
+    x = limited(x, SATURATED_TANH, real)
     squared = x * x
     exponent = (squared * real(CUBIC * TWICE_ROOT) + real(TWICE_ROOT)) * x
     return gated_slope(g, x, exponent, squared * real(3 * CUBIC * TWICE_ROOT) + real(TWICE_ROOT), real)
+
+
+def _quick_gelu_backward(g: Any, x: Any) -> Any:
+    x = limited(x, SATURATED_QUICK, real)
+    return gated_slope(g, x, x * real(QUICK), real(QUICK), real)
 
 
 GELU: Mapping[str, Kernel] = {
@@ -105,7 +119,7 @@ GELU_BACKWARD: Mapping[str, Kernel] = {
     "quick": Kernel(
         binary,
         name="gelu_quick_backward",
-        parts={"apply": lambda g, x: gated_slope(g, x, x * real(QUICK), real(QUICK), real)},
+        parts={"apply": _quick_gelu_backward},
     ),
 }
 

@@ -52,7 +52,7 @@ class Store:
         The bytes of floats lie in planes, the first of all, the second of all, ...: signs and exponents compress so.
         """
         streams = {name: np.concatenate(parts) for name, parts in self.streams.items()}
-        planes = streams.pop("float64").view(np.uint8).reshape(-1, 8).T
+        planes = streams.pop("float64", np.empty(0)).view(np.uint8).reshape(-1, 8).T
         index = np.frombuffer(json.dumps(samples, separators=(",", ":")).encode(), np.uint8)
         np.savez_compressed(path, index=index, float64_planes=np.ascontiguousarray(planes), **streams)
 
@@ -104,11 +104,15 @@ def gradients_of(
     outputs: list[torch.Tensor], through: list[int], leaves: list[torch.Tensor], again: bool
 ) -> tuple[Any, Any]:
     """First-order gradients of the weighted sum of outputs and, if asked for, second-order ones along a direction."""
-    loss = sum((outputs[k] * weights(outputs[k].shape, k)).sum() for k in through)
+    loss = sum((outputs[k] * weights(outputs[k].shape, k).to(outputs[k].dtype)).sum() for k in through)
     first = torch.autograd.grad(loss, leaves, create_graph=again, allow_unused=True)
     if not again:
         return first, None
-    terms = [(g * weights(g.shape, 0.5 + i)).sum() for i, g in enumerate(first) if g is not None and g.requires_grad]
+    terms = [
+        (g * weights(g.shape, 0.5 + i).to(g.dtype)).sum()
+        for i, g in enumerate(first)
+        if g is not None and g.requires_grad
+    ]
     if not terms:
         return first, [None] * len(leaves)
     return first, torch.autograd.grad(sum(terms), leaves, allow_unused=True)

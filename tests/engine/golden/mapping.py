@@ -67,7 +67,7 @@ ELEMENTWISE = {
     "ldexp": to("ldexp", "x exponent"),
     **{f"mvlgamma|mvlgamma_p_{n}": to("mvlgamma", "x order=") for n in (1, 3, 5)},
     "true_divide": to("div", "a b"),
-    "float_power": to("pow", "a b"),
+    "float_power": to("float_power", "a b"),
     "max|binary": to("maximum", "a b"),
     "min|binary": to("minimum", "a b"),
     "lerp": to("lerp", "a b weight", arg.lerp),

@@ -12,7 +12,7 @@ from engine.value import Array
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 DTYPES = ("float32", "float64")
-FAR = [0.0, -0.0, 1e-30, -1e-30, 30.0, -30.0, 1e4, -1e4, np.inf, -np.inf, np.nan]
+FAR = [0.0, -0.0, 1e-30, -1e-30, 30.0, -30.0, 1e4, -1e4, 1e20, -1e20, 3e38, -3e38, np.inf, -np.inf, np.nan]
 
 ACTIVATIONS: list[tuple[str, dict[str, Any]]] = [
     ("gelu", {}),

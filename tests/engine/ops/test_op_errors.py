@@ -215,7 +215,7 @@ ANY_RANK: dict[str, str] = {
     "works elementwise in a shape rule of its own": """clamp softplus hardtanh nan_to_num l1_loss huber_loss
         smooth_l1_loss bessel_i bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
         class_index logit polygamma celu bitcast hardshrink softshrink sinc_derivative cast one_hot
-        round heaviside""",
+        round heaviside trunc_divide""",
     "sums over all axes, or over the last one": """poisson_nll_loss hinge_embedding_loss dist pairwise_distance inner
         sum_of_squares""",
     "goes along one axis of however many, a number counting as one element": """all any cumsum cumprod logcumsumexp
