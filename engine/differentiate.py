@@ -23,7 +23,7 @@ from engine.ops.elementwise import mul
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, stack
 from engine.trees import Tree, leaves_like, leaves_of, with_leaves
-from engine.value import Array, Operand, Value, as_value
+from engine.value import Array, Operand, Value, as_value, tensor
 from engine.vectorize import vmap
 
 Function = Callable[..., Any]
@@ -98,7 +98,7 @@ def jacobian(function: Function, argnum: int = 0, *, forward: bool = False, vect
     """
 
     def jacobian_of(*args: Operand) -> Value:
-        x = as_value(args[argnum])
+        x = _argument(args[argnum])
 
         def of_one(value: Operand) -> Any:
             return function(*args[:argnum], value, *args[argnum + 1 :])
@@ -220,7 +220,7 @@ class _Call:
         self.wrt = [leaf for number in argnums for leaf in self.tracked[number]]
 
     def _track(self, leaf: Operand, number: int) -> Value:
-        value = as_value(leaf)
+        value = _argument(leaf)
         if not is_float(value.dtype):
             raise DTypeError(f"argument {number} is {value.dtype.name}: only floating arguments have a gradient")
         if value.requires_grad or value.data is None:
@@ -235,7 +235,7 @@ class _Call:
     def run(self) -> Value:
         """Call the function; find out whether it takes in values from outside that are watched."""
         args = [
-            with_leaves(arg, iter(self.tracked[number] if number in self.tracked else map(as_value, leaves_of(arg))))
+            with_leaves(arg, iter(self.tracked[number] if number in self.tracked else map(_argument, leaves_of(arg))))
             for number, arg in enumerate(self.args)
         ]
         with differentiating():
@@ -252,6 +252,11 @@ class _Call:
         """Return results for each leaf as trees like the arguments."""
         leaves = iter(results)
         return tuple(with_leaves(self.args[number], leaves) for number in self.argnums)
+
+
+def _argument(leaf: Operand) -> Value:
+    """Return an argument as a Value: numbers of NumPy keep their type, though np.float64 is a Python float too."""
+    return tensor(leaf) if isinstance(leaf, np.generic) else as_value(leaf)
 
 
 def _pull(output: Value, cotangent: Value, call: _Call) -> tuple[Value, ...]:

@@ -24,6 +24,13 @@ NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "bfloat16", "float1
 QUANTISED = re.compile(r"(i?q|tq)\d|mxfp4|nvfp4|qu?int\d", re.IGNORECASE)
 """How the names of ggml's and PyTorch's quantised types begin."""
 
+UNSIGNED = {
+    "uint16": "; unsigned integers of 16 bits are not supported: cast them to int32",
+    "uint32": "; unsigned integers of 32 bits are not supported: cast them to int64",
+    "uint64": "; unsigned integers of 64 bits are not supported: cast them to int64 if they are below 2**63",
+}
+"""What to do with the unsigned integers that the engine does not compute with: PyTorch has few ops on them."""
+
 FLOAT_KINDS = "fV"
 """The kinds of the floating types: NumPy's own, and bfloat16."""
 
@@ -67,6 +74,7 @@ def dtype_of(name: object) -> DType:
     known = name if isinstance(name, str) else _numpy_name(name)
     if known not in NAMES:
         hint = "; quantised types are not supported" if QUANTISED.match(str(name)) else nearest(str(name), NAMES)
+        hint = UNSIGNED.get(known, hint)
         raise DTypeError(f"dtype {str(name)[:64]!r} is not one of {', '.join(NAMES)}{hint}")
     if known != "bfloat16":
         return np.dtype(known)

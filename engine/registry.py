@@ -266,7 +266,8 @@ class Op(Generic[R]):
 
     def _recorded(self, recorder: Callable[..., None], operands: tuple[Any, ...], given: dict[str, Any]) -> R:
         """Call the op and tell the recorder; a call that no graph can spell is told by the calls it makes."""
-        if any(operand is None for operand in operands) and self.composite:
+        operands = self._given(operands)
+        if any(operand is None for operand in operands) and self.composite and not self.variadic:
             attrs = self.bind(given)
             return _composed(self.body, self._operands(operands), attrs, self.wide)  # type: ignore[no-any-return]
         with recording_calls(None):
@@ -286,8 +287,7 @@ class Op(Generic[R]):
         return 2**31 if self.variadic else len(self.inputs)
 
     def _operands(self, operands: tuple[Operand | None, ...]) -> tuple[Value, ...]:
-        while operands and operands[-1] is None:
-            operands = operands[:-1]
+        operands = self._given(operands)
         if any(operand is None for operand in operands):
             self._check_left_out(operands)
         inputs: tuple[Value, ...] = tuple(
@@ -305,8 +305,17 @@ class Op(Generic[R]):
             raise ShapeError(f"{self.name} takes ({names}), got {len(inputs)} input{'s' * (len(inputs) != 1)}{hint}")
         return inputs
 
+    def _given(self, operands: tuple[Operand | None, ...]) -> tuple[Operand | None, ...]:
+        """Return the operands without the optional ones at the end that are None; each of a list must be a value."""
+        while operands and operands[-1] is None and not self.variadic:
+            operands = operands[:-1]
+        return operands
+
     def _check_left_out(self, operands: tuple[Operand | None, ...]) -> None:
-        if not self.composite or self.variadic or len(operands) > len(self.inputs):
+        if self.variadic:
+            number = next(place for place, operand in enumerate(operands) if operand is None)
+            raise ShapeError(f"{self.name}: input {number} is null; leave it out of the list")
+        if not self.composite or len(operands) > len(self.inputs):
             raise ShapeError(f"{self.name}: an optional input can only be left out together with the ones after it")
         for operand, parameter in zip(operands, self.inputs, strict=False):
             if operand is None and parameter.default is parameter.empty:

@@ -9,8 +9,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import threadpoolctl
-
 from engine.errors import MissingExtra
 
 SPELLINGS = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
@@ -59,6 +57,10 @@ def numpy_blas() -> Blas:
     import numpy as np  # loads its BLAS
 
     assert np
+    try:
+        import threadpoolctl
+    except ImportError as error:
+        raise MissingExtra("the native executor needs threadpoolctl: pip install threadpoolctl") from error
     for pool in threadpoolctl.threadpool_info():
         if pool["user_api"] == "blas" and pool["internal_api"] == "openblas":
             library = ctypes.CDLL(pool["filepath"])

@@ -12,6 +12,7 @@ from engine.infer import same
 from engine.ops.casting import cast
 from engine.ops.elementwise import power, square
 from engine.ops.logarithm import exp2
+from engine.ops.operands import factor_for, in_common_type
 from engine.ops.shape import reshape
 from engine.registry import composite, primitive
 from engine.samples import away_from, integers, normal, positive, sample
@@ -47,8 +48,8 @@ def add1(x: Value, number: Value) -> Value:
 @composite(samples=[sample((2, 3), (3,)), sample((2, 3), (2, 1), alpha=-2.5)])
 def add_scaled(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
     """a + alpha * b, with broadcasting: PyTorch's add with its factor alpha, and its sub with -alpha."""
-    whole = float(alpha).is_integer() and not is_float(b.dtype)
-    return a + (b if alpha == 1 else b * (int(alpha) if whole else alpha))
+    a, b = in_common_type(a, b)
+    return a + (b if alpha == 1 else b * factor_for(alpha, b))
 
 
 @primitive(infer=same, promotion="float", samples=[sample(away_from((0.0,), 2, 3)), sample(positive())])
@@ -65,13 +66,15 @@ def _(g: Value, y: Value, x: Value) -> Value:
 @composite(samples=[sample((2, 3), (3,), (2, 1)), sample((2,), (2,), (2,), value=-0.5)])
 def addcmul(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
     """x + value * a * b, elementwise with broadcasting."""
+    x, a, b = in_common_type(x, a, b)
     product = a * b
-    return x + (product if value == 1 else product * value)
+    return x + (product if value == 1 else product * factor_for(value, product))
 
 
 @composite(samples=[sample((2, 3), (3,), positive(2, 1)), sample((2,), (2,), positive(2), value=-0.5)])
 def addcdiv(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
     """x + value * a / b, elementwise with broadcasting."""
+    x, a, b = in_common_type(x, a, b, floating=True)
     quotient = a / b
     return x + (quotient if value == 1 else quotient * value)
 

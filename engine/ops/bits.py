@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.batching import by_itself
+from engine.dtypes import is_float
 from engine.errors import DTypeError
 from engine.infer import broadcast, broadcast_bool, same
 from engine.registry import primitive
@@ -16,7 +17,7 @@ SHIFTS = [sample(integers(-9, 9, 2, 3), integers(0, 5, 3))]
 
 
 def _whole(x: Value) -> Spec:
-    if x.dtype.kind == "f":
+    if is_float(x.dtype):
         raise DTypeError(f"operations on bits need integers or bool, got {x.dtype.name}; cast it to int64")
     return same(x)
 

@@ -218,7 +218,10 @@ def einsum(*operands: Value, equation: str) -> Value:
     samples=[sample((2, 3, 4), (3, 4, 2)), sample((2, 3), (3, 2), axes=1), sample((2, 3), (4, 3), axes=((1,), (1,)))]
 )
 def tensordot(a: Value, b: Value, *, axes: int | tuple[Ints, Ints] = 2) -> Value:
-    """The sum of products over the axes of a and b paired by `axes`; a number n pairs the last n with the first n."""
+    """The sum of products over the axes of a and b paired by `axes`; a number n pairs the last n with the first n.
+
+    Paired axes have equal extents, or one has extent 1 and is repeated.
+    """
     if isinstance(axes, int):
         if not 0 <= axes <= min(a.ndim, b.ndim):
             raise AttributeValueError(
@@ -229,6 +232,11 @@ def tensordot(a: Value, b: Value, *, axes: int | tuple[Ints, Ints] = 2) -> Value
     right = [normalize_axis(axis, b.ndim) for axis in axes[1]]
     if len(left) != len(right) or len(set(left)) != len(left) or len(set(right)) != len(right):
         raise AttributeValueError(f"tensordot: axes {axes[0]} and {axes[1]} must pair equally many axes, each once")
+    for one, other in zip(left, right, strict=True):  # an axis of extent 1 is paired with every place of the other
+        if a.shape[one] == 1 != b.shape[other]:
+            b = sum(b, axis=other, keepdims=True)
+        elif b.shape[other] == 1 != a.shape[one]:
+            a = sum(a, axis=one, keepdims=True)
     if [a.shape[axis] for axis in left] != [b.shape[axis] for axis in right]:
         raise ShapeError(
             f"tensordot: axes {left} of {list(a.shape)} and {right} of {list(b.shape)} must have the same extents"

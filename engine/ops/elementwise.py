@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.batching import by_itself
+from engine.dtypes import is_float
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import broadcast, same, same_number
 from engine.ops.blocks import blockwise
@@ -99,7 +100,9 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 @composite(samples=[sample((2, 3), exponent=2.0), sample(positive(3), exponent=-0.5), sample((3,), exponent=3.0)])
 def pow_scalar(x: Value, *, exponent: float) -> Value:
-    """x to a power given as an attribute; small whole exponents become products."""
+    """x to a power given as an attribute; small whole exponents become products, and leave integers integers."""
+    if not is_float(x.dtype) and exponent.is_integer():
+        return pow(x, int(exponent))
     if exponent == 2:
         return square(x)
     if exponent == 3:
@@ -109,7 +112,12 @@ def pow_scalar(x: Value, *, exponent: float) -> Value:
 
 @composite(aliases=("pow_tensor",), samples=[sample(positive(2, 3), (3,)), sample(positive(4), positive(4))])
 def pow(base: Value, exponent: Value) -> Value:
-    """base to the power exponent (either may be a number), elementwise with broadcasting."""
+    """base to the power exponent (either may be a number), elementwise with broadcasting.
+
+    Integers to a whole power are integers (truth values int64), and to a floating power, as 2.0, float32.
+    """
+    if not is_float(base.dtype) and (is_float(exponent.dtype) or base.dtype.kind == "b"):
+        return power(base, exponent)
     if exponent.weak and exponent.data is not None and exponent.data == 2:
         return square(base)
     if exponent.weak and exponent.data is not None and exponent.data == 3:

@@ -10,10 +10,11 @@ import numpy as np
 from engine.batching import by_itself, spread
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes, require_float
+from engine.ops.compare import where
 from engine.ops.creation import eye
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
-from engine.ops.shape import broadcast_to, squeeze, unsqueeze
+from engine.ops.shape import squeeze, unsqueeze
 from engine.ops.triangle import tril, triu
 from engine.registry import composite, primitive
 from engine.samples import sample
@@ -180,7 +181,7 @@ def matrix_power(x: Value, *, exponent: int) -> Value:
     """The product of `exponent` copies of square matrices: of inverses if negative, the identity if 0."""
     require_square("matrix_power", x)
     if exponent == 0:
-        return broadcast_to(eye(rows=x.shape[-1], dtype=x.dtype), shape=x.shape)
+        return where(False, x, eye(rows=x.shape[-1], dtype=x.dtype))  # it has a gradient, of zeros
     square = inv(x) if exponent < 0 else x
     left, power = abs(exponent), None
     while True:

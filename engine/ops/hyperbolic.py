@@ -58,7 +58,8 @@ def _(g: Value, y: Value, x: Value) -> Value:
 @primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(())])
 def one_minus_square(x: Array, *, out: Array | None = None) -> Array:
     """1 - x², by its factors 1 - x and 1 + x: exact to the last digits near -1 and 1 too."""
-    return np.multiply(1 - x, 1 + x, out=out)
+    result: Array = np.multiply(1 - x, 1 + x, out=out)
+    return result
 
 
 @one_minus_square.vjp

@@ -26,8 +26,10 @@ def check_range(op: str, index: Array, extent: int) -> None:
 def _gather(x: Value, index: Value, *, axis: int) -> Spec:
     require_integer("gather", "indices", index)
     place = normalize_axis(axis, x.ndim)
-    if index.ndim != x.ndim or any(
-        i > e for a, (i, e) in enumerate(zip(index.shape, x.shape, strict=True)) if a != place
+    of_x, of_index = x.shape or (1,), index.shape or (1,)  # a number is a vector of one element
+    if 0 not in of_index and (
+        len(of_index) != len(of_x)
+        or any(i > e for a, (i, e) in enumerate(zip(of_index, of_x, strict=True)) if a != place)
     ):
         raise ShapeError(
             f"gather: indices of shape {list(index.shape)} must fit in {list(x.shape)} on every axis but {axis}"
@@ -50,14 +52,18 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 )
 def gather(x: Array, index: Array, *, axis: int) -> Array:
     """The elements of x at `index` along `axis`: y[i, j] = x[i, index[i, j]] for axis 1."""
-    if not x.ndim:
-        check_range("gather", index, 1)
-        return x.copy()
+    if not index.size:
+        return np.empty(index.shape, x.dtype)
+    if not x.ndim or not index.ndim:
+        check_range("gather", index, x.size)
+        return np.asarray(x.reshape(-1)[index])
     check_range("gather", index, x.shape[axis])
     return np.take_along_axis(_crop(x, index, axis % x.ndim), index, axis)
 
 
-gather.batch(along("axis"))
+@gather.batch
+def _(call: Call) -> Outputs:
+    return along("axis")(call) if call.rank(0) == call.rank(1) else each(call)
 
 
 @gather.vjp
@@ -69,9 +75,9 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
     require_integer("scatter_add", "indices", index)
     if index.shape != x.shape:
         raise ShapeError(f"scatter_add: values {list(x.shape)} and indices {list(index.shape)} must have one shape")
-    if len(shape) != x.ndim:
+    if len(shape or (1,)) != len(x.shape or (1,)) and x.size:
         raise ShapeError(f"scatter_add: the result {list(shape)} must have as many axes as the values {list(x.shape)}")
-    normalize_axis(axis, x.ndim)
+    normalize_axis(axis, len(shape))
     require_extents("scatter_add", shape)
     return Spec(shape, x.dtype)
 
@@ -79,10 +85,13 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
 @primitive(infer=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
 def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with the elements of x added at `index` along `axis`: the transpose of gather."""
-    if not shape:
-        check_range("scatter_add", index, 1)
-        return x.copy()
     out = np.zeros(shape, FLOAT32 if x.dtype == FLOAT16 else x.dtype)
+    if not index.size:
+        return out.astype(x.dtype, copy=False)
+    if not shape or not index.ndim:
+        check_range("scatter_add", index, out.size)
+        np.add.at(out.reshape(-1), index, x)
+        return out.astype(x.dtype, copy=False)
     place = axis % len(shape)
     check_range("scatter_add", index, shape[place])
     grid = list(np.ogrid[tuple(slice(e) for e in index.shape)])
@@ -93,7 +102,7 @@ def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) ->
 
 @scatter_add.batch
 def _(call: Call) -> Outputs:
-    if not call.rank(0):
+    if not call.rank(0) or call.rank(0) != len(call.attrs["shape"]):
         return each(call)
     axis, shape = shifted(call.attrs["axis"], call.rank(0)), (call.size, *call.attrs["shape"])
     return call.again(call.spread(0), call.spread(1), axis=axis, shape=shape)
@@ -219,12 +228,22 @@ def _(g: Value, y: Value, x: Value, index: Value, *, padding_idx: int | None) ->
     return where(mask, 0.0, rows), None
 
 
+def vector_of(op: str, index: Value) -> Value:
+    """Return indices as a vector; one number is a vector of one."""
+    if index.ndim > 1:
+        raise ShapeError(f"{op} needs a vector of indices, got shape {list(index.shape)}")
+    return index if index.ndim else reshape(index, shape=(1,))
+
+
 @composite(samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)], aliases=("take",))
 def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
-    """The slices of x at the positions `index` (a vector) of `axis`."""
-    if index.ndim != 1:
-        raise ShapeError(f"index_select needs a vector of indices, got shape {list(index.shape)}")
+    """The slices of x at the positions `index` (a vector, or one number) of `axis`; of a scalar itself."""
+    index = vector_of("index_select", index)
     place = normalize_axis(axis, x.ndim)
+    if not x.ndim:
+        if index.size != 1:
+            raise ShapeError(f"index_select: a scalar holds one element, not {index.size}")
+        return reshape(embedding(reshape(x, shape=(1,)), index), shape=())
     if place == 0:
         return embedding(x, index)
     to_front = (place, *(a for a in range(x.ndim) if a != place))

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.batching import by_itself
 from engine.dtypes import is_float
+from engine.errors import DTypeError
 from engine.infer import broadcast, same, same_bool
 from engine.ops.compare import eq, ge, gt, isfinite, isnan, le, lt, where
 from engine.ops.results import stored
@@ -69,10 +70,21 @@ def clamp_tensor(x: Value, low: Value, high: Value) -> Value:
     return clamp_max(clamp_min(x, low), high)
 
 
-@primitive(infer=same, promotion="float", samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
+def _threshold(x: Value, *, threshold: float, value: float) -> Spec:
+    if x.dtype.kind == "b":
+        raise DTypeError("threshold needs numbers, got bool; cast it to int64")
+    if not is_float(x.dtype) and not float(value).is_integer():
+        raise DTypeError(f"threshold: the value {value} is no {x.dtype.name}; cast the input to float32")
+    return x.spec
+
+
+@primitive(infer=_threshold, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
-    """x where x > threshold (or is NaN), else `value`."""
+    """x where x > threshold (or is NaN), else `value`; integers stay integers."""
     return stored(np.where(x <= threshold, x.dtype.type(value), x), out)
+
+
+threshold.batch(by_itself)
 
 
 @threshold.vjp

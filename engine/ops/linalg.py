@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.batching import by_itself
-from engine.dtypes import FLOAT16, FLOAT32
+from engine.dtypes import FLOAT16, FLOAT32, is_float
 from engine.errors import ShapeError
 from engine.infer import broadcast_shapes
 from engine.narrow import converted
@@ -96,11 +96,13 @@ def matmul(a: Value, b: Value) -> Value:
         raise ShapeError("matmul needs at least one axis on both sides; use mul for scalars")
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise ShapeError(f"matmul: inner extents of {list(a.shape)} and {list(b.shape)} must agree")
-    if a.ndim == 1 and b.ndim == 1:
+    if a.ndim == 1 and b.ndim == 1 and (is_float(a.dtype) or is_float(b.dtype)):
         return sum(a * b)
     left = unsqueeze(a, axis=0) if a.ndim == 1 else a
     right = unsqueeze(b, axis=1) if b.ndim == 1 else b
     product = matrix_product(left, right)
+    if a.ndim == 1 and b.ndim == 1:  # of integers, whose sums would be int64
+        return reshape(product, shape=())
     if a.ndim == 1:
         return reshape(product, shape=(*product.shape[:-2], product.shape[-1]))
     return reshape(product, shape=product.shape[:-1]) if b.ndim == 1 else product

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.ops.getitem import getitem
 from engine.registry import OPS, Op
-from engine.value import Operand, Value
+from engine.value import Operand, Value, as_value
 
 OPERATORS = {
     "add": "add",
@@ -16,8 +16,6 @@ OPERATORS = {
     "truediv": "div",
     "pow": "pow",
     "matmul": "matmul",
-    "and": "logical_and",
-    "or": "logical_or",
     "lt": "lt",
     "le": "le",
     "gt": "gt",
@@ -25,7 +23,13 @@ OPERATORS = {
     "eq": "eq",
     "ne": "ne",
 }
-REFLECTED = ("add", "sub", "mul", "truediv", "pow", "matmul", "and", "or")
+REFLECTED = ("add", "sub", "mul", "truediv", "pow", "matmul")
+ON_BITS = {
+    "and": ("bitwise_and", "logical_and"),
+    "or": ("bitwise_or", "logical_or"),
+    "xor": ("bitwise_xor", "logical_xor"),
+}
+"""Operators on the bits of integers, and what they are between truth values."""
 NOT_METHODS = (
     *("stack", "concat", "pack", "meshgrid"),
     *("full", "fill", "zeros", "ones", "eye", "arange", "linspace"),
@@ -39,8 +43,11 @@ def bind_methods() -> None:
         setattr(Value, f"__{operator}__", _binary(OPS[name]))
     for operator in REFLECTED:
         setattr(Value, f"__r{operator}__", _reflected(OPS[OPERATORS[operator]]))
+    for operator, (bitwise, logical) in ON_BITS.items():
+        setattr(Value, f"__{operator}__", _on_bits(OPS[bitwise], OPS[logical]))
+        setattr(Value, f"__r{operator}__", _on_bits(OPS[bitwise], OPS[logical], reflected=True))
     Value.__neg__ = _unary(OPS["neg"])  # type: ignore[method-assign]
-    Value.__invert__ = _unary(OPS["logical_not"])  # type: ignore[method-assign]
+    Value.__invert__ = lambda self: OPS["logical_not" if self.dtype.kind == "b" else "bitwise_not"](self)  # type: ignore[method-assign]
     Value.__getitem__ = getitem  # type: ignore[method-assign]
     for op in OPS.values():
         if op.random and len(op.inputs) == 1:
@@ -57,6 +64,16 @@ def _unary(op: Op[Any]) -> Callable[[Value], Value]:
 
 def _binary(op: Op[Any]) -> Callable[[Value, Operand], Value]:
     return lambda self, other: op(self, other)  # noqa: PLW0108 - an Op is no function, so it would not bind
+
+
+def _on_bits(bitwise: Op[Any], logical: Op[Any], *, reflected: bool = False) -> Callable[[Value, Operand], Value]:
+    """Return an operator that is logical between truth values, and works on bits (floats are refused) otherwise."""
+
+    def operate(self: Value, other: Operand) -> Value:
+        op = logical if self.dtype.kind == "b" == as_value(other).dtype.kind else bitwise
+        return op(other, self) if reflected else op(self, other)  # type: ignore[no-any-return]
+
+    return operate
 
 
 def _reflected(op: Op[Any]) -> Callable[[Value, Operand], Value]:

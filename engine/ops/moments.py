@@ -9,6 +9,7 @@ from engine.ops.casting import cast
 from engine.ops.diagonals import diagonal
 from engine.ops.elementwise import clamp, sqrt
 from engine.ops.linalg import matmul
+from engine.ops.operands import nonnegative
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, transpose, unsqueeze
 from engine.registry import composite
@@ -60,6 +61,7 @@ def _weight(rows: Value, fweights: Value | None, aweights: Value | None) -> Valu
             raise ShapeError(f"cov: weights {list(weight.shape)} must be one for each of {rows.shape[1]} observations")
     if not given:
         return None
+    given = [nonnegative(weight, what="cov: weights") for weight in given]
     weight = given[0] if len(given) == 1 else given[0] * given[1]
     return cast(weight, dtype=rows.dtype) if not is_float(weight.dtype) or weight.dtype != rows.dtype else weight
 

@@ -11,6 +11,8 @@ from engine.ops.advanced_index import index_put, like
 from engine.ops.compare import where
 from engine.ops.creation import zeros
 from engine.ops.elementwise import mul
+from engine.ops.index import vector_of
+from engine.ops.operands import factor_for
 from engine.ops.shape import reshape
 from engine.registry import composite
 from engine.samples import Argument, booleans, integers, sample
@@ -22,16 +24,23 @@ def _permutation(*shape: int) -> Argument:
     return Argument(shape, lambda generator, shape: generator.permutation(math.prod(shape)).reshape(shape))
 
 
-def _slices(op: str, x: Value, index: Value, source: Value, axis: int) -> int:
-    """Check that source holds one slice of x along `axis` for each index."""
-    require_rank(op, "indices", index, 1)
-    place = normalize_axis(axis, x.ndim)
+def _slices(op: str, x: Value, index: Value, source: Value, axis: int) -> tuple[Value, Value, Value, int]:
+    """Return x, indices and slices, one of x along `axis` for each index, with scalars as vectors; and the axis."""
+    index, place = vector_of(op, index), normalize_axis(axis, x.ndim)
+    x = x if x.ndim else reshape(x, shape=(1,))
     wanted = (*x.shape[:place], index.size, *x.shape[place + 1 :])
+    if not source.ndim and wanted == (1,):
+        source = reshape(source, shape=(1,))
     if source.shape != wanted:
         raise ShapeError(
             f"{op}: {index.size} slices of {list(x.shape)} have shape {list(wanted)}, not {list(source.shape)}"
         )
-    return place
+    return x, index, source, place
+
+
+def _as(x: Value, made: Value) -> Value:
+    """Return a vector of one element as the scalar that x is."""
+    return made if x.ndim else reshape(made, shape=())
 
 
 @composite(
@@ -39,30 +48,30 @@ def _slices(op: str, x: Value, index: Value, source: Value, axis: int) -> int:
 )
 def index_add(x: Value, index: Value, source: Value, *, axis: int = 0, alpha: float = 1.0) -> Value:
     """x with `alpha` times the slices of source added at the positions `index` of `axis`; duplicates add up."""
-    place = _slices("index_add", x, index, source, axis)
-    scaled = source if alpha == 1 else mul(source, alpha)
-    return index_put(x, scaled, index, axes=(place,), accumulate=True)
+    base, index, source, place = _slices("index_add", x, index, source, axis)
+    scaled = source if alpha == 1 else mul(source, factor_for(alpha, source))
+    return _as(x, index_put(base, scaled, index, axes=(place,), accumulate=True))
 
 
 @composite(samples=[sample((4, 2), _permutation(3), (3, 2)), sample((2, 3), _permutation(2), (2, 2), axis=1)])
 def index_copy(x: Value, index: Value, source: Value, *, axis: int = 0, unsafe: bool = False) -> Value:
     """x with the slices of source written at the positions `index` of `axis`; duplicates as in index_put."""
-    place = _slices("index_copy", x, index, source, axis)
-    return index_put(x, source, index, axes=(place,), unsafe=unsafe)
+    base, index, source, place = _slices("index_copy", x, index, source, axis)
+    return _as(x, index_put(base, source, index, axes=(place,), unsafe=unsafe))
 
 
 @composite(samples=[sample((4, 2), integers(0, 4, 3), ()), sample((2, 3), integers(0, 3, 2), (), axis=1)])
 def index_fill(x: Value, index: Value, value: Value, *, axis: int = 0) -> Value:
     """x with the number `value` written over the slices at the positions `index` of `axis`."""
-    require_rank("index_fill", "indices", index, 1)
+    index = vector_of("index_fill", index)
     require_integer("index_fill", "indices", index)
     require_rank("index_fill", "a value", value, 0)
-    if not x.ndim:
-        raise ShapeError("index_fill needs an input with at least one axis")
     place = normalize_axis(axis, x.ndim)
-    nothing = zeros(shape=(x.shape[place],), dtype=BOOL)
+    extent = x.shape[place] if x.ndim else 1
+    nothing = zeros(shape=(extent,), dtype=BOOL)
     mask = index_put(nothing, as_value(True), index, axes=(0,), unsafe=True)
-    return masked_fill(x, reshape(mask, shape=(x.shape[place], *(1,) * (x.ndim - 1 - place))), value)
+    shape = (extent, *(1,) * (x.ndim - 1 - place)) if x.ndim else ()
+    return masked_fill(x, reshape(mask, shape=shape), value)
 
 
 @composite(samples=[sample((4, 2), (3, 2), _permutation(3)), sample((4,), (2, 1), _permutation(2, 1))])

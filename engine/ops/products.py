@@ -8,6 +8,7 @@ from engine.ops.arrangement import roll
 from engine.ops.contraction import einsum, tensordot
 from engine.ops.elementwise import mul
 from engine.ops.linalg import matmul
+from engine.ops.operands import factor_for, in_common_type
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape
 from engine.registry import composite
@@ -50,10 +51,11 @@ def cross(a: Value, b: Value, *, axis: int = -1) -> Value:
 def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Value:
     if broadcast_shapes(c.shape, product.shape) != product.shape:
         raise ShapeError(f"{op}: {list(c.shape)} does not broadcast to the product's shape {list(product.shape)}")
-    scaled = product if alpha == 1 else product * alpha
+    c, product = in_common_type(c, product)
+    scaled = product if alpha == 1 else product * factor_for(alpha, product)
     if beta == 0:  # what is not used may even be NaN
         return scaled
-    return (c if beta == 1 else c * beta) + scaled
+    return (c if beta == 1 else c * factor_for(beta, c)) + scaled
 
 
 @composite(wide=True, samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)])

@@ -235,15 +235,14 @@ product_of_others.batch(along("axis"))
 def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
     # Written out place by place: the derivative of "product of all but i" by x_j is the product of all but i and j.
     axes = normalize_axes(axis, x.ndim)
-    total = None
+    total = where(False, g, 0.0)
     for place in np.ndindex(*(x.shape[a] for a in axes)):
         selector = np.zeros([x.shape[a] if a in axes else 1 for a in range(x.ndim)], dtype=bool)
         selector[tuple(place[axes.index(a)] if a in axes else 0 for a in range(x.ndim))] = True
         without = where(selector, 1.0, x)
         weight = sum(where(selector, g, 0.0), axis=axes, keepdims=True)
         term = where(selector, 0.0, weight * product_of_others(without, axis=axes))
-        total = term if total is None else total + term
-    assert total is not None
+        total = total + term
     return total
 
 
@@ -382,7 +381,7 @@ def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
 any.batch(along("axis"))
 
 
-@primitive(infer=reduction, samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)])
+@primitive(infer=reduction, promotion="float", samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)])
 def logsumexp(
     x: Array,
     *,
@@ -391,7 +390,7 @@ def logsumexp(
     zero_grad_at_neg_inf: bool = False,
     out: Array | None = None,
 ) -> Array:
-    """log(sum(exp(x))) over `axis`, stable; -inf when every element is.
+    """log(sum(exp(x))) over `axis`, stable; -inf when every element is. Integers count as float32.
 
     The gradient where the result is -inf is NaN, as in PyTorch, or 0 with `zero_grad_at_neg_inf`.
     """

@@ -9,6 +9,7 @@ from engine.dtypes import is_float
 from engine.errors import AttributeValueError, DTypeError
 from engine.infer import broadcast, same
 from engine.ops.compare import where
+from engine.ops.results import stored
 from engine.registry import composite, primitive
 from engine.samples import away_from, sample, uniform
 from engine.value import Array, Spec, Value
@@ -172,7 +173,8 @@ def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """
     _refuse_zero("trunc_divide", a, b)
     if is_float(a.dtype):
-        return np.trunc(np.divide(a, b, out=out), out=out)
+        quotient: Array = np.divide(a, b, out=out)
+        return stored(np.trunc(quotient), out)
     # The remainder takes what would round a negative quotient down, and cannot overflow.
     return np.floor_divide(a - np.fmod(a, b), b, out=out)
 

@@ -10,11 +10,12 @@ from typing import TypeVar
 import numpy as np
 
 from engine.attributes import Axes
-from engine.batching import Call, Outputs, along
+from engine.batching import Call, Outputs, along, shifted
 from engine.dtypes import BFLOAT16
 from engine.errors import AttributeValueError, DTypeError, LimitError, ShapeError
 from engine.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.ops.borders import Border, Pairs, check_border, surround
+from engine.ops.results import stored
 from engine.registry import OPS, composite, primitive
 from engine.samples import sample
 from engine.value import Array, Shape, Spec, Value
@@ -229,7 +230,11 @@ def concat(*xs: Array, axis: int = 0, out: Array | None = None) -> Array:
     return np.concatenate(_parts(xs), axis=axis, out=out)
 
 
-concat.batch(along("axis"))
+@concat.batch
+def _(call: Call) -> Outputs:
+    numbers = [i for i in range(len(call.inputs)) if call.shape(i) != (0,)] or list(range(len(call.inputs)))
+    axis = shifted(call.attrs["axis"], call.rank(numbers[0]))
+    return call.again(*(call.spread(i) for i in numbers), axis=axis)
 
 
 @concat.vjp
@@ -398,10 +403,27 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
 
 
 def _pad(x: Value, *, widths: Pairs, value: float, mode: Border) -> Spec:
-    if len(widths) != x.ndim or any(width < 0 for pair in widths for width in pair):
-        raise ShapeError(f"pad needs one [before, after] pair of numbers >= 0 for each of the {x.ndim} axes")
-    check_border(x.shape, widths, mode)
-    return Spec(tuple(e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)), x.dtype)
+    if len(widths) != x.ndim:
+        raise ShapeError(f"pad needs one [before, after] pair of numbers for each of the {x.ndim} axes")
+    shape = tuple(e + before + after for e, (before, after) in zip(x.shape, widths, strict=True))
+    if any(extent < 0 for extent in shape):
+        raise ShapeError(f"pad: widths {[list(pair) for pair in widths]} cut more off {list(x.shape)} than there is")
+    rest = tuple(
+        e + builtins.min(before, 0) + builtins.min(after, 0) for e, (before, after) in zip(x.shape, widths, strict=True)
+    )
+    check_border(rest if mode == "circular" else x.shape, _outer(widths), mode)
+    return Spec(shape, x.dtype)
+
+
+def _outer(widths: Pairs) -> Pairs:
+    """Return widths of borders alone, with 0 for what is cut off."""
+    return tuple((builtins.max(before, 0), builtins.max(after, 0)) for before, after in widths)
+
+
+def _cut(x: Array, widths: Pairs) -> Array:
+    """Return a view of x without what negative widths cut off."""
+    bounds = zip(x.shape, widths, strict=True)
+    return x[tuple(builtins.slice(builtins.max(-low, 0), e - builtins.max(-high, 0)) for e, (low, high) in bounds)]
 
 
 @primitive(
@@ -412,19 +434,28 @@ def _pad(x: Value, *, widths: Pairs, value: float, mode: Border) -> Spec:
         sample((2, 3), widths=((0, 1), (2, 1)), mode="reflect"),
         sample((2, 3), widths=((2, 0), (0, 3)), mode="replicate"),
         sample((3,), widths=((1, 3),), mode="circular"),
+        sample((3, 4), widths=((-1, 1), (2, -3))),
+        sample((4,), widths=((-1, 2),), mode="replicate"),
     ],
 )
 def pad(x: Array, *, widths: Pairs, value: float = 0.0, mode: Border = "constant", out: Array | None = None) -> Array:
     """x surrounded by `value`, or in another mode by elements of its own: `widths` holds [before, after] for each axis.
 
     "reflect" mirrors at the outermost element, "replicate" repeats it, and "circular" goes on at the other end.
+    Negative widths cut elements off: in mode "circular" before the border is made, else after.
     """
+    cut = builtins.any(width < 0 for pair in widths for width in pair)
     if mode != "constant":
-        return surround(x, widths, mode, out)
+        if not cut:
+            return surround(x, widths, mode, out)
+        if mode == "circular":
+            return surround(_cut(x, widths), _outer(widths), mode, out)
+        return stored(_cut(surround(x, _outer(widths), mode, None), widths).copy(), out)
     if out is None:
         out = np.empty([e + before + after for e, (before, after) in zip(x.shape, widths, strict=True)], x.dtype)
+    inner, widths = (_cut(x, widths), _outer(widths)) if cut else (x, widths)
     out.fill(value)
-    out[tuple(builtins.slice(before, before + e) for e, (before, _) in zip(x.shape, widths, strict=True))] = x
+    out[tuple(builtins.slice(before, before + e) for e, (before, _) in zip(inner.shape, widths, strict=True))] = inner
     return out
 
 
@@ -435,6 +466,11 @@ def _(call: Call) -> Outputs:
 
 @pad.vjp
 def _(g: Value, y: Value, x: Value, *, widths: Pairs, mode: Border) -> object:
+    cut = _outer(tuple((-before, -after) for before, after in widths))
+    if builtins.any(pair != (0, 0) for pair in cut):  # what was cut off has a gradient of 0
+        if mode == "circular":
+            return pad(OPS["pad_back"](g, widths=_outer(widths), mode=mode), widths=cut)
+        g, widths = pad(g, widths=cut), _outer(widths)
     if mode != "constant":
         return OPS["pad_back"](g, widths=widths, mode=mode)
     for axis, (before, after) in enumerate(widths):

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 from engine.batching import along
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis
+from engine.ops.shape import reshape
 from engine.registry import primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
@@ -21,6 +22,8 @@ def _unfold(x: Value, *, axis: int, size: int, step: int) -> Spec:
     place = normalize_axis(axis, x.ndim)
     if size < 1 or step < 1:
         raise AttributeValueError(f"unfold: size {size} and step {step} must be at least 1")
+    if not x.ndim and size == 1:
+        return Spec((1,), x.dtype)  # a number is a vector of one element
     if not x.ndim or size > x.shape[place]:
         raise ShapeError(f"unfold: windows of {size} do not fit axis {axis} of shape {list(x.shape)}")
     return Spec((*x.shape[:place], _count(x.shape[place], size, step), *x.shape[place + 1 :], size), x.dtype)
@@ -33,6 +36,8 @@ def _unfold(x: Value, *, axis: int, size: int, step: int) -> Spec:
 )
 def unfold(x: Array, *, axis: int, size: int, step: int = 1) -> Array:
     """Windows of `size` elements every `step` along `axis`: their number replaces it, their elements come last."""
+    if not x.ndim:
+        return x.reshape(1)
     place = axis % x.ndim
     shape = (*x.shape[:place], _count(x.shape[place], size, step), *x.shape[place + 1 :], size)
     strides = list(x.strides)
@@ -45,6 +50,8 @@ unfold.batch(along("axis"))
 
 @unfold.vjp
 def _(g: Value, y: Value, x: Value, *, axis: int, size: int, step: int) -> Value:
+    if not x.ndim:
+        return reshape(g, shape=())
     place = normalize_axis(axis, x.ndim)
     return unfold_back(g, axis=place, extent=x.shape[place], step=step)
 

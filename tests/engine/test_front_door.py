@@ -34,3 +34,31 @@ def test_importing_the_engine_brings_in_nothing_of_the_web():
     code = "import sys, engine; import json; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"app", "fastapi", "pydantic", "sqlalchemy", "httpx", "orjson", "torch"} & set(json.loads(loaded))
+
+
+ALONE = """
+import sys
+
+class OnlyNumPy:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top in ("numpy", "engine") or top.startswith("_"):
+            return self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(OnlyNumPy, sys.meta_path)
+import engine
+import numpy as np
+x = np.arange(6.0).reshape(3, 2)
+graph = engine.parse_graph({"inputs": {"x": ["n", 2]}, "parameters": {"w": [2]}, "program": "loss = sum(x @ w)"})
+fit = engine.Fit(graph, engine.read_recipe({"steps": 1, "batch_size": 3}), {"x": x})
+fit.advance()
+print(engine.executors(), engine.grad(lambda x: x * x)(2.0).item())
+"""
+
+
+def test_the_engine_needs_nothing_but_numpy():
+    done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    assert done.stdout.split() == ["('numpy',)", "4.0"], done.stderr

@@ -122,6 +122,7 @@ CHECKS_VALUES = {
     "lengths and labels": "ctc_lattice ctc_loss ctc_losses ctc_losses_backward rnn lstm gru",
     "whether a matrix has an inverse": "solve solve_matrix",
     "integers to divide by": "floor_divide fmod remainder trunc_divide",
+    "weights that are not negative": "nonnegative cov",
 }
 """Ops that look at numbers and not only at shapes, so that a trace takes what a computation refuses."""
 
@@ -215,7 +216,7 @@ ANY_RANK: dict[str, str] = {
     "works elementwise in a shape rule of its own": """clamp softplus hardtanh nan_to_num l1_loss huber_loss
         smooth_l1_loss bessel_i bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
         class_index logit polygamma celu bitcast hardshrink softshrink sinc_derivative cast one_hot
-        round heaviside trunc_divide""",
+        round heaviside trunc_divide threshold""",
     "sums over all axes, or over the last one": """poisson_nll_loss hinge_embedding_loss dist pairwise_distance inner
         sum_of_squares""",
     "goes along one axis of however many, a number counting as one element": """all any cumsum cumprod logcumsumexp
@@ -256,7 +257,6 @@ ANY_DTYPE: dict[str, str] = {
         argcummin unique_padded clamp step""",
     "adds and multiplies in int64, as PyTorch": "sum sum_to prod product_of_others cumsum cumprod",
     "leaves integers as they are": "floor ceil trunc abs square nan_to_num",
-    "takes integers for float32": "logsumexp",
 }
 """Primitives that neither promote nor mind truth values in the place of floats, and why."""
 

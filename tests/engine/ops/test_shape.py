@@ -69,7 +69,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("split", [X], {"sizes": (1, 2), "axis": 2}, r"split sizes \[1, 2\] must add up to the extent 4 of axis 2"),
     ("chunk", [X], {"chunks": 0}, "chunks 0 must be at least 1"),
     ("pad", [X], {"widths": ((0, 0),)}, "for each of the 3 axes"),
-    ("pad", [np.ones(1)], {"widths": ((-1, 0),)}, "numbers >= 0"),
+    ("pad", [np.ones(1)], {"widths": ((-1, -1),)}, "cut more off"),
     ("flip", [X], {"axis": 3}, "axis 3 is out of range"),
 ]
 
