@@ -176,7 +176,8 @@ def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
         quotient: Array = np.divide(a, b, out=out)
         return stored(np.trunc(quotient), out)
     # The remainder takes what would round a negative quotient down, and cannot overflow.
-    return np.floor_divide(a - np.fmod(a, b), b, out=out)
+    result: Array = np.floor_divide(a - np.fmod(a, b), b, out=out)
+    return result
 
 
 trunc_divide.batch(by_itself)
