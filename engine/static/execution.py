@@ -54,12 +54,20 @@ class Execution:
             ComputeError: nor has the system.
         """
         size = self.arrangement().work_size
-        if self._memory is None or self._memory[0] is not context or self._memory[1].size < size:
+        if self._memory is None or not self._holds(context, size):
             try:
                 self._memory = context, zeroed(size) if context is None else context.take(size)
             except MemoryError as error:
                 raise ComputeError(f"no memory is left for {size} bytes of results", Status.ALLOC_FAILED) from error
         return self._memory[1]
+
+    def missing(self, context: Context | None = None) -> int:
+        """Return how many bytes `memory` would allocate: those of all results, or none where it holds enough."""
+        size = self.arrangement().work_size
+        return 0 if self._holds(context, size) else size
+
+    def _holds(self, context: Context | None, size: int) -> bool:
+        return self._memory is not None and self._memory[0] is context and self._memory[1].size >= size
 
     def reserved(self, context: Context) -> int:
         """Return how many bytes for results were taken of `context`."""

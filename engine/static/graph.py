@@ -343,6 +343,10 @@ class Graph(Inspection):
             plan = replace(plan, work_data=work_data, abort_callback=callback, use_ref=use_ref)
         return self._execution.compute(plan, self._window, auto_resume=auto_resume)
 
+    def missing_bytes(self, context: Context | None = None) -> int:
+        """Return how many bytes a computation without a plan would allocate for its results, of `context` if given."""
+        return self._execution.missing(context)
+
     def reserved(self, context: Context) -> int:
         """Return how many bytes of `context` are the graph's work buffer."""
         return self._execution.reserved(context)

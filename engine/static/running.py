@@ -42,7 +42,8 @@ class Kernel:
         try:
             self.call()
         except MemoryError as error:
-            raise ComputeError(f"{self.name}: no memory is left", Status.ALLOC_FAILED) from error
+            detail = f": {error}" if str(error) else ""
+            raise ComputeError(f"{self.name}: no memory is left{detail}", Status.ALLOC_FAILED) from error
         except (EngineError, *REFUSALS) as error:
             raise ComputeError(f"{self.name}: {error}", Status.FAILED) from error
 

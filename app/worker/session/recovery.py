@@ -17,6 +17,9 @@ from app.worker.session.performing import perform
 from app.worker.session.records import DamagedLog, Record
 
 
+ALLOC_FAILED = "alloc_failed"
+
+
 @dataclass(frozen=True, slots=True)
 class Recovered:
     """A session as it was left, and the fingerprint that its snapshot was computed with; None if it is new."""
@@ -102,6 +105,9 @@ class _Replay:
         except (Corrupt, StorageFull, StorageFailed):
             raise
         except (engine.EngineError, AdjointError) as error:
+            if error.code == ALLOC_FAILED:
+                # There was memory for it once: the log is whole, and the process can be started when there is again.
+                raise MemoryError(f"step {seq} cannot be carried out again now: {error}") from error
             # What has been carried out once can be again.
             if not record.head["accepted"]:
                 raise DamagedLog(f"step {seq} cannot be carried out again: {error}") from error

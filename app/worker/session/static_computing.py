@@ -7,10 +7,14 @@ import engine
 from app.domain.errors import Finding
 from app.domain.pointers import escaped
 from app.service.engine_faults import engine_faults, invalid
+from app.service.memory import memory_left
 from app.service.session_static import threadpool_params
 from app.worker.session.bench import Array, Call, Verb
 from app.worker.session.rows import Rows
 from app.worker.session.static_options import arrays_of, graph_of, known, read, step, tensor_at, tensors_at
+
+SMALL_BYTES = 2**20
+"""Results up to this size are not held against the memory there is."""
 
 MANNER = ("n_threads", "auto_resume", "with_ctx", "work_size", "use_ref")
 
@@ -55,6 +59,7 @@ class Computing:
         if after is not None:
             self._check_node(graph, after)
         manner = engine.ComputeManner(**{name: call.options[name] for name in MANNER if name in call.options})
+        self._check_memory(graph, with_ctx=bool(call.options.get("with_ctx")))
         done = session.graph_compute(inputs, graph, abort_after=after, manner=manner)
         return {
             "status": done.status.name,
@@ -75,6 +80,14 @@ class Computing:
             with engine_faults("/rows"):
                 self._session.check_set(name, array, graph_of(self._session, call))
         return found
+
+    def _check_memory(self, graph: str, *, with_ctx: bool) -> None:
+        """Refuse results that are larger than the memory there is, before the system ends the process for them."""
+        needed = 0 if with_ctx else self._session.graph(graph).missing_bytes()
+        left = memory_left() if needed > SMALL_BYTES else None
+        if left is not None and needed > left:
+            detail = f"no memory is left for {needed} bytes of results: {left} bytes are there; use smaller extents"
+            raise engine.ComputeError(detail, engine.Status.ALLOC_FAILED)
 
     def _check_node(self, graph: str, node: int | str) -> None:
         try:

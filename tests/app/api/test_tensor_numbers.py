@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.main import openapi_document
-from tests.app.api.conftest import created
+from tests.app.api.conftest import created, refused
 
 DOCUMENT = openapi_document()
 TENSOR = DOCUMENT["components"]["schemas"]["TensorInput"]["description"]
@@ -230,3 +230,40 @@ def test_numbers_take_the_dtype_of_their_tensor(stage: Stage, operation: str, sp
 def test_an_integer_beside_a_float_keeps_its_digits(stage: Stage, operation: str) -> None:
     _, k = CASES[operation](stage, FLOATS, [2**53 + 1, -(2**63), 7.0])
     assert k in (None, INTEGERS)
+
+
+NOT_FINITE = {"dtype": "float64", "shape": [3], "data": [None, 1.0, None], "nonfinite": {"0": "nan", "2": "-inf"}}
+
+
+def test_what_a_session_answers_can_be_sent_back(stage: Stage) -> None:
+    inputs = {"x": NOT_FINITE, "k": INTEGERS}
+    for _ in range(2):
+        told = stage.training("forward", inputs=inputs)["outputs"]
+        assert told["pred"] == NOT_FINITE
+        inputs = {"x": told["pred"], "k": told["kept"]}
+    for name, tensor in inputs.items():
+        stage.static("tensor_set", tensors={name: tensor})
+        assert stage.get(f"{stage.paths['static']}/graph/tensors/{name}") == tensor
+    told = stage.static("graph_compute", inputs=inputs, fetch=["pred", "kept"])["tensors"]
+    assert (told["pred"], told["kept"]) == (NOT_FINITE, inputs["k"])
+    assert stage.post(f"{stage.paths['checkpoint']}:predict", inputs=inputs)["outputs"]["pred"] == NOT_FINITE
+
+
+@pytest.mark.parametrize(
+    ("tensor", "pointer", "code"),
+    [
+        ([0.1, None], "/inputs/x", "tensor_invalid"),
+        ({"data": [0.1, None], "nonfinite": {"0": "nan"}}, "/inputs/x/nonfinite/0", "tensor_invalid"),
+        ({"data": [0.1, None], "nonfinite": {"1": "NaN"}}, "/inputs/x/nonfinite/1", "attribute_invalid"),
+        ({"values": [0.1]}, "/inputs/x/values", "unknown_field"),
+        ({"data": ["0.1"]}, "/inputs/x", "tensor_invalid"),
+    ],
+)
+def test_what_is_no_tensor_is_refused_on_every_route_alike(
+    stage: Stage, tensor: Any, pointer: str, code: str
+) -> None:
+    body = {"inputs": {"x": tensor, "k": [1, 2]}}
+    verbs = [(stage.paths["graph"], "compute"), (stage.paths["checkpoint"], "predict")]
+    verbs += [(stage.paths["training"], "forward_backward"), (stage.paths["static"], "graph_compute")]
+    for path, verb in verbs:
+        assert (pointer, code) in refused(stage.http.post(f"{path}:{verb}", json=body)), verb

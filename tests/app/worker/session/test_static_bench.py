@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,8 @@ import pytest
 import engine
 from app.domain.errors import AdjointError
 from app.domain.runtime import Runtime
+from app.service.memory import memory_left
+from app.worker.session import static_computing
 from app.worker.session.answers import refusal, spelled
 from app.worker.session.bench import Call, Writable
 from app.worker.session.static_bench import StaticBench
@@ -133,6 +136,32 @@ def test_what_stands_in_the_way_is_told_from_what_is_wrong(
     with pytest.raises((AdjointError, engine.EngineError)) as refused:
         bench(tmp_path).verbs[verb].run(Call(options, {}, 1, {}, "application/json", no_file))
     assert refusal(refused.value)["status"] == status
+
+
+def test_results_beyond_the_memory_there_is_are_refused_with_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outer = {
+        "inputs": {"x": ["n"]},
+        "program": "y = reshape(x, shape=[-1, 1]) * reshape(x, shape=[1, -1])\nloss = sum(y)",
+    }
+    told = session_assignment(tmp_path, outer, static={"dims": {"n": 600}})
+    made = StaticBench(told, Runtime.from_json(told.runtime))
+    call(made, "build_forward_expand", outputs=["loss"])
+    call(made, "tensor_set", tensors={"x": 1.0})
+    monkeypatch.setattr(static_computing, "memory_left", lambda: 2**20)
+    refused = call(made, "graph_compute")
+    assert (refused["code"], refused["compute_status"], refused["status"]) == ("alloc_failed", "ALLOC_FAILED", 422)
+    assert re.search(r"for 14\d{5} bytes of results: 1048576 bytes are there", refused["detail"])
+    monkeypatch.setattr(static_computing, "memory_left", lambda: 2**30)
+    assert json.loads(call(made, "graph_compute"))["losses"] == {}
+    monkeypatch.setattr(static_computing, "memory_left", lambda: 0)
+    assert json.loads(call(made, "graph_compute"))["status"] == "SUCCESS"
+
+
+def test_the_memory_that_is_left_is_told() -> None:
+    left = memory_left()
+    assert left is None or 0 < left < 2**50
 
 
 def test_what_is_saved_holds_parameters_that_another_session_begins_with(tmp_path: Path) -> None:
