@@ -36,6 +36,12 @@ def content_type(request: Request) -> str:
     return (header(request.scope, b"content-type") or "").partition(";")[0].strip().lower()
 
 
+def has_body(request: Request) -> bool:
+    """Tell whether the headers of a request announce a body."""
+    scope = request.scope
+    return header(scope, b"transfer-encoding") is not None or (header(scope, b"content-length") or "0") != "0"
+
+
 class Patience:
     """How long a body is waited for: a head start in seconds, and the time that its bytes take at the least rate."""
 

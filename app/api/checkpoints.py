@@ -156,6 +156,8 @@ async def predict_with_checkpoint(
     output: Annotated[str | None, Query(description="Which output a .npy answer holds, if there are several.")] = None,
 ) -> Response:
     """Compute the outputs for given inputs, in evaluation mode."""
+    if output is not None and format != "npy":
+        raise _misplaced("output", "an answer in JSON holds every output; leave this out, or ask for format=npy")
     inputs = await _inputs(request, settings.max_json_bytes, input)
     prediction = await to_thread.run_sync(checkpoints.predict, checkpoint_id, inputs, limiter=slow)
     return _prediction(prediction, format, output)
@@ -168,8 +170,15 @@ async def _inputs(request: Request, json_bytes_max: int, input: str | None) -> M
         return array if input is None else {input: array}
     if kind != JSON:
         raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to one of them")
+    if input is not None:
+        raise _misplaced("input", "a JSON body names its inputs; leave this out, or send .npy")
     document = await asyncio.to_thread(read_json, await whole(request, json_bytes_max))
     return validated(PredictRequest, document).inputs
+
+
+def _misplaced(name: str, detail: str) -> Invalid:
+    finding = Finding(f"/{name}", "conflict", f"query parameter: {detail}")
+    return Invalid(finding.detail, code=finding.code, findings=[finding])
 
 
 def _prediction(prediction: Predicted, format: TensorFormat, output: str | None) -> Response:

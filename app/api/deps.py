@@ -8,7 +8,7 @@ from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
-from app.domain.errors import NotFound
+from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.ids import is_id
 from app.service.audit import AuditTrail
 from app.service.backup import Backups
@@ -79,7 +79,11 @@ async def _page(
     cursor: Annotated[str | None, Query(description="next_cursor of the page before.")] = None,
     order: Annotated[Literal["asc", "desc"], Query(description="By age; newest first by default.")] = "desc",
 ) -> PageRequest:
-    return PageRequest(min(limit, services_of(request).settings.max_page), cursor, order)
+    most = services_of(request).settings.max_page
+    if limit > most and "limit" in request.query_params:
+        detail = f"query parameter: a page of this server has {most} entries at most; follow next_cursor for more"
+        raise Invalid(detail, code="out_of_range", findings=[Finding("/limit", "out_of_range", detail)])
+    return PageRequest(min(limit, most), cursor, order)
 
 
 async def _slow(request: Request) -> CapacityLimiter:

@@ -40,7 +40,7 @@ async def _terms(
 )
 async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[StreamTerms, Depends(_terms)]) -> Response:
     """Send what has happened to a fit and what happens, until it ends."""
-    await asyncio.to_thread(events.check, fit_id)
+    await asyncio.to_thread(events.check, fit_id, terms.after)
     return StreamingResponse(_written(events, fit_id, terms), headers=HEADERS, media_type=EVENT_STREAM)
 
 

@@ -12,6 +12,7 @@ from app.api.openapi_parts import binary_answer
 from app.api.routing import router
 from app.api.schemas.gradients import GradientList, GradientStatistics, gradient_path
 from app.api.schemas.tensors import Tensor
+from app.domain.errors import Finding, Invalid
 from app.domain.media import NPY
 
 routes = router("gradients")
@@ -48,6 +49,9 @@ def get_gradient(
     stats: Annotated[bool, Query(description="What the numbers look like, in place of them.")] = False,
 ) -> Response:
     """Return one captured gradient, the latest by default, as JSON or as .npy; or its statistics."""
+    if stats and request.query_params.get("format") == "npy":
+        detail = "query parameter: statistics are JSON; leave format out, or stats"
+        raise Invalid(detail, code="conflict", findings=[Finding("/format", "conflict", detail)])
     gradient = gradients.find(fit_id, parameter, step)
     place = {"Content-Location": gradient_path(gradient)}
     if format == "npy" and not stats:

@@ -1,6 +1,6 @@
 """Routes of keys, for administrators."""
 
-from fastapi import Response
+from fastapi import Request, Response
 
 from app.api.answers import JsonAnswer
 from app.api.deps import KeyId, KeysDep, PageDep
@@ -8,17 +8,22 @@ from app.api.routing import router
 from app.api.schemas.keys import ApiKey, ApiKeyList, KeyRequest, NewApiKey
 from app.domain.api_key import Scope
 from app.domain.clock import read_rfc3339
+from app.domain.errors import Finding, Invalid
 
 routes = router("keys")
 
 
 @routes.post("/v1/keys", status_code=201, response_model=NewApiKey)
-def create_key(request: KeyRequest, keys: KeysDep) -> Response:
+def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
     """Make a key and tell it, this once.
 
     It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is of no use to
     anybody: revoke it, and make another.
     """
+    if "idempotency-key" in http.headers:
+        detail = "header parameter: a key is made anew by each request, since its answer is not kept; leave this out"
+        finding = Finding("/idempotency-key", "unknown_header", detail)
+        raise Invalid(detail, code=finding.code, findings=[finding])
     expires_at = None if request.expires_at is None else read_rfc3339(request.expires_at)
     scopes = [Scope(scope) for scope in request.scopes]
     key, spelled = keys.create(request.name, scopes, expires_at, request.tenant)

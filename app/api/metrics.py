@@ -5,7 +5,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 import orjson
@@ -28,7 +28,9 @@ FIXED = ("seq", "step", "epoch", "split")
 
 
 async def _filter(
-    keys: Annotated[str | None, Query(max_length=4096, description="Only these values, separated by commas.")] = None,
+    keys: Annotated[
+        str | None, Query(min_length=1, max_length=4096, description="Only these values, separated by commas.")
+    ] = None,
     every: Annotated[int, Query(ge=1, description="Only steps that are multiples of this.")] = 1,
     split: Annotated[Literal["train", "validation"] | None, Query(description="Only rows of this split.")] = None,
 ) -> RowFilter:
@@ -95,7 +97,7 @@ async def list_metrics(
     tag = query.tag(fit_id, stored)
     if matches(if_none_match, tag):
         return not_modified(tag)
-    if query.after >= stored:  # nothing new, as most polls find: that needs no thread
+    if query.after == stored:  # nothing new, as most polls find: that needs no thread
         return query.spelled(fit_id, MetricPage((), query.after, stored))
     return await asyncio.to_thread(query.answer, metrics, fit_id)
 
@@ -107,7 +109,8 @@ def _spelled(page: MetricPage, format: str) -> Response:
         return Response(_csv(page.rows), media_type=CSV)
     # The rows are JSON already, each as it was first stored: put together, not read again.
     has_more, cursor = ("true", f'"{page.last_seq}"') if page.has_more else ("false", "null")
-    tail = f'"has_more":{has_more},"next_cursor":{cursor},"next_after":{page.last_seq}'
+    findings = orjson.dumps([asdict(finding) for finding in page.findings]).decode()
+    tail = f'"has_more":{has_more},"next_cursor":{cursor},"next_after":{page.last_seq},"findings":{findings}'
     return JsonAnswer(f'{{"object":"list","data":[{",".join(page.rows)}],{tail}}}'.encode())
 
 

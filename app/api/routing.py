@@ -10,6 +10,7 @@ from app.api.answers import tagged
 from app.api.bodies import content_type, read_json_body
 from app.api.echo import without_echo
 from app.api.parameters import check_parameters, declared_parameters
+from app.api.unread import check_headers, check_no_body, declared_headers, reads_body
 from app.domain.errors import AdjointError, UnsupportedMedia
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
@@ -39,11 +40,15 @@ class StrictRoute(APIRoute):
     """A route whose JSON body is read strictly, and whose answers to GET carry an entity tag."""
 
     def get_route_handler(self) -> Handler:
-        """Check the query of every request before `make_handler`'s handler sees it."""
-        handle, declared = self.make_handler(), declared_parameters(self)
+        """Refuse what a request says and the route does not read, before `make_handler`'s handler sees the rest."""
+        handle, parameters, headers = self.make_handler(), declared_parameters(self), declared_headers(self)
+        has_use_for_body = reads_body(self)
 
         async def checked(request: Request) -> Response:
-            check_parameters(request, declared)
+            check_parameters(request, parameters)
+            check_headers(request, headers)
+            if not has_use_for_body:
+                await check_no_body(request)
             return await handle(request)
 
         return checked

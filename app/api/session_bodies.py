@@ -6,9 +6,8 @@ from typing import Any
 
 from fastapi import Request
 
-from app.api.bodies import content_type, read_json_body, whole
+from app.api.bodies import content_type, has_body, read_json_body, whole
 from app.api.deps import services_of
-from app.api.headers import header
 from app.api.openapi_parts import JSON
 from app.api.schemas.session_steps import VerbRequest
 from app.api.session_verbs import Verb
@@ -42,7 +41,7 @@ async def read_step(request: Request, verb: Verb) -> Said:
 
 async def read_document(request: Request, kind: str, others: Iterable[str] = ()) -> Any:
     """Return what a JSON body of the type `kind` says; no body at all says nothing."""
-    says = _has_body(request)
+    says = has_body(request)
     if kind != JSON and (kind or says):
         raise UnsupportedMedia(f"this route reads {', '.join((JSON, *others))}; set Content-Type to what the body is")
     if request.scope["query_string"]:
@@ -50,11 +49,6 @@ async def read_document(request: Request, kind: str, others: Iterable[str] = ())
         detail = "a JSON body says all there is to say; put this into it"
         raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escaped(name)}", "unknown_field", detail)])
     return (await read_json_body(request))[1] if says else {}
-
-
-def _has_body(request: Request) -> bool:
-    scope = request.scope
-    return header(scope, b"transfer-encoding") is not None or (header(scope, b"content-length") or "0") != "0"
 
 
 def checked(shape: type[VerbRequest], document: Any, pointer: str = "") -> tuple[dict[str, Any], int | None]:

@@ -23,6 +23,7 @@ from app.api.schemas.tensors import Tensor
 from app.api.session_bodies import Said
 from app.api.session_relay import PATH, relay
 from app.api.session_verbs import SAFETENSORS
+from app.domain.errors import Finding, Invalid
 from app.domain.media import DOT, NPY, TEXT
 
 routes = router("sessions")
@@ -50,10 +51,15 @@ async def list_session_graph_nodes(
     index: Annotated[
         int | None, Query(ge=-POSITION_MAX, le=POSITION_MAX, description="Only this node, from the end if negative.")
     ] = None,
-    name: Annotated[str | None, Query(description="Only the node or leaf of this name; none if there is none.")] = None,
+    name: Annotated[
+        str | None, Query(min_length=1, description="Only the node or leaf of this name; none if there is none.")
+    ] = None,
     leafs: Annotated[bool, Query(description="Whether leafs follow the nodes.")] = True,
 ) -> Response:
     """List nodes in the order of execution, and leafs."""
+    if index is not None and name is not None:
+        detail = "query parameter: index names one node, and so does name; give one of both"
+        raise Invalid(detail, code="conflict", findings=[Finding("/name", "conflict", detail)])
     options = {"graph": graph, "index": index, "name": name, "leafs": leafs}
     return await _look(request, session_id, "graph_nodes", options)
 

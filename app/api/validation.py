@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -10,6 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from app.domain.errors import Finding, Invalid
+from app.domain.nearest import nearest
 from app.domain.pointers import escaped
 
 CODES: Mapping[str, str] = MappingProxyType(
@@ -118,15 +118,6 @@ def _advice(error: Mapping[str, Any]) -> str:
 
 def _hint(steps: Sequence[Any], shape: Any) -> str:
     return nearest(steps[-1], _fields(steps[:-1], shape)) if steps else ""
-
-
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """Return, as the end of a sentence, which of the names that are known is meant, or what they are."""
-    known = [*known]
-    near = get_close_matches(str(name)[:64], known, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return f"; known are {', '.join(known)}" if known else ""
 
 
 def _fields(steps: Sequence[Any], shape: Any) -> list[str]:

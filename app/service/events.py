@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from math import inf
 
+from app.domain.errors import Finding, Invalid
 from app.domain.event import Event
 from app.service.wakes import Wakes
 from app.store.unit_of_work import Store
@@ -43,10 +44,14 @@ class Events:
         self._wakes = wakes
         self._heartbeat_seconds = heartbeat_seconds
 
-    def check(self, fit_id: str) -> None:
-        """NotFound if there is no such fit."""
+    def check(self, fit_id: str, after: int = 0) -> None:
+        """NotFound if there is no such fit, Invalid if it has no event `after` to go on from: none would ever come."""
         with self._store.begin() as work:
             work.fits.get(fit_id)
+            last = work.events.last_seq(fit_id)
+        if after > last:
+            detail = f"the last event of the fit is {last}, so there is none to go on after {after}"
+            raise Invalid(detail, code="out_of_range", findings=[Finding("/after", "out_of_range", detail)])
 
     async def stream(self, fit_id: str, terms: StreamTerms) -> AsyncIterator[tuple[Event, ...]]:
         """Yield the events that follow `terms.after` as they come, several at a time, and none for a heartbeat.

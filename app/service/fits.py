@@ -6,9 +6,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from app.domain.clock import Clock
-from app.domain.errors import Conflict, Draining
+from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
-from app.domain.ids import new_id
+from app.domain.ids import is_id, new_id
 from app.domain.replay import Replay
 from app.domain.sweep import VariantTerms
 from app.service.admission import Admission
@@ -147,10 +147,13 @@ class Fits:
     ) -> Page[FitView]:
         """Return a page of fits: those in `state`, with `label`, forked from the fit `origin`, where these are given.
 
-        Variants of sweeps are listed where they are asked for by their `parent`.
+        Variants of sweeps are listed where they are asked for by their `parent`. Invalid if there is no fit of the id
+        that is given for it, or for `origin`.
         """
         with self._store.begin() as work:
             fits = work.fits.list(page, state=state, label=label, parent=parent, origin=origin)
+            if not fits.items:
+                _check_known(work, {"parent": parent, "origin": origin})
             return Page(tuple(view_of(work, fit) for fit in fits.items), fits.next_cursor)
 
     def delete(self, fit_id: str) -> None:
@@ -236,3 +239,17 @@ class Fits:
             deadline_at=deadline_of(request, now),
             share=self._terms.share(labels),
         )
+
+
+def _check_known(work: UnitOfWork, asked: Mapping[str, str | None]) -> None:
+    """Refuse a filter by a fit that there is not: nothing can match it."""
+    for name, fit_id in asked.items():
+        if fit_id is None:
+            continue
+        try:
+            if not is_id("fit", fit_id):
+                raise NotFound("an id of a fit is fit_ and 26 characters")
+            work.fits.get(fit_id)
+        except NotFound as error:
+            detail = f"query parameter: there is no fit of this id: {error.detail}"
+            raise Invalid(detail, code="not_found", findings=[Finding(f"/{name}", "not_found", detail)]) from error

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.domain.errors import NotFound
+from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.gradient import GradientRecord
 from app.service.integrity import Integrity
 from app.store.pages import Page, PageRequest
@@ -29,7 +29,10 @@ class Gradients:
         """Return a page of the fit's captured gradients, of one step or parameter where given; NotFound without fit."""
         with self._store.begin() as work:
             work.fits.get(fit_id)
-            return work.gradients.list(fit_id, page, step=step, parameter=parameter)
+            found = work.gradients.list(fit_id, page, step=step, parameter=parameter)
+            if not found.items and page.cursor is None and (step, parameter) != (None, None):
+                _check_filter(work, fit_id, step, parameter)
+            return found
 
     def find(self, fit_id: str, parameter: str, step: int | None = None) -> GradientRecord:
         """Return the gradient captured at `step`, by default the latest; NotFound, which tells what was captured."""
@@ -52,6 +55,21 @@ class Gradients:
     def statistics(self, gradient: GradientRecord) -> engine.ArrayStatistics:
         """Sum its numbers up; Corrupt if their file is damaged."""
         return engine.array_statistics(self.array(gradient))
+
+
+def _check_filter(work: UnitOfWork, fit_id: str, step: int | None, parameter: str | None) -> None:
+    """Refuse a filter that nothing matches where nothing will be captured any more."""
+    if not work.fits.get(fit_id).terminal:
+        return
+    given = {"parameter": parameter, "step": step}
+    steps, parameters = work.gradients.steps(fit_id), work.gradients.parameters(fit_id)
+    known = f"it has those of {_listed(parameters)} at steps {_listed(steps)}" if steps else "it has none"
+    detail = f"query parameter: fit {fit_id} has captured no gradient that matches; {known}"
+    raise Invalid(
+        detail,
+        code="no_gradient",
+        findings=[Finding(f"/{name}", "no_gradient", detail) for name, value in given.items() if value is not None],
+    )
 
 
 def _tell_what_there_is(work: UnitOfWork, fit_id: str, parameter: str, step: int | None) -> NoReturn:

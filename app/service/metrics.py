@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from app.domain.errors import Finding, Invalid
+from app.service.curve_contents import CurveContents
 from app.service.recent import Recent
 from app.service.stored_rows import CHUNK, scan_rows
 from app.store.unit_of_work import Store
@@ -44,11 +46,15 @@ class RowFilter:
 
 
 class MetricPage(NamedTuple):
-    """Rows as JSON text, of the `stored` ones there were; `last_seq` is the row to go on after."""
+    """Rows as JSON text, of the `stored` ones there were; `last_seq` is the row to go on after.
+
+    `findings` tell what of the filter matches no row of a fit so far.
+    """
 
     rows: tuple[str, ...]
     last_seq: int
     stored: int
+    findings: tuple[Finding, ...] = ()
 
     @property
     def has_more(self) -> bool:
@@ -63,6 +69,7 @@ class Metrics:
         """Read from `store`."""
         self._store = store
         self._recent: Recent[int] = Recent(RECENT_MAX)
+        self._contents = CurveContents(store)
         store.on_change(self._recent.forget)
 
     async def last(self, fit_id: str) -> int:
@@ -76,6 +83,7 @@ class Metrics:
     def page(self, fit_id: str, after: int, limit: int, rows: RowFilter) -> MetricPage:
         """Return at most `limit` rows that follow `after` and pass; looks at `SCAN_MAX` rows at most."""
         stored = self._last(fit_id)
+        findings = self.unmatched(fit_id, after, stored, rows)
         kept: list[str] = []
         last = after
         for seq, body in scan_rows(self._store, fit_id, after, stored, limit if rows.passes_all else CHUNK):
@@ -85,7 +93,7 @@ class Metrics:
                 kept.append(passed)
             if len(kept) == limit or seq - after >= SCAN_MAX:
                 break
-        return MetricPage(tuple(kept), last, stored)
+        return MetricPage(tuple(kept), last, stored, findings)
 
     def downsampled(self, fit_id: str, after: int, points: int, rows: RowFilter) -> MetricPage:
         """Return about `points` rows that follow `after`: of each stretch the rows with the extremes.
@@ -94,6 +102,7 @@ class Metrics:
         rows without it are left out.
         """
         last = self._last(fit_id)
+        findings = self.unmatched(fit_id, after, last, rows)
         total = max(0, last - after)
         if total <= points:
             bodies = dict(scan_rows(self._store, fit_id, after, last))
@@ -105,7 +114,26 @@ class Metrics:
             with self._store.begin() as work:
                 bodies = work.events.metric_bodies(fit_id, extremes.seqs())
         passed = (rows.apply(bodies[seq]) for seq in sorted(bodies))
-        return MetricPage(tuple(body for body in passed if body is not None), max(last, after), last)
+        return MetricPage(tuple(body for body in passed if body is not None), max(last, after), last, findings)
+
+    def unmatched(self, fit_id: str, after: int, stored: int, rows: RowFilter) -> tuple[Finding, ...]:
+        """Return what of a query matches none of the `stored` rows of a fit, and may match one to come.
+
+        Invalid if none will come, since the fit has ended, and where `after` is no row that there ever was.
+        """
+        if after > stored:
+            detail = f"the fit has {stored} rows, so there is none to go on after {after}"
+            raise Invalid(detail, code="out_of_range", findings=[Finding("/after", "out_of_range", detail)])
+        if rows.passes_all:
+            return ()
+        findings = self._contents.unmatched(fit_id, stored, keys=rows.keys, every=rows.every, split=rows.split)
+        if findings and self._has_ended(fit_id):
+            raise Invalid(findings[0].detail, code=findings[0].code, findings=findings)
+        return findings
+
+    def _has_ended(self, fit_id: str) -> bool:
+        with self._store.begin() as work:
+            return work.fits.get(fit_id).terminal
 
     def _last(self, fit_id: str) -> int:
         return self._recent.read(fit_id, self._read_last)

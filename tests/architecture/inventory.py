@@ -100,7 +100,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "max_headers": ("431 `headers_too_large`", _BOUNDED),
         "max_header_bytes": ("431 `headers_too_large`", _BOUNDED),
         "max_uri_bytes": ("414 `uri_too_long`", _BOUNDED),
-        "max_page": ("the page is shorter", _BOUNDED),
+        "max_page": ("422 `out_of_range`", _BOUNDED),
         "max_json_depth": ("400 `too_deep`", _BOUNDED),
         "max_json_fields": ("400 `too_many_fields`", _BOUNDED),
         "max_text_characters": ("400 `text_too_long`", _BOUNDED),

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.bundles import FitReplay
+from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
 from app.domain.attempt import Attempt
@@ -227,6 +228,7 @@ class MetricRows(ResourceShape):
     has_more: bool
     next_cursor: str | None
     next_after: int
+    findings: list[ProblemError] = Field(description="What of the query matches no row so far.")
 
 
 def _best(fit: FitRecord) -> dict[str, Any] | None:

@@ -16,7 +16,6 @@ from app.worker.session.ledger import Ledger
 from app.worker.session.performing import perform
 from app.worker.session.records import DamagedLog, Record
 
-
 ALLOC_FAILED = "alloc_failed"
 
 

@@ -219,10 +219,12 @@ def test_what_is_within_a_bound_is_taken_and_one_more_is_refused(bounded: Server
 def test_a_page_has_no_more_items_than_it_may(bounded: ServerProcess) -> None:
     for number in range(PAGE + 1):
         assert bounded.http.post("/v1/graphs", json={"inputs": {"a": []}, "program": f"f = a + {number}"}).is_success
-    for asked, given in ((1, 1), (PAGE, PAGE), (PAGE + 1, PAGE), (1000, PAGE)):
-        page = bounded.http.get("/v1/graphs", params={"limit": asked}).json()
+    for params, given in (({"limit": 1}, 1), ({"limit": PAGE}, PAGE), ({}, PAGE)):
+        page = bounded.http.get("/v1/graphs", params=params).json()
         assert (len(page["data"]), page["has_more"]) == (given, True)
-    assert bounded.http.get("/v1/graphs", params={"limit": 1001}).status_code == 422
+    for asked in (PAGE + 1, 1000, 1001):
+        answer = bounded.http.get("/v1/graphs", params={"limit": asked})
+        assert (answer.status_code, answer.json()["code"]) == (422, "out_of_range")
 
 
 def test_what_bounds_the_process_that_reads_uploads_reaches_it() -> None:

@@ -11,6 +11,7 @@ import httpx
 import psutil
 import pytest
 
+from tests.app.api.conftest import refused
 from tests.conftest import PATIENCE, ServerProcess
 
 
@@ -70,7 +71,9 @@ def test_a_stream_is_resumed_exactly_where_it_was_left(http: httpx.Client, fit: 
 def test_who_comes_back_after_the_end_is_told_of_it_again(http: httpx.Client, fit: dict[str, Any]) -> None:
     whole = stream(http, fit["id"])
     assert stream(http, fit["id"], after=len(whole)) == whole[-1:]
-    assert stream(http, fit["id"], after=10**9) == whole[-1:]
+    beyond = f"/v1/fits/{fit['id']}/events"
+    for answer in (http.get(beyond, params={"after": 10**9}), http.get(beyond, headers={"Last-Event-ID": "1000"})):
+        assert refused(answer) == [("/after", "out_of_range")]
 
 
 def test_a_stream_can_be_bounded(http: httpx.Client, fit: dict[str, Any], long_fit: dict[str, Any]) -> None:

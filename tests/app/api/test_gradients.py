@@ -6,6 +6,8 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.app.api.conftest import refused
+
 from .conftest import created
 
 MODEL = {
@@ -55,7 +57,9 @@ def test_captured_gradients_are_listed_by_step_and_parameter(http: httpx.Client,
     assert [row["step"] for row in rows(http, looked_into)] == [10, 10, 5, 5, 0, 0]
     assert {row["parameter"] for row in rows(http, looked_into, step=5)} == {*NAMES}
     assert [row["step"] for row in rows(http, looked_into, parameter="c", order="asc")] == [0, 5, 10]
-    assert rows(http, looked_into, step=6) == []
+    for filters in ({"step": 6}, {"parameter": "nobody"}, {"step": 5, "parameter": "nobody"}):
+        answer = http.get(f"/v1/fits/{looked_into['id']}/gradients", params=filters)
+        assert refused(answer) == [(f"/{name}", "no_gradient") for name in sorted(filters)]
 
 
 def test_pages_of_gradients_make_up_the_whole(http: httpx.Client, looked_into: dict[str, Any]) -> None:

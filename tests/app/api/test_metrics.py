@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from app.store.database import FILE_NAME
+from tests.app.api.conftest import refused
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,25 @@ def test_pages_make_up_the_whole(http: httpx.Client, here: str, rows: list[dict[
         assert page["next_cursor"] == (str(after) if more else None)
     assert gathered == rows
     assert http.get(here, params={"after": after}).json()["data"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer", "code"),
+    [
+        ({"keys": "foo"}, "/keys", "unknown_name"),
+        ({"keys": "loss,val_loss"}, "/keys", "unknown_name"),
+        ({"keys": ""}, "/keys", "out_of_range"),
+        ({"every": 61}, "/every", "out_of_range"),
+        ({"after": 76}, "/after", "out_of_range"),
+        ({"limit": 10_001}, "/limit", "out_of_range"),
+        ({"downsample": 10, "keys": "los"}, "/keys", "unknown_name"),
+        ({"format": "csv", "keys": "los"}, "/keys", "unknown_name"),
+    ],
+)
+def test_a_query_that_nothing_can_match_is_refused(
+    http: httpx.Client, here: str, query: dict[str, Any], pointer: str, code: str
+) -> None:
+    assert refused(http.get(here, params=query)) == [(pointer, code)]
 
 
 def test_every_format_says_the_same(http: httpx.Client, here: str, rows: list[dict[str, Any]]) -> None:

@@ -259,9 +259,7 @@ def test_what_a_session_answers_can_be_sent_back(stage: Stage) -> None:
         ({"data": ["0.1"]}, "/inputs/x", "tensor_invalid"),
     ],
 )
-def test_what_is_no_tensor_is_refused_on_every_route_alike(
-    stage: Stage, tensor: Any, pointer: str, code: str
-) -> None:
+def test_what_is_no_tensor_is_refused_on_every_route_alike(stage: Stage, tensor: Any, pointer: str, code: str) -> None:
     body = {"inputs": {"x": tensor, "k": [1, 2]}}
     verbs = [(stage.paths["graph"], "compute"), (stage.paths["checkpoint"], "predict")]
     verbs += [(stage.paths["training"], "forward_backward"), (stage.paths["static"], "graph_compute")]

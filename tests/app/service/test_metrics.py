@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import engine
-from app.domain.errors import NotFound
+from app.domain.errors import Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.service import metrics as module
 from app.service.metrics import Metrics, RowFilter
@@ -74,8 +74,21 @@ def test_rows_are_handed_on_as_they_are_stored(metrics: Metrics, curve: list[str
     assert (list(page.rows), page.last_seq, page.has_more) == (curve[:400], 400, True)
     page = metrics.page(FIT, 900, 400, ALL)
     assert (list(page.rows), page.last_seq, page.has_more) == (curve[900:], 1000, False)
-    page = metrics.page(FIT, 5000, 10, ALL)
-    assert (page.rows, page.last_seq, page.has_more) == ((), 5000, False)
+    page = metrics.page(FIT, 1000, 10, ALL)
+    assert (page.rows, page.last_seq, page.has_more) == ((), 1000, False)
+    with pytest.raises(Invalid, match="the fit has 1000 rows, so there is none to go on after 1001"):
+        metrics.page(FIT, 1001, 10, ALL)
+
+
+def test_what_of_a_filter_matches_no_row_so_far_is_told(metrics: Metrics, curve: list[str]) -> None:
+    assert metrics.page(FIT, 0, 10, RowFilter(keys=("loss",), every=1000, split="train")).findings == ()
+    asked = RowFilter(keys=("loss", "los"), every=1001)
+    for page in (metrics.page(FIT, 990, 10, asked), metrics.downsampled(FIT, 0, 10, asked)):
+        assert [(found.pointer, found.code) for found in page.findings] == [
+            ("/keys", "unknown_name"),
+            ("/every", "out_of_range"),
+        ]
+        assert "did you mean 'loss'?" in page.findings[0].detail
 
 
 def test_a_filter_looks_on_until_the_page_is_full(metrics: Metrics, curve: list[str]) -> None:
@@ -129,6 +142,7 @@ def test_whatever_the_curve_its_extremes_and_its_first_rows_that_are_not_finite_
     shutil.copy(empty_database, folder)
     with Store.open(folder) as store:
         bodies = stored(store, [body(seq, loss, split, key) for seq, (loss, split, key) in enumerate(cut(losses), 1)])
+        after = min(after, len(bodies))
         page = Metrics(store).downsampled(FIT, after, points, ALL)
     rows = [json.loads(row) for row in bodies[after:]]
     kept = [json.loads(row) for row in page.rows]

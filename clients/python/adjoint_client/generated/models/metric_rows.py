@@ -10,6 +10,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.metric_row import MetricRow
+    from ..models.problem_error import ProblemError
 
 
 T = TypeVar("T", bound="MetricRows")
@@ -20,6 +21,8 @@ class MetricRows:
     """A page of metric rows; pass next_after as `after` for the next one."""
 
     data: list[MetricRow]
+    findings: list[ProblemError]
+    """ What of the query matches no row so far. """
     has_more: bool
     next_after: int
     next_cursor: None | str
@@ -31,6 +34,11 @@ class MetricRows:
         for data_item_data in self.data:
             data_item = data_item_data.to_dict()
             data.append(data_item)
+
+        findings = []
+        for findings_item_data in self.findings:
+            findings_item = findings_item_data.to_dict()
+            findings.append(findings_item)
 
         has_more = self.has_more
 
@@ -46,6 +54,7 @@ class MetricRows:
         field_dict.update(
             {
                 "data": data,
+                "findings": findings,
                 "has_more": has_more,
                 "next_after": next_after,
                 "next_cursor": next_cursor,
@@ -59,6 +68,7 @@ class MetricRows:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.metric_row import MetricRow  # noqa: PLC0415
+        from ..models.problem_error import ProblemError  # noqa: PLC0415
 
         d = dict(src_dict)
         data = []
@@ -67,6 +77,13 @@ class MetricRows:
             data_item = MetricRow.from_dict(data_item_data)
 
             data.append(data_item)
+
+        findings = []
+        _findings = d.pop("findings")
+        for findings_item_data in _findings:
+            findings_item = ProblemError.from_dict(findings_item_data)
+
+            findings.append(findings_item)
 
         has_more = d.pop("has_more")
 
@@ -85,6 +102,7 @@ class MetricRows:
 
         metric_rows = cls(
             data=data,
+            findings=findings,
             has_more=has_more,
             next_after=next_after,
             next_cursor=next_cursor,
