@@ -18,7 +18,6 @@ from app.api.once import OnceDep
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
-from app.api.validation import summed_up
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.media import JSON, NPY, NPZ, SAFETENSORS
 from app.ingest.options import Header as HeaderOption
@@ -53,9 +52,6 @@ HEADER = """Whether line 1 of a CSV file names the columns. With auto it does if
 for, or no number; a line of different whole numbers, which may be either, is refused unless `columns` tells. A file \
 without a header and without `columns` has the columns column_1, column_2, ..."""
 
-OPTIONS_OF: Mapping[str, tuple[str, ...]] = MappingProxyType({"column": ("npy",), "header": ("csv",)})
-"""Options that only some formats have."""
-
 FormatName = Literal["json", "csv", "npy", "npz", "safetensors", "ndjson", "parquet"]
 
 
@@ -77,23 +73,7 @@ async def _terms(
     if known is None:
         accepted = ", ".join((*FORMATS, OCTETS))
         raise UnsupportedMedia(f"send one of {accepted}; the last one with ?format=")
-    _check_options(request, known)
     return UploadTerms(known, name, IngestOptions(columns, column, header))
-
-
-def _check_options(request: Request, format: str) -> None:
-    """Invalid for options of another format than the body has: they would change nothing."""
-    given = request.query_params
-    findings = [
-        Finding(f"/{name}", "conflict", f"query parameter: {name} is for {' and '.join(formats)}, the body is {format}")
-        for name, formats in OPTIONS_OF.items()
-        if name in given and format not in formats
-    ]
-    if given.get("format", format) != format:
-        detail = f"query parameter: Content-Type says that the body is {format}; leave format out, or make them agree"
-        findings.append(Finding("/format", "conflict", detail))
-    if findings:
-        raise summed_up(tuple(findings))
 
 
 @routes.post(

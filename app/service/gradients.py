@@ -67,8 +67,8 @@ def _check_filter(work: UnitOfWork, fit_id: str, step: int | None, parameter: st
     detail = f"query parameter: fit {fit_id} has captured no gradient that matches; {known}"
     raise Invalid(
         detail,
-        code="no_gradient",
-        findings=[Finding(f"/{name}", "no_gradient", detail) for name, value in given.items() if value is not None],
+        code="no_match",
+        findings=[Finding(f"/{name}", "no_match", detail) for name, value in given.items() if value is not None],
     )
 
 

@@ -59,7 +59,7 @@ def test_captured_gradients_are_listed_by_step_and_parameter(http: httpx.Client,
     assert [row["step"] for row in rows(http, looked_into, parameter="c", order="asc")] == [0, 5, 10]
     for filters in ({"step": 6}, {"parameter": "nobody"}, {"step": 5, "parameter": "nobody"}):
         answer = http.get(f"/v1/fits/{looked_into['id']}/gradients", params=filters)
-        assert refused(answer) == [(f"/{name}", "no_gradient") for name in sorted(filters)]
+        assert refused(answer) == [(f"/{name}", "no_match") for name in sorted(filters)]
 
 
 def test_pages_of_gradients_make_up_the_whole(http: httpx.Client, looked_into: dict[str, Any]) -> None:

@@ -84,7 +84,7 @@ def test_what_an_option_cannot_do_is_refused(
         (http.post(model, params={"output": "pred"}, json=inputs), "/output", "conflict"),
         (http.post(model, params={"input": "x"}, json=inputs), "/input", "conflict"),
         (http.get(f"{here}/gradients/w", params={"stats": "true", "format": "npy"}), "/format", "conflict"),
-        (http.get(f"{here}/gradients", params={"parameter": "v"}), "/parameter", "no_gradient"),
+        (http.get(f"{here}/gradients", params={"parameter": "v"}), "/parameter", "no_match"),
     ]
     for answer, pointer, code in cases:
         assert refused(answer) == [(pointer, code)], answer.request.url
