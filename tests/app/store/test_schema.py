@@ -136,7 +136,7 @@ def test_a_stored_fit_keeps_what_it_did_about_a_loss_that_is_not_finite(tmp_path
     with engine.connect() as connection:
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", "app.store:migrations")
-        command.upgrade(config, "0009")
+        command.upgrade(config, "0010")
     engine.dispose()
     with sqlite3.connect(path) as old:
         names = [(name, default) for _, name, _, _, default, _ in old.execute("PRAGMA table_info(fits)")]
