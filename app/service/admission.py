@@ -292,7 +292,7 @@ def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncod
         low, high, classes = int(numbers.min()), int(numbers.max()), len(encoding.names)
         return engine.ColumnInfo(parts[0].dtype, parts[0].shape, rows, low, high, classes=classes)
     return engine.ColumnInfo(
-        parts[0].dtype,
+        np.result_type(*{part.dtype for part in parts}).name,
         parts[0].shape,
         rows,
         _known(min, [part.minimum for part in parts]),
@@ -307,11 +307,16 @@ def _differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
     for name in [*wanted, *(name for name in found if name not in wanted)]:
         if name not in wanted or name not in found:
             yield f"only one of {first.id} and {other.id} has a column {name[:64]!r}"
-        elif (found[name].dtype, found[name].shape) != (wanted[name].dtype, wanted[name].shape):
+        elif found[name].shape != wanted[name].shape or not _can_join(found[name].dtype, wanted[name].dtype):
             there, here = (f"{side[name].dtype} {list(side[name].shape)}" for side in (found, wanted))
             yield f"column {name[:64]!r} holds {there}, in {first.id} {here}"
         elif (found[name].classes is None) != (wanted[name].classes is None):
             yield f"column {name[:64]!r} holds text in one of {first.id} and {other.id}, numbers in the other"
+
+
+def _can_join(one: str, other: str) -> bool:
+    """Tell whether rows of two types can be joined: of the same, or of floats, none of which is rounded by that."""
+    return one == other or np.dtype(one).kind == np.dtype(other).kind == "f"
 
 
 def _known(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:

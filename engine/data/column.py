@@ -15,13 +15,13 @@ KINDS = "iufbUS"
 
 
 class Column:
-    """Rows of one shape and type; several arrays are joined along their rows without copying.
+    """Rows of one shape; several arrays, of one type or of floats, are joined along their rows without copying.
 
     Attributes:
         name: what errors call it.
         rows: how many there are.
         shape: of one row.
-        dtype: of the elements.
+        dtype: of the elements; of different floats the widest.
         nbytes: of all rows.
         mapped: whether any of it lies in a mapped file.
     """
@@ -32,7 +32,7 @@ class Column:
         """Take the array, or the shards in their order.
 
         Raises:
-            DataError: there is none, or their rows differ in shape or type.
+            DataError: there is none, or their rows differ in shape, or in type otherwise than as floats do.
         """
         parts = [data] if isinstance(data, np.ndarray) else list(data)
         _check_parts(name, parts)
@@ -43,7 +43,7 @@ class Column:
         self._ends = np.cumsum([len(part) for part in parts])
         self.rows = int(self._ends[-1])
         self.shape: Shape = parts[0].shape[1:]
-        self.dtype: DType = parts[0].dtype
+        self.dtype: DType = np.result_type(*{part.dtype for part in parts}) if len(parts) > 1 else parts[0].dtype
         self.nbytes = sum(part.nbytes for part in parts)
 
     @property
@@ -114,7 +114,8 @@ def _check_parts(name: str, parts: Sequence[Array]) -> None:
         if not isinstance(part, np.ndarray) or not part.ndim or not _is_plain(part.dtype):
             kind = f"{part.dtype} of shape {list(part.shape)}" if isinstance(part, np.ndarray) else type(part).__name__
             raise DataError(f"column {name!r} needs arrays of numbers with an axis of rows, not {kind}")
-        if part.shape[1:] != parts[0].shape[1:] or part.dtype != parts[0].dtype:
+        floats = part.dtype.kind == parts[0].dtype.kind == "f"
+        if part.shape[1:] != parts[0].shape[1:] or (part.dtype != parts[0].dtype and not floats):
             shapes = f"{part.dtype} rows of shape {list(part.shape[1:])}"
             first = f"{parts[0].dtype} rows of shape {list(parts[0].shape[1:])}"
             raise DataError(f"shard {index} of column {name!r} holds {shapes}, but shard 0 {first}: make them agree")

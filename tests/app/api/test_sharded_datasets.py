@@ -104,3 +104,14 @@ def test_no_dataset_of_an_unfinished_fit_is_deleted(http: httpx.Client, whole: s
     http.post(f"/v1/fits/{begun['id']}:cancel")
     assert http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()["terminal"]
     assert http.delete(f"/v1/datasets/{shard}").status_code == 204
+
+
+def test_shards_of_different_floats_are_joined(http: httpx.Client) -> None:
+    uploaded = [
+        created(http.post("/v1/datasets", content=text, headers={"Content-Type": "text/csv"}))
+        for text in ("x,y\n0.5,1.5\n1.5,2.5\n", "x,y\n0.1,0.2\n0.3,0.4\n")
+    ]
+    assert [each["columns"][0]["dtype"] for each in uploaded] == ["float32", "float64"]
+    line = {"inputs": {"x": ["n"], "y": ["n"]}, "parameters": {"w": []}, "program": "loss = mean((w * x - y) ** 2)"}
+    joined = fitted(http, graph=line, dataset=[each["id"] for each in uploaded], batch_size=4)
+    assert joined["step"] == joined["total_steps"]

@@ -177,3 +177,13 @@ def test_targets_of_another_shape_are_refused():
     windowed = open_source({"x": np.zeros((3, 2))}, {"x": "x"}, Windows(spans={"x": (0, 2)}))
     with pytest.raises(DataError, match=r"shape \[2, 2, 2\], not \[4, 2\]"):
         windowed.gather(np.array([0, 1]), {"x": np.zeros((4, 2))})
+
+
+def test_arrays_of_different_floats_are_joined_in_the_widest():
+    parts = [np.array([0.5, 1.5], np.float32), np.array([0.1, 0.2])]
+    source = open_source({"c": parts}, {"x": "c"})
+    assert source.spec("x").dtype == np.float64
+    for examples in (np.arange(4), np.array([3, 0, 2])):
+        np.testing.assert_array_equal(source.read(examples)["x"], np.array([0.5, 1.5, 0.1, 0.2])[examples])
+    with pytest.raises(DataError, match="shard 1"):
+        open_source({"c": [parts[0], np.arange(2)]}, {"x": "c"})
