@@ -13,6 +13,7 @@ from engine.defaults import check_device
 from engine.dtypes import DType, dtype_of, is_float
 from engine.errors import DTypeError, EngineError, UnknownName, nearest
 from engine.modules.state import fill, snapshot
+from engine.modules.summary import summarize
 from engine.value import Array, Value
 
 Parts = dict[str, Value]
@@ -83,6 +84,13 @@ class Module(ABC):
     def parts(self) -> Mapping[str, Module]:
         """The modules it holds, by name."""
         return dict(self._table("_parts"))
+
+    def own(self) -> tuple[Parts, Parts]:
+        """Return the parameters and the buffers that it holds itself, not in a part, by name."""
+        return dict(self._table("_parameters")), dict(self._table("_buffers"))
+
+    def __repr__(self) -> str:
+        return summarize(self)
 
     def modules(self) -> Iterator[Module]:
         """Yield this module and all below it."""

@@ -105,6 +105,7 @@ from engine.ops import (
 )
 from engine.ops.in_place import bind_in_place
 from engine.ops.methods import bind_methods
+from engine.ops.value_methods import bind_value_methods
 from engine.registry import ALIASES, OPS
 
 FAMILIES = (
@@ -210,6 +211,7 @@ FAMILIES = (
 
 bind_methods()
 bind_in_place()
+bind_value_methods()
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from engine.errors import DTypeError, ShapeError
 from engine.ops.advanced_index import index_get
 from engine.ops.arrangement import movedim
 from engine.ops.places import places_of
-from engine.ops.shape import slice, squeeze, unsqueeze
+from engine.ops.shape import flip, slice, squeeze, unsqueeze
 from engine.value import Value, as_value
 
 
@@ -27,7 +28,9 @@ Entry = Any
 
 
 def getitem(value: Value, index: Any) -> Value:
-    """Index with integers, slices (step >= 1), None, one Ellipsis, integer arrays and bool masks.
+    """Index with integers, slices, None, one Ellipsis, integer arrays and bool masks.
+
+    A slice with a negative step copies, as `flip` does.
 
     Integer arrays and masks select together, element by element, after broadcasting; their axes stand where theirs
     were, or in front when a slice, None or Ellipsis lies between them. A mask that a graph computes cannot be used.
@@ -108,7 +111,13 @@ def _apart(entries: list[Entry]) -> bool:
 def _cut(value: Value, axis: int, entry: Any) -> Value:
     if entry == builtin_slice(None):
         return value
-    return slice(value, axis=axis, start=entry.start, stop=entry.stop, step=1 if entry.step is None else entry.step)
+    step = 1 if entry.step is None else operator.index(entry.step)
+    if step >= 0:
+        return slice(value, axis=axis, start=entry.start, stop=entry.stop, step=step)
+    picked = range(*entry.indices(value.shape[axis]))[::-1]
+    if not picked:
+        return slice(value, axis=axis, start=0, stop=0)
+    return flip(slice(value, axis=axis, start=picked[0], stop=picked[-1] + 1, step=-step), axis=axis)
 
 
 def _take_one(value: Value, axis: int, place: int) -> Value:

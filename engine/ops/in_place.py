@@ -24,7 +24,16 @@ NAMES = (
 )  # fmt: skip
 
 
-OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul"}
+OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "pow": "pow",
+    "matmul": "matmul",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+}
 """The augmented assignments, `x += y` and the like, by the op that each applies."""
 
 

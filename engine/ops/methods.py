@@ -16,6 +16,8 @@ OPERATORS = {
     "truediv": "div",
     "pow": "pow",
     "matmul": "matmul",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
     "lt": "lt",
     "le": "le",
     "gt": "gt",
@@ -23,7 +25,7 @@ OPERATORS = {
     "eq": "eq",
     "ne": "ne",
 }
-REFLECTED = ("add", "sub", "mul", "truediv", "pow", "matmul")
+REFLECTED = ("floordiv", "mod", "add", "sub", "mul", "truediv", "pow", "matmul")
 ON_BITS = {
     "and": ("bitwise_and", "logical_and"),
     "or": ("bitwise_or", "logical_or"),
@@ -46,6 +48,7 @@ def bind_methods() -> None:
     for operator, (bitwise, logical) in ON_BITS.items():
         setattr(Value, f"__{operator}__", _on_bits(OPS[bitwise], OPS[logical]))
         setattr(Value, f"__r{operator}__", _on_bits(OPS[bitwise], OPS[logical], reflected=True))
+    Value.__abs__ = _unary(OPS["abs"])  # type: ignore[method-assign]
     Value.__neg__ = _unary(OPS["neg"])  # type: ignore[method-assign]
     Value.__invert__ = lambda self: OPS["logical_not" if self.dtype.kind == "b" else "bitwise_not"](self)  # type: ignore[method-assign]
     Value.__getitem__ = getitem  # type: ignore[method-assign]

@@ -252,3 +252,17 @@ def test_digits_are_learnt_by_hand_with_the_losses_of_pytorch(waves):
         losses.append(loss.item())
         first, second = (engine.parameter(w.numpy() - 0.01 * w.grad.numpy()) for w in (first, second))
     np.testing.assert_allclose(losses, expected, rtol=1e-12)
+
+
+def test_the_text_of_a_model_has_its_parts_shapes_and_counts():
+    model = engine.Sequential(
+        {"layer": "linear", "units": 8, "activation": "relu"}, "batch_norm", ("linear", {"units": 3}), inputs=(4,)
+    )
+    model.freeze("linear_0.weight")
+    lines = repr(model).splitlines()
+    assert lines[0] == "Sequential: 83 parameters, 51 trained, 17 elements in buffers"
+    text = "\n".join(lines[1:])
+    assert "linear_0 (linear)" in text
+    assert "weight float32[8, 4] (frozen), bias float32[8]" in text
+    assert "running_mean float32[8] (buffer)" in text
+    assert len(lines) == 4
