@@ -15,6 +15,7 @@ import numpy as np
 from engine.dtypes import category
 from engine.errors import DTypeError, GradientError, ShapeError
 from engine.modes import MODES
+from engine.ops.methods import ON_BITS
 from engine.registry import OPS, Op
 from engine.value import RETAINED, Node, Operand, Value, as_value
 
@@ -44,10 +45,16 @@ def bind_in_place() -> None:
             setattr(Value, f"{name}_", _method(OPS[name]))
     for operator, name in OPERATORS.items():
         setattr(Value, f"__i{operator}__", _method(OPS[name]))
+    for operator, (bitwise, logical) in ON_BITS.items():
+        setattr(Value, f"__i{operator}__", _on_bits(_method(OPS[bitwise]), _method(OPS[logical])))
     Value.copy_ = _assign  # type: ignore[attr-defined]
     Value.fill_ = _assign  # type: ignore[attr-defined]
     Value.zero_ = lambda self: _assign(self, 0)  # type: ignore[attr-defined]
     Value.__setitem__ = _set_item  # type: ignore[method-assign]
+
+
+def _on_bits(bitwise: Callable[..., Value], logical: Callable[..., Value]) -> Callable[[Value, Operand], Value]:
+    return lambda self, other: (logical if self.dtype.kind == "b" else bitwise)(self, other)
 
 
 def rebase(value: Value, node: Node | None, index: int, requires_grad: bool) -> None:

@@ -389,6 +389,17 @@ def test_augmented_assignment_writes_in_place_by_the_rules_of_the_method(name: s
     assert numbers(x) == wanted
 
 
+def test_operators_on_bits_write_in_place() -> None:
+    flags, bits = engine.tensor([True, False]), engine.tensor([6, 5])
+    kept = flags, bits
+    flags |= engine.tensor([False, True])
+    bits &= 3
+    bits ^= 1
+    assert kept[0] is flags
+    assert kept[1] is bits
+    assert (numbers(flags), numbers(bits)) == ([True, True], [3, 0])
+
+
 def test_the_regression_loop_of_pytorch_trains_as_written() -> None:
     """S3's loop: `w -= learning_rate * w.grad` under no_grad, and `w.grad.zero_()`."""
     engine.seed(0)
