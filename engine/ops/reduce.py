@@ -136,6 +136,8 @@ def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
 @primitive(infer=_sum_to, samples=[sample((2, 3), shape=(3,)), sample((2, 3), shape=(2, 1)), sample((3,), shape=())])
 def sum_to(x: Array, *, shape: tuple[int, ...], out: Array | None = None) -> Array:
     """Sum over the axes that broadcasting `shape` to the shape of x would have added or stretched."""
+    if x.shape == shape and is_float(x.dtype):  # as plans have it, which leave this step out: NumPy makes 0 of -0
+        return _store(x if out is not None else x.copy(), out)
     extra = x.ndim - len(shape)
     if x.shape[extra:] == shape:
         return sum_array(x, tuple(range(extra)), False, out)
