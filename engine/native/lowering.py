@@ -60,6 +60,12 @@ class Work:
     outputs: Sequence[Array]
     attrs: Mapping[str, Any]
 
+    def __post_init__(self) -> None:
+        """Refuse what is no array: kernels would take a number, as NumPy gives for some views, for an address."""
+        for operand in (*self.inputs, *self.outputs):
+            if not isinstance(operand, np.ndarray):
+                raise TypeError(f"a kernel works on arrays, not on {type(operand).__name__}")
+
 
 Lowering = Callable[[Work], "Sequence[Call] | None"]
 

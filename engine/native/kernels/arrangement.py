@@ -63,7 +63,8 @@ def _(work: Work) -> list[Call] | None:
 @lowers("flip")
 def _(work: Work) -> list[Call] | None:
     (x,), (out,) = work.inputs, work.outputs
-    return copied(np.flip(x, axis=normalize_axes(work.attrs["axis"], x.ndim)), out)
+    # Of an array without axes NumPy's flip makes a number.
+    return copied(np.flip(x, axis=normalize_axes(work.attrs["axis"], x.ndim)) if x.ndim else x, out)
 
 
 @lowers("concat")
