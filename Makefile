@@ -32,7 +32,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 # What needs no server, without the walks over every sample of every op, kernel and layer, and every combination of options.
 WALKS := test_batching.py test_script.py data/test_prefetcher.py data/test_scaling.py golden native \
-	ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_programs_of_all_ops.py plan/test_program.py \
+	ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_program.py random_graphs \
 	fit/test_resuming.py graph/test_autocast.py graph/test_segments.py layers/test_layer_golden.py layers/test_layers.py layers/test_losses.py \
 	metrics/test_metric_values.py fit/test_stepping.py fit/test_reopening.py fit/test_forking.py fit/test_capturing.py fit/test_proceeding.py \
 	recipe/test_continuation.py session training/test_budget.py \
@@ -47,7 +47,7 @@ check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
 COMBINATIONS := $(addprefix tests/engine/,test_batching.py fit/test_resuming.py graph/test_hostile.py \
-	metrics/test_metric_values.py ops/test_samples.py plan/test_every_op.py) \
+	metrics/test_metric_values.py ops/test_samples.py plan/test_every_op.py random_graphs) \
 	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours

@@ -2,6 +2,7 @@ import atexit
 import gc
 import os
 import queue
+import secrets
 import shutil
 import signal
 import subprocess
@@ -43,8 +44,15 @@ def pytest_configure() -> None:
     `make chaos` uses the disk.
     """
     os.environ.setdefault("ADJOINT_VERIFY_PLANS", "1")
+    os.environ.setdefault("LAW_SEED", str(secrets.randbelow(10**9)))  # of tests/engine/random_graphs, in all processes
     if os.environ.get("CHAOS") != "full" and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_MIN:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell the seed of random graphs where something failed: a process that has crashed tells none."""
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(f"LAW_SEED={os.environ['LAW_SEED']}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,67 @@
+"""From which sizes on plans do things in another way: as they are, or smaller, so that small programs do so too."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from unittest.mock import patch
+
+from engine.native import executor
+from engine.native.kernels import chains
+from engine.native.team import Team
+from engine.plan import sharding, split_rules
+
+THREADS = 3
+
+
+@cache
+def _team() -> Team:
+    """Return a team that lends as many threads as are asked for, whatever cores there are."""
+    return Team(THREADS)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Sizes, see the constants of those names.
+
+    Attributes:
+        block: bytes of an operand that a chain goes through at a time.
+        apart: elements from which on a step on whole values is done in parts.
+        joined_apart: elements from which on summands are added up in parts.
+        worthwhile: operations from which on there are 2 shards; there are 4 from four times as many on, 8 from 16.
+    """
+
+    block: int = chains.BLOCK
+    apart: int = split_rules.APART
+    joined_apart: int = sharding.JOINED_APART
+    worthwhile: float = sharding.WORTHWHILE[0][0]
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Plan and run with them, and by up to three threads."""
+        count = self.worthwhile
+        steps = ((count, 2), (4 * count, 4), (16 * count, 8))
+        with ExitStack() as stack:
+            if self != Thresholds():
+                stack.enter_context(patch.object(chains, "BLOCK", self.block))
+                stack.enter_context(patch.object(split_rules, "APART", self.apart))
+                stack.enter_context(patch.object(sharding, "JOINED_APART", self.joined_apart))
+                stack.enter_context(patch.object(sharding, "WORTHWHILE", steps))
+            stack.enter_context(patch.object(executor, "team", _team))
+            yield
+
+
+def random_thresholds(seed: object) -> Thresholds:
+    """Choose the thresholds of a seed: those in force for every third."""
+    draw = random.Random(f"thresholds {seed}")
+    if draw.random() < 1 / 3:
+        return Thresholds()
+    return Thresholds(
+        block=draw.choice((256, 1024, 4096, 16384)),
+        apart=draw.choice((64, 1024, 2**15)),
+        joined_apart=draw.choice((16, 256, 4096)),
+        worthwhile=draw.choice((1e2, 1e3, 1e4, 1e5)),
+    )

@@ -1,0 +1,120 @@
+"""How far compiled kernels may be from NumPy's: as far as NumPy's results move when its operations are a little off.
+
+NumPy runs the program again with every floating leaf, and every result of an op whose compiled kernel need not give the
+same bits, moved by a few units in the last place. What comes out tells for each element how well the program determines
+it: cancellation, sums of many terms, steps at a bound that a number is next to. A program that is suspected is run so
+more often before it is called wrong, so that no chance decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from engine.dtypes import is_float
+from engine.errors import REFUSALS, EngineError
+from engine.native.lowering import LOWERINGS
+from engine.value import Array
+from tests.engine.random_graphs.executors import Results
+
+UNITS = 4.0
+"""Units in the last place by which numbers are moved: about what a kernel of one function may be off."""
+FACTOR = 8.0
+"""How many times farther than in the runs with moved numbers a result may be."""
+RUNS = (0, 2, 8, 32)
+"""How often NumPy has run so when results are looked at, until nothing is found wrong."""
+
+SAME_BITS = (
+    "abs", "add", "argmax", "cast", "ceil", "clamp", "clamp_max", "clamp_min", "class_index", "concat", "copy",
+    "div", "dropout_mask", "eq", "floor", "fmax", "fmin", "fold_in", "gather", "ge", "gt", "isfinite", "isinf",
+    "isnan", "le", "lt", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "max_pool",
+    "max_unpool", "minimum", "mul", "ne", "neg", "random_uniform", "relu", "relu_backward", "reshape", "scale",
+    "sign", "slice_scatter", "sqrt", "square", "step", "sub", "threshold", "trunc", "where", "embedding",
+)  # fmt: skip
+"""Ops whose compiled kernels do what IEEE arithmetic says, as NumPy's do."""
+
+Replay = Callable[[Callable[[Any, Array], Array]], Results]
+
+
+def moving(seed: int) -> Callable[[Any, Array], Array]:
+    """Return the noise of one run: a function that moves the numbers of a leaf (None) or of the result of an op."""
+    generator = np.random.default_rng(seed)
+
+    def noise(op: str | None, array: Array) -> Array:
+        if not is_float(array.dtype) or op in SAME_BITS or not (op is None or op in LOWERINGS):
+            return array
+        with np.errstate(all="ignore"):
+            amount = UNITS * epsilon(array.dtype) * (2 * generator.random(array.shape, np.float32) - 1)
+            return np.asarray(array + array * amount.astype(array.dtype), array.dtype)
+
+    return noise
+
+
+def epsilon(dtype: np.dtype[Any]) -> float:
+    """Return the distance of 1 from the next number."""
+    return {2: 2.0**-8 if dtype.kind == "V" else 2.0**-10, 4: 2.0**-23, 8: 2.0**-52}[dtype.itemsize]
+
+
+class Tolerance:
+    """What results may be, given NumPy's and a way to run the program with other numbers."""
+
+    def __init__(self, expected: Results, replay: Replay) -> None:
+        """Run nothing yet."""
+        self.expected = expected
+        self._replay = replay
+        self._moved: list[Results] = []
+        self._runs = 0
+
+    def faults(self, found: Results) -> list[str]:
+        """Return what is wrong with results, a sentence each."""
+        for runs in RUNS:
+            self._run(runs)
+            faults = [text for name in self.expected if name in found for text in self._compared(name, found[name])]
+            if not faults:
+                return []
+        return faults
+
+    def _run(self, runs: int) -> None:
+        while self._runs < runs:
+            self._runs += 1
+            try:
+                self._moved.append(self._replay(moving(self._runs)))
+            except (EngineError, *REFUSALS):
+                continue  # an op that checks its numbers found one out of its range
+
+    def _compared(self, name: str, found: Array) -> Iterator[str]:
+        expected = self.expected[name]
+        if (expected.shape, expected.dtype) != (found.shape, found.dtype):
+            yield f"{name} is {found.dtype}{list(found.shape)}, not {expected.dtype}{list(expected.shape)}"
+            return
+        if not expected.size or expected.tobytes() == found.tobytes():
+            return
+        with np.errstate(all="ignore"):
+            wide, other = expected.astype(np.float64), found.astype(np.float64)
+            moved = [results[name].astype(np.float64) for results in self._moved]
+            loose = np.zeros(wide.shape, bool)  # not finite in one of the runs, so that it may be anything
+            spread = np.zeros(wide.shape)
+            for each in moved:
+                finite = np.isfinite(each) & np.isfinite(wide)
+                loose |= ~finite & ~((each == wide) | (np.isnan(each) & np.isnan(wide)))
+                spread = np.maximum(spread, np.where(finite, np.abs(each - wide), 0.0))
+            unit = epsilon(expected.dtype) if is_float(expected.dtype) else 0.0
+            common = np.quantile(spread, 0.9) if is_float(expected.dtype) else 0.0
+            allowed = FACTOR * (spread + common + UNITS * unit * np.abs(wide)) + tiny(expected.dtype)
+            same = (other == wide) | (np.isnan(other) & np.isnan(wide)) | loose
+            wrong = ~same & ~(np.abs(other - wide) <= allowed)
+        if wrong.any():
+            worst = int(np.argmax(np.where(wrong, np.nan_to_num(np.abs(other - wide), nan=np.inf), -1.0)))
+            yield (
+                f"{name}: {int(wrong.sum())} of {wrong.size} elements are wrong; the worst, {worst}, is "
+                f"{other.reshape(-1)[worst]!r}, not {wide.reshape(-1)[worst]!r} +- {allowed.reshape(-1)[worst]:.3g}"
+            )
+
+
+def tiny(dtype: np.dtype[Any]) -> float:
+    """Return a number that is nothing beside others of a dtype: what is smaller may be flushed to 0."""
+    if not is_float(dtype):
+        return 0.0
+    return {2: 2.0**-120 if dtype.kind == "V" else 2.0**-14, 4: 2.0**-120, 8: 2.0**-1000}[dtype.itemsize]
