@@ -20,11 +20,14 @@ from engine.graph.trace import bind_dims, build
 from engine.metrics import find_comparison
 from engine.metrics.comparisons import numeric_comparisons
 from engine.metrics.forms import BY_CLASS
+from engine.metrics.target_units import targets_in_units
+from engine.metrics.units_loss import NORMALIZED_LOSS
 from engine.model import at_precision
 from engine.optim.groups import matches
 from engine.recipe import Recipe
 from engine.recipe.capturing import CAPTURES
 from engine.training import batch_reduction
+from engine.training.units import with_units_loss
 
 _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}
 """What stands before the pointers of a plan's faults, by how they begin; before others "/graph"."""
@@ -110,7 +113,7 @@ def check_fit(
     reader.finish()
     held_out = _examples(recipe, next(iter(held.values())).rows) if held else held_out
     batches = _batches(recipe, train)
-    _check_run(recipe, held_out, batches, reader)
+    _check_run(definition, recipe, held_out, batches, reader)
     _check_fixed_batch(definition, recipe, batches, held_out, reader)
     for rows in (fed, held):
         _check_classes(definition, rows, reader)
@@ -119,7 +122,13 @@ def check_fit(
     reader.finish()
     definition = weigh_classes(definition, recipe.class_weights, None, np.arange(0))
     _check_short_parts(definition, recipe, batches, replicas, fed, reader)
-    footprint = Footprint(definition, recipe, lambda rows: _bound(definition, fed, rows, reader), replicas, executor)
+    units = {
+        name: columns[recipe.feeds.get(name, name)].shape for name in targets_in_units(definition, recipe.normalize)
+    }
+    recipe = with_units_loss(recipe, definition) if units else recipe
+    footprint = Footprint(
+        definition, recipe, lambda rows: _bound(definition, fed, rows, reader), replicas, executor, units
+    )
     memory = _measured(footprint, batches, held_out, reader)
     memory["data_bytes"] = _rows_bytes(fed)
     cast = _cast_bytes(definition, fed) + _cast_bytes(definition, held)
@@ -206,7 +215,7 @@ def _batches(recipe: Recipe, train: int) -> Batches:
     return Batches(examples, min(recipe.batch_size, len(examples)), recipe.shuffle, recipe.drop_last, recipe.seed)
 
 
-def _check_run(recipe: Recipe, held_out: int, batches: Batches, reader: Reader) -> None:
+def _check_run(definition: Definition, recipe: Recipe, held_out: int, batches: Batches, reader: Reader) -> None:
     """Check that schedule, captures and early stopping serve the run, and the metrics they go by are known."""
     try:
         recipe.check_schedule(held_out, batches.per_epoch)
@@ -216,9 +225,10 @@ def _check_run(recipe: Recipe, held_out: int, batches: Batches, reader: Reader) 
     stopping = recipe.early_stopping
     if stopping is None or stopping.monitor is None:
         return
-    known = ["loss", *(m.row_name for m in recipe.metrics if recipe.record.epochs and m.every_step)]
+    losses = ["loss", NORMALIZED_LOSS] if targets_in_units(definition, recipe.normalize) else ["loss"]
+    known = [*losses, *(m.row_name for m in recipe.metrics if recipe.record.epochs and m.every_step)]
     if held_out:
-        known += ["val_loss", *(f"val_{metric.row_name}" for metric in recipe.metrics)]
+        known += [f"val_{name}" for name in (*losses, *(metric.row_name for metric in recipe.metrics))]
     if stopping.monitor.partition("/")[0] not in known:
         hint = nearest(stopping.monitor, known)
         detail = f"no metric {stopping.monitor[:64]!r} is known after an epoch{hint}; there are {', '.join(known)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.errors import DocumentError, EngineError, Finding, GradientError
 from engine.fit.nonfinite import LARGEST_BYTES
@@ -22,6 +22,7 @@ from engine.training import (
     plan_update,
     trained_parameters,
 )
+from engine.value import Shape
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Footprint:
         bind: gives the extents of the graph at a number of rows.
         replicas: processes that share each batch.
         executor: what runs the plans: how a batch is cut depends on it.
+        units: the shape of a row of each target that is normalised.
     """
 
     definition: Definition
@@ -41,6 +43,7 @@ class Footprint:
     bind: Callable[[int], Mapping[str, int]]
     replicas: int = 1
     executor: str = "numpy"
+    units: Mapping[str, Shape] = field(default_factory=dict)
 
     def measure(self, rows: int, rest: int, held_out: int) -> dict[str, int]:
         """Return the bytes of arrays, of the plan of a step on whole batches, of the other plans, and of a checkpoint;
@@ -78,7 +81,13 @@ class Footprint:
         averaged = recipe.average is not None
         try:
             model = Form(
-                self.definition, trained, recipe.groups, freeze=recipe.freeze, averaged=averaged, scaled=recipe.scaled
+                self.definition,
+                trained,
+                recipe.groups,
+                freeze=recipe.freeze,
+                averaged=averaged,
+                scaled=recipe.scaled,
+                units=self.units,
             )
         except EngineError as error:
             raise DocumentError([Finding("/optimizer", error.code, str(error))]) from error

@@ -25,6 +25,8 @@ from engine.value import Array, Shape, Spec, Value
 ALIGNMENT = 64
 PARTS = 8
 LOSS_SCALE, GOOD_STEPS = "loss_scale", "good_steps"
+SCALE, SHIFT = "scale", "shift"
+"""What the names of the arrays start with that bring a normalised target back into the units of the data."""
 VECTOR = "vector:"
 """What the names of vectors of parameters start with."""
 SLOT = "slot:"
@@ -153,6 +155,7 @@ class Form:
         averaged: bool = False,
         scaled: bool = False,
         apart: Mapping[str, int] | None = None,
+        units: Mapping[str, Shape] | None = None,
     ) -> None:
         """Lay the arrays out.
 
@@ -164,7 +167,9 @@ class Form:
             averaged: whether there is an average of the weights.
             scaled: whether the loss is scaled.
             apart: numbers of trained parameters; those of different numbers may be stepped without one another.
+            units: the shape of a row of each target that is normalised: the inverse of that is part of the model.
         """
+        self.units = tuple(units or ())
         self.definition = definition
         self.groups = groups
         trained = {n for n in trained if groups is None or not groups.frozen(n, definition.parameters[n].shape)}
@@ -186,6 +191,8 @@ class Form:
         self.specs.update({average: self.specs[name] for name, average in self.averages.items()})
         if scaled:
             self.specs.update({LOSS_SCALE: Spec((), FLOAT64), GOOD_STEPS: Spec((), INT64)})
+        for name, shape in (units or {}).items():
+            self.specs.update({f"{end}:{name}": Spec(shape, FLOAT64) for end in (SCALE, SHIFT)})
 
     def optimizer(self, flat: Flat) -> Optimizer:
         """Return what steps a vector."""

@@ -21,6 +21,7 @@ from engine.graph.trace import Trace, bind_dims
 from engine.layers import LOSSES
 from engine.metrics import find_comparison
 from engine.metrics.forms import BY_CLASS
+from engine.metrics.target_units import predicted_targets
 from engine.model import Model, at_precision
 from engine.plan import NumpyExecutor
 from engine.recipe.precision import Precision
@@ -39,8 +40,9 @@ class Predictor:
         """Load the parameters and buffers of `checkpoint` into the graph, or their averages if there are any.
 
         Inputs that were normalised in training are normalised likewise, and texts become the class numbers that they
-        had in training.
+        had in training. What predicts a target that was normalised is told in the units of the data, in float64.
         """
+        self._given = definition
         self._comparison = find_comparison(definition)
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = Model(self.definition, (), None, 0)
@@ -55,6 +57,8 @@ class Predictor:
         self.model.restore(checkpoint.averaged(), optimizer=False)
         self._scales = Scales.from_arrays(checkpoint.under(SCALES))
         self._classes = classes_of_checkpoint(checkpoint.meta) or {}
+        predicted = predicted_targets(self._given, self._scales.of)
+        self._predicted = {name: (target, power) for name, target, power in predicted}
 
     @property
     def classes(self) -> Mapping[str, ClassEncoding]:
@@ -122,7 +126,16 @@ class Predictor:
         for name, array in arrays.items():
             executor.inputs[name][...] = array
         executor.run()
-        return {name: array.copy() for name, array in executor.outputs.items()}
+        return {name: self._in_units(name, array) for name, array in executor.outputs.items()}
+
+    def _in_units(self, name: str, array: Array) -> Array:
+        """Return a copy of an output; of one that predicts a normalised target, in the units of the data (float64)."""
+        if name not in self._predicted:
+            return array.copy()
+        target, power = self._predicted[name]
+        unit = self._scales.of[target]
+        rows = array.astype(np.float64).reshape(-1, *unit.scale.shape)
+        return (unit.invert(rows) if power == 1 else rows * unit.scale**power).reshape(array.shape)
 
 
 def _without_losses(definition: Definition) -> Definition:

@@ -10,6 +10,7 @@ from engine.collective import Collective
 from engine.fit.examples import Examples
 from engine.fit.losses import LossTally
 from engine.metrics import Tally
+from engine.metrics.units_loss import loss_in_units_first
 from engine.model import Model
 from engine.native import bind, most_shards
 from engine.plan import NumpyExecutor
@@ -113,6 +114,8 @@ class Evaluator:
 def summarized(losses: LossTally, tally: Tally, rows: int, *, uncertain: bool) -> dict[str, float]:
     """Return the loss and the metrics over many batches, in all of `rows` rows; if asked with uncertainties.
 
+    The loss is in the units of the data; where that is not what is trained, `normalized_loss` is.
+
     The uncertainty of an accuracy a is that of ggml_opt_result_accuracy, sqrt(a (1 - a) / (rows - 1)).
     """
     values = {LOSS: losses.value}
@@ -123,4 +126,4 @@ def summarized(losses: LossTally, tally: Tally, rows: int, *, uncertain: bool) -
         if uncertain and name == "accuracy":
             spread = value * (1 - value) / (rows - 1) if rows > 1 else math.nan
             values[name + UNCERTAINTY] = math.sqrt(spread) if spread >= 0 else math.nan
-    return values
+    return loss_in_units_first(values)

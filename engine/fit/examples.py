@@ -24,7 +24,9 @@ from engine.fit.class_weights import weigh_classes
 from engine.fit.stepping import Rows
 from engine.graph.definition import Definition
 from engine.graph.trace import bind_dims
+from engine.metrics.target_units import targets_in_units
 from engine.recipe import Recipe
+from engine.training.units import with_units_loss
 from engine.value import Array
 
 Columns = Mapping[str, Array | Sequence[Array]]
@@ -37,6 +39,7 @@ class Examples:
         recipe: as it is carried out on so many examples.
         definition: the graph, with the weights of its classes.
         scales: how inputs are normalised.
+        targets: the normalised inputs that the loss compares with predictions.
         batches: the training examples, in order.
         training: where they are.
         validation: where the held-out examples are.
@@ -51,6 +54,9 @@ class Examples:
         self.recipe = recipe = recipe.on(source.count)
         train, self.held_out = split_examples(source, recipe.validation, recipe.seed)
         self.scales = fit_scales(source, recipe.normalize, train)
+        self.targets = targets_in_units(definition, self.scales.of)
+        if self.targets:
+            self.recipe = recipe = with_units_loss(recipe, definition)
         self.definition = weigh_classes(definition, recipe.class_weights, source, train)
         self._dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
         self._exact = source.scaled(self.scales)

@@ -26,7 +26,8 @@ from engine.fit.running import MOST
 from engine.fit.stepping import Order, Orders, Outcome, Passed, Stepper
 from engine.graph.definition import Definition
 from engine.metrics import Tally
-from engine.model import LOSS_SCALE, Model, at_precision
+from engine.metrics.units_loss import loss_in_units_first
+from engine.model import LOSS_SCALE, SCALE, SHIFT, Model, at_precision
 from engine.native import chosen
 from engine.numerics import fingerprint
 from engine.recipe import Recipe
@@ -372,7 +373,11 @@ class Fit:
             freeze=recipe.freeze,
             averaged=recipe.average is not None,
             scaled=recipe.scaled,
+            units={name: self._examples.scales.of[name].scale.shape for name in self._examples.targets},
         )
+        for name in self._examples.targets:
+            model.arrays[f"{SCALE}:{name}"][...] = self._examples.scales.of[name].scale
+            model.arrays[f"{SHIFT}:{name}"][...] = self._examples.scales.of[name].shift
         if recipe.closure and len(model.flats) != 1:
             raise GradientError("lbfgs steps parameters of one type; give all the same dtype, or freeze the others")
         if recipe.scaled:
@@ -414,7 +419,7 @@ class Fit:
 
     def _values(self, outcome: Outcome) -> dict[str, float]:
         """Return what a metric row says of a step."""
-        values = {"loss": outcome.loss, **self._stepper.tally.result(), "lr": self._rates[-1]}
+        values = loss_in_units_first({"loss": outcome.loss, **self._stepper.tally.result(), "lr": self._rates[-1]})
         values.update({f"lr/{place}": rate for place, rate in enumerate(self._rates[:-1])})
         values.update(outcome.norms)
         if self._stepper.loss_scale is not None:
@@ -435,10 +440,10 @@ class Fit:
         cursor.skipped = 0
         cursor.epoch_losses.merge(outcome.losses)
         cursor.epoch_rows += len(rows)
-        if recipe.record.epochs and (state := self._stepper.tally.state()):
+        if (recipe.record.epochs or self._examples.targets) and (state := self._stepper.tally.state()):
             self._epoch_tally.add(state)
         if recipe.schedule.per == "step":
-            self._observe({"loss": outcome.loss})
+            self._observe({"loss": values["loss"]})
         self._check_budget()
         points = []
         if cursor.step % recipe.record.every(self.total_steps) == 0 or self.done:

@@ -68,7 +68,11 @@ def read_kept(checkpoint: Checkpoint, model: Model, recipe: Recipe, start: Curso
         raise CheckpointError("the checkpoint's cursor is incomplete (its schedule goes by another metric)")
     anchor = _read_anchor(checkpoint, model) if recipe.nonfinite == "roll_back" else None
     best, last = (_learned(checkpoint, prefix, model) for prefix in (BEST, LAST))
-    return Kept(cursor, best, last, anchor, checkpoint.under(EPOCH))
+    epoch = checkpoint.under(EPOCH)
+    if model.units and checkpoint.cursor.get(METRICS) != _origins(recipe)[METRICS]:
+        # From before losses were told in the units of the data: values of both kinds do not compare.
+        cursor.best, cursor.stale, best, epoch = None, 0, {}, {}
+    return Kept(cursor, best, last, anchor, epoch)
 
 
 def read_reopened(checkpoint: Checkpoint, model: Model, recipe: Recipe, start: Cursor, monitor: str) -> Kept:
@@ -85,7 +89,8 @@ def read_reopened(checkpoint: Checkpoint, model: Model, recipe: Recipe, start: C
     cursor = _reopened(told, told, recipe, start)
     wanted = recipe.early_stopping is not None and recipe.early_stopping.restore_best
     best = _fitting(checkpoint, BEST, model, model.learned) if wanted else {}
-    if cursor.best is not None and (cursor.best.get("metric") != monitor or (wanted and not best)):
+    compares = not model.units or told.get(METRICS) == _origins(recipe)[METRICS]
+    if cursor.best is not None and (cursor.best.get("metric") != monitor or (wanted and not best) or not compares):
         cursor.best, cursor.stale, best = None, 0, {}
     anchor: Anchor | None = None
     if recipe.nonfinite == "roll_back" and "anchor" in told:

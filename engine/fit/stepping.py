@@ -305,11 +305,14 @@ class Stepper:
         optimizer = self._model.optimizer(flat)
         assert isinstance(optimizer, LBFGS)
         first: list[Outcome] = []
+        statistics: dict[str, Array] = {}
         gradient = self._sums[GRADIENT + flat.name]
 
         def evaluate(_: Array) -> tuple[float, Array]:
             self.tally.clear()
             losses = self._add_up(rows, order)
+            if not statistics:
+                statistics.update(self.tally.state())
             if self._reduction == "weighted":
                 np.divide(gradient, losses.weight / len(order.rows), out=gradient)
             if not first:
@@ -320,6 +323,9 @@ class Stepper:
         state = {slot: self._model.arrays[slot_array(slot, flat.name)] for slot in self._model.slots[flat.name]}
         done = optimizer.step(evaluate, self._model.arrays[flat.name], state, order.rates[flat.group])
         first[0].finite = done.stopped != "nonfinite"
+        if self._model.units:  # the loss in units of the data is that of the same evaluation
+            self.tally.clear()
+            self.tally.add(statistics)
         return self._watched(first[0])
 
     def _add_up(self, rows: Rows, order: Order) -> LossTally:

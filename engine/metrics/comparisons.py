@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -39,11 +39,16 @@ COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
 
 
 SUBTRACTION = "sub"
+RESHAPING = frozenset({"reshape", "flatten", "squeeze", "unsqueeze", "cast"})
+"""Ops that keep the elements of a value and their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a loss compares: references of predictions and targets, what the loss says of them, and its op."""
+    """What a loss compares: references of predictions and targets, what the loss says of them, its op and node.
+
+    `operand` is what stands for the targets in the node, where that is an input in another shape or dtype.
+    """
 
     predictions: str
     targets: str
@@ -51,6 +56,8 @@ class Comparison:
     axis: int
     ignore_index: int | None
     op: str = ""
+    node: str = ""
+    operand: str = ""
 
 
 def comparisons(definition: Definition) -> Iterator[Comparison]:
@@ -70,32 +77,60 @@ def find_comparison(definition: Definition) -> Comparison | None:
 def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
     """Find where the losses compare predicted numbers with an input: loss ops of numbers, and subtractions.
 
-    A subtraction, as in `mean((prediction - y) ** 2)`, counts where one operand is an input, the other one is computed,
-    and a declared loss depends on it.
+    A subtraction, as in `mean((prediction - y) ** 2)`, counts where one operand is an input, a declared loss depends on
+    it, and the other operand predicts that input: it is a declared output, or computed from other inputs alone.
     """
-    for comparison in comparisons(definition):
-        if comparison.form in NUMBERS and comparison.targets in definition.inputs:
-            yield comparison
     nodes = {node.name: node for node in definition.nodes}
+    for comparison in comparisons(definition):
+        source = _unshaped(nodes, comparison.targets)
+        if comparison.form in NUMBERS and source in definition.inputs:
+            yield replace(comparison, targets=source, operand=comparison.targets)
     for node in _nodes_of_losses(definition, nodes):
         if lookup(node.op).name != SUBTRACTION or len(node.inputs) != 2:
             continue
-        for targets, predictions in (node.inputs, node.inputs[::-1]):
-            is_computed = isinstance(predictions, str) and predictions.partition(":")[0] in nodes
-            if isinstance(predictions, str) and is_computed and targets in definition.inputs:
-                yield Comparison(predictions, str(targets), "numbers", 1, None, SUBTRACTION)
+        for operand, predictions in (node.inputs, node.inputs[::-1]):
+            if not isinstance(predictions, str) or not isinstance(operand, str):
+                continue
+            targets = _unshaped(nodes, operand)
+            if targets in definition.inputs and _predicts(definition, nodes, predictions, targets):
+                yield Comparison(predictions, targets, "numbers", 1, None, SUBTRACTION, node.name, operand)
+
+
+def _unshaped(nodes: Mapping[str, NodeSpec], reference: str) -> str:
+    """Return the value of which a reference is only another shape or dtype."""
+    while reference in nodes and lookup(nodes[reference].op).name in RESHAPING:
+        source = nodes[reference].inputs[0]
+        if not isinstance(source, str):
+            break
+        reference = source
+    return reference
+
+
+def _predicts(definition: Definition, nodes: Mapping[str, NodeSpec], predictions: str, targets: str) -> bool:
+    """Tell whether a computed value predicts an input that it is compared with."""
+    if predictions.partition(":")[0] not in nodes:
+        return False
+    read = _needed(nodes, [predictions]) & definition.inputs.keys()
+    return predictions in definition.outputs or (bool(read) and targets not in read)
 
 
 def _nodes_of_losses(definition: Definition, nodes: Mapping[str, NodeSpec]) -> list[NodeSpec]:
     """Return the nodes that a declared loss depends on, in order."""
+    found = _needed(nodes, definition.losses)
+    return [node for node in definition.nodes if node.name in found]
+
+
+def _needed(nodes: Mapping[str, NodeSpec], references: Sequence[str]) -> set[str]:
+    """Return the names of all nodes and leaves that values are computed from, themselves included."""
     found: set[str] = set()
-    waiting = [loss.partition(":")[0] for loss in definition.losses]
+    waiting = [reference.partition(":")[0] for reference in references]
     while waiting:
         name = waiting.pop()
-        if name in nodes and name not in found:
+        if name not in found:
             found.add(name)
-            waiting += [each.partition(":")[0] for each in nodes[name].inputs if isinstance(each, str)]
-    return [node for node in definition.nodes if node.name in found]
+            inputs = nodes[name].inputs if name in nodes else ()
+            waiting += [each.partition(":")[0] for each in inputs if isinstance(each, str)]
+    return found
 
 
 def find_operands(
@@ -130,7 +165,7 @@ def _comparison(node: NodeSpec) -> Comparison | None:
         return None
     form, axis = COMPARED[op.name]
     ignored: Any = op.attributes["ignore_index"].default if "ignore_index" in op.attributes else None
-    return Comparison(predictions, targets, form, axis, node.attrs.get("ignore_index", ignored), op.name)
+    return Comparison(predictions, targets, form, axis, node.attrs.get("ignore_index", ignored), op.name, node.name)
 
 
 def _references(known: list[Comparison], predictions: str | None, targets: str | None) -> tuple[str, str]:

@@ -9,13 +9,16 @@ from typing import Annotated, ClassVar, Literal
 
 from engine.errors import AttributeValueError
 from engine.graph.definition import NAME
+from engine.graph.trace import Trace
+from engine.metrics.comparisons import find_operands
 from engine.metrics.forms import BINARY, BY_CLASS, FORMS, PredictionForm
 from engine.metrics.joining import Joining, Statistics, Sums
 from engine.metrics.operands import Operands
+from engine.metrics.target_units import Units, operands_in_units
 from engine.ranges import Range
 from engine.value import Value
 
-TAKEN = ("loss", "lr", "grad_norm")
+TAKEN = ("loss", "normalized_loss", "lr", "grad_norm")
 """Names that other values of a metric row have."""
 
 MOST_CLASSES = 64
@@ -65,6 +68,16 @@ class Metric(ABC):
     def default_name(self) -> str:
         """What it is called unless it is given a name."""
         return self.kind
+
+    def of_graph(self, graph: Trace, units: Units) -> dict[str, Value]:
+        """Return the statistics of one batch of a traced graph, those of numbers in the units of the data.
+
+        Raises:
+            EngineError: the graph has no such predictions and targets, or the metric cannot be computed from them.
+        """
+        with graph.trace():
+            operands = find_operands(graph, predictions=self.predictions, targets=self.targets, form=self.form)
+            return self.statistics(operands_in_units(operands, graph, units))
 
     def statistics(self, operands: Operands) -> dict[str, Value]:
         """Return the statistics of one batch, written in ops.

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from engine.errors import DocumentError, EngineError, Finding
 from engine.graph.trace import Trace
-from engine.metrics.comparisons import find_operands
 from engine.metrics.metric import Metric
+from engine.metrics.target_units import Units
 from engine.value import Array, Value
 
+NO_UNITS: Units = MappingProxyType({})
 
-def metric_statistics(metrics: Sequence[Metric], graph: Trace, pointer: str = "/metrics") -> dict[str, Value]:
+
+def metric_statistics(
+    metrics: Sequence[Metric], graph: Trace, pointer: str = "/metrics", *, units: Units = NO_UNITS
+) -> dict[str, Value]:
     """Append the statistics of the metrics to a traced graph, by the names under which `Tally` finds them.
+
+    `units` are those of targets that are normalised: metrics of numbers are told in the units of the data.
 
     Raises:
         DocumentError: a finding for each metric that cannot be computed of this graph, at `pointer`/index.
@@ -21,11 +28,7 @@ def metric_statistics(metrics: Sequence[Metric], graph: Trace, pointer: str = "/
     findings = []
     for index, metric in enumerate(metrics):
         try:
-            with graph.trace():
-                operands = find_operands(
-                    graph, predictions=metric.predictions, targets=metric.targets, form=metric.form
-                )
-                made = metric.statistics(operands)
+            made = metric.of_graph(graph, units)
         except EngineError as error:
             findings.append(Finding(f"{pointer}/{index}", "metric_unavailable", str(error)))
             continue

@@ -7,11 +7,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from engine.array_statistics import ArrayStatistics, array_statistics
-from engine.checkpoint import Checkpoint
+from engine.checkpoint import SCALES, Checkpoint
 from engine.cores import usable_cores
+from engine.data import Scales
+from engine.dtypes import FLOAT64
 from engine.errors import DocumentError, Finding, GradientError
-from engine.graph.definition import Definition
+from engine.graph.definition import Definition, InputSpec
+from engine.graph.feeds import as_numbers
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
 from engine.laboratory.point import Point
@@ -25,7 +30,7 @@ from engine.plan import NumpyExecutor
 from engine.predict import Predictor
 from engine.recipe import read_recipe
 from engine.recipe.precision import Precision
-from engine.session.batch import Feeds
+from engine.session.batch import Batch, Feeds
 from engine.session.keeping import Counters, load_parameters, restored, snapshot
 from engine.session.numbers import checked_numbers, unknown
 from engine.session.passes import Passes
@@ -42,6 +47,9 @@ from engine.value import Array
 
 class Session:
     """A model in training whose steps the caller takes, with PyTorch's semantics: gradients add up until `optim_step`.
+
+    A session that goes on from a fit with `normalize` takes inputs in the units of the data, and `predict` gives them
+    back; losses, outputs of `forward` and gradients are those of the graph, in normalised units.
 
     A call that raises has changed nothing. Random draws follow from the seed and the number of the pass, so that a
     snapshot and the same calls again give the same bits. One call at a time.
@@ -86,6 +94,7 @@ class Session:
         self._given = definition
         self.definition = at_precision(definition, self._recipe.precision)
         self._counters = Counters(seed)
+        self._scales = Scales()
         self._feeds = Feeds(self.definition)
         self._owner = object()
         self._parameters_version = self._buffers_version = 0
@@ -152,7 +161,7 @@ class Session:
             DocumentError: inputs that do not suit, with pointers.
         """
         keeping = (self._owner, self._parameters_version) if keep else None
-        done, limited = self._passes.forward(self._feeds.batch(inputs), self._key, training=training, keep=keeping)
+        done, limited = self._passes.forward(self._batch(inputs), self._key, training=training, keep=keeping)
         self._count(1, limited=limited)
         if limited and done.tape is not None:
             done = replace(done, tape=replace(done.tape, version=self._parameters_version))
@@ -197,7 +206,7 @@ class Session:
             DocumentError: inputs that do not suit, or a reduction that cannot be had, with pointers.
         """
         check_request(self.definition, reduction, micro_batch_size, outputs=outputs)
-        batch = self._feeds.batch(inputs)
+        batch = self._batch(inputs)
         natural = None if reduction is None and micro_batch_size is None else self._reduction
         done = self._passes.forward_backward(
             batch, self._key, natural, reduction, size=micro_batch_size, outputs=outputs
@@ -292,10 +301,27 @@ class Session:
         """The inputs that `predict` needs: those that the outputs depend on."""
         return self._current_predictor().inputs
 
+    @property
+    def fed_inputs(self) -> dict[str, InputSpec]:
+        """The inputs as numbers for them are read: those that are normalised first in float64."""
+        inputs = self.definition.inputs.items()
+        return {name: replace(spec, dtype=FLOAT64) if name in self._scales else spec for name, spec in inputs}
+
+    def _batch(self, inputs: Mapping[str, Any]) -> Batch:
+        """Return the inputs of a call, checked; those that the parameters were trained on normalised are too."""
+        if not self._scales.of:
+            return self._feeds.batch(inputs)
+        scaled = {}
+        for name, value in inputs.items():
+            array = as_numbers(value) if name in self._scales else None
+            with np.errstate(all="ignore"):
+                scaled[name] = value if array is None else self._scales.apply(name, array)
+        return self._feeds.batch(scaled)
+
     def _current_predictor(self) -> Predictor:
         version = (self._parameters_version, self._buffers_version)
         if self._predictor is None or self._predictor_version != version:
-            learned = Checkpoint(self._work.model.parameters, self._work.model.buffers)
+            learned = Checkpoint(self._work.model.parameters, self._work.model.buffers, state=self._scale_arrays())
             if self._predictor is None:
                 self._predictor = Predictor(self._given, learned, self._recipe.precision)
             else:
@@ -305,10 +331,17 @@ class Session:
 
     def snapshot(self) -> Checkpoint:
         """Copy parameters, buffers, optimizer state, gradients and counters; tapes are not in it."""
-        return snapshot(self._work, self._counters, self.executor)
+        checkpoint = snapshot(self._work, self._counters, self.executor)
+        checkpoint.state.update(self._scale_arrays())
+        return checkpoint
+
+    def _scale_arrays(self) -> dict[str, Array]:
+        return {SCALES + name: array.copy() for name, array in self._scales.to_arrays().items()}
 
     def restore(self, checkpoint: Checkpoint, *, optimizer: bool = True) -> None:
         """Go on from a checkpoint: with the same calls, to the same bits.
+
+        Inputs that its parameters were trained on normalised are normalised by it from then on, as in predictions.
 
         Args:
             checkpoint: of a session, or of a fit by the same optimizer, whose gradients are none.
@@ -318,12 +351,14 @@ class Session:
         Raises:
             CheckpointError: it does not belong to this graph or optimizer, or is damaged.
         """
+        scales = Scales.from_arrays(checkpoint.under(SCALES))
         if optimizer:
             work, self._counters = restored(checkpoint, self._work, self._counters)
             self._work_on(work)
         else:
             load_parameters(checkpoint, self._work)
             self._counters.step = 0
+        self._scales = scales
         self._parameters_version += 1
         self._buffers_version += 1
 
@@ -334,7 +369,7 @@ class Session:
         def bind(dims: Mapping[str, int]) -> NumpyExecutor:
             return work.executors.of(("row", tuple(dims.items())), plan_evaluation, work.model, dims, ())
 
-        return losses_by_row(self.definition, self._feeds.batch(inputs).arrays, bind)
+        return losses_by_row(self.definition, self._batch(inputs).arrays, bind)
 
     def first_nonfinite(self, inputs: Mapping[str, Any]) -> Nonfinite | None:
         """Find the first that is not finite: of the leaves, of the nodes in order, then of the backward pass's."""
@@ -352,7 +387,7 @@ class Session:
 
     def _walk(self, inputs: Mapping[str, Any]) -> Walk:
         """Return a training step from where the session stands."""
-        batch, model, (seed, passes) = self._feeds.batch(inputs), self._work.model, self._key
+        batch, model, (seed, passes) = self._batch(inputs), self._work.model, self._key
         states = {**model.parameters, **model.buffers}
         return Walk(Point(self.definition, batch.arrays, states, seed, True, batch.dims, passes))
 

@@ -9,7 +9,8 @@ from engine.dtypes import FLOAT64, is_float
 from engine.graph.definition import Definition
 from engine.graph.trace import Trace, build
 from engine.metrics import metric_statistics
-from engine.model import LOSS_SCALE, Flat, Form
+from engine.metrics.target_units import Unit
+from engine.model import LOSS_SCALE, SCALE, SHIFT, Flat, Form
 from engine.ops.casting import cast
 from engine.ops.compare import isfinite, where
 from engine.ops.elementwise import mul
@@ -69,7 +70,7 @@ def differentiate_loss(
     inputs: dict[str, Value] = {}
     objective = graph.total_loss()
     outputs = {LOSS: objective}
-    outputs.update(metric_statistics([m for m in recipe.metrics if m.every_step], graph))
+    outputs.update(metric_statistics([m for m in recipe.metrics if m.every_step], graph, units=units_of(model, leaves)))
     if part is not None:
         reduction, rows = part
         inputs[SHARE] = Value((), FLOAT64, None, name="share")
@@ -112,6 +113,11 @@ def traced(
         waiting=None if recipe is None else waiting_dtype(recipe.activations),
     )
     return leaves, graph
+
+
+def units_of(model: Form, leaves: Mapping[str, Value]) -> dict[str, Unit]:
+    """Return the inverse of the normalisation of each normalised target, by its name."""
+    return {name: Unit(leaves[f"{SCALE}:{name}"], leaves[f"{SHIFT}:{name}"]) for name in model.units}
 
 
 def packed(flat: Flat, gradients: Mapping[str, Value]) -> Value:

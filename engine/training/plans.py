@@ -13,7 +13,7 @@ from engine.ops.casting import cast
 from engine.plan import Plan, make_plan
 from engine.recipe import Recipe
 from engine.training.budget import within_budget
-from engine.training.gradient import differentiate_loss, entering, kept_finite, packed, traced
+from engine.training.gradient import differentiate_loss, entering, kept_finite, packed, traced, units_of
 from engine.training.names import BATCH_LOSS, GRADIENT, KEY, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.reduction import Reduction, weight_of_targets
 from engine.training.update import Update, unscaled
@@ -180,7 +180,7 @@ def plan_evaluation(
     inputs, rows = {**graph.inputs, KEY: graph.key}, tuple(graph.inputs)
     if outputs:
         return make_plan(inputs, leaves, dict(graph.outputs), {}, rows=rows, most_shards=most_shards)
-    wanted = {LOSS: graph.total_loss(), **metric_statistics(metrics, graph)}
+    wanted = {LOSS: graph.total_loss(), **metric_statistics(metrics, graph, units=units_of(model, leaves))}
     weight = weight_of_targets(graph) if reduction == "weighted" else None
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight

@@ -98,7 +98,9 @@ class FitRequest(RequestShape):
     sampling: SamplingChoice | None = Field(default=None, description="Rows drawn by weights; by default all, once.")
     windows: WindowsChoice | None = Field(default=None, description="Examples of several rows; by default a row.")
     normalize: dict[str, Normalize] | None = Field(
-        default=None, description="By input, how it is scaled: standard, minmax, robust, or an object with options."
+        default=None,
+        description="By input, how it is scaled: standard, minmax, robust, or an object with options. A target is "
+        "predicted and scored in the units of the data; the loss in normalised units is normalized_loss.",
     )
     class_weights: ClassWeights | None = Field(
         default=None, description='A factor from 0 on for each class in the loss, or "balanced"; by default none.'

@@ -119,7 +119,7 @@ class TrainingBench:
             return self._rows.inputs(rows, call.options.get("feeds"), self._inputs if names is None else names)
         given = engine.encode_texts(self._rows.classes, call.options.get("inputs") or {})
         call = replace(call, options={**call.options, "inputs": given})
-        return _given(call, "inputs", self._inputs if names is None else names, self._session.definition.inputs)
+        return _given(call, "inputs", self._inputs if names is None else names, self._session.fed_inputs)
 
     def _forward(self, call: Call) -> Result:
         keep = call.options.get("keep", False)

@@ -63,7 +63,8 @@ class FitChanges:
     noise: Any | Unset = UNSET
     """ Noise on gradients; by default none. """
     normalize: Any | Unset = UNSET
-    """ By input, how it is scaled: standard, minmax, robust, or an object with options. """
+    """ By input, how it is scaled: standard, minmax, robust, or an object with options. A target is predicted and
+    scored in the units of the data; the loss in normalised units is normalized_loss. """
     optimizer: Any | Unset = UNSET
     """ By default adam. """
     precision: Any | Unset = UNSET

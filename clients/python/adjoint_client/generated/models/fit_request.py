@@ -94,7 +94,8 @@ class FitRequest:
     noise: NoiseChoice | None | Unset = UNSET
     """ Noise on gradients; by default none. """
     normalize: FitRequestNormalizeType0 | None | Unset = UNSET
-    """ By input, how it is scaled: standard, minmax, robust, or an object with options. """
+    """ By input, how it is scaled: standard, minmax, robust, or an object with options. A target is predicted and
+    scored in the units of the data; the loss in normalised units is normalized_loss. """
     optimizer: None | OptimizerChoice | Unset = UNSET
     """ By default adam. """
     precision: FitRequestPrecisionType0 | None | Unset = UNSET
