@@ -131,8 +131,16 @@ def test_a_child_that_takes_too_long_is_killed(tmp_path):
     assert time.monotonic() - began < 2
 
 
-def test_a_child_that_burns_its_cpu_time_is_killed(tmp_path):
-    path, target = upload(tmp_path, b"a,b,c,d\n" + b"1.5,2.5,3.5,4.5\n" * 1_000_000)
+def test_a_child_that_burns_its_cpu_time_is_killed(tmp_path, monkeypatch):
+    path, target = upload(tmp_path, b"a,b\n1.5,2.5\n")
+    script = (
+        "from app.ingest.columns import ColumnSet; from app.ingest import child\n"
+        "def burn(*_):\n"
+        "    while True: pass\n"
+        "ColumnSet.check_shape = burn\n"
+        "child.main()"
+    )
+    monkeypatch.setattr(front_door, "_COMMAND", (sys.executable, "-P", "-c", script))
     limits = IngestLimits(cpu_seconds=1, slowest_bytes_per_second=1 << 40)
     assert "exit status -" in died(path, target, "csv", limits)
 
