@@ -70,7 +70,7 @@ def test_what_was_computed_outside_the_tape_leads_to_no_gradient():
     assert engine.gradients_by_name(after) == {}
     with tape.tape():
         again = engine.gradients_by_name(ops.mean(ops.square(w @ x + b)))
-    assert set(again) == {"w", "b"}
+    assert set(again) == {"W", "b"}
 
 
 def test_a_tape_is_not_opened_inside_another():
