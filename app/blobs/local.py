@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from app.blobs.paths import SHARD_LETTERS, blob_files, blob_path, blobs_folder
 from app.blobs.plain_files import open_plain_file, open_plain_file_in
-from app.blobs.store import Blob, checked_digest, is_digest
+from app.blobs.store import Blob, checked_digest
 from app.blobs.usage import Usage
 from app.blobs.verification import BlobVerifier
 from app.domain.errors import Corrupt, StorageFailed
@@ -26,7 +27,6 @@ from app.domain.storage_faults import storage_faults
 from app.durable import Durable
 
 CHUNK_BYTES = 1024 * 1024
-SHARD_LETTERS = 2
 READ_ONLY = 0o400
 
 _logger = logging.getLogger(__name__)
@@ -40,8 +40,9 @@ class LocalBlobStore:
 
     def __init__(self, data_dir: Path, durable: Durable | None = None, quota_bytes: int | None = None) -> None:
         """Open `data_dir/blobs`, made if missing; all blobs together may have `quota_bytes`."""
-        blobs = data_dir.resolve() / "blobs"
-        self._root = blobs / "sha256"
+        self._data_dir = data_dir.resolve()
+        self._root = blobs_folder(self._data_dir)
+        blobs = self._root.parent
         self._temporary = blobs / "tmp"
         self._durable = durable or Durable()
         self._making_shard = threading.Lock()
@@ -160,7 +161,7 @@ class LocalBlobStore:
         return (file.name for file in self._files())
 
     def _files(self) -> Iterator[Path]:
-        return (file for file in self._root.glob("*/*") if is_digest(file.name))
+        return blob_files(self._data_dir)
 
     def _rename(self, path: Path, target: Path) -> bool:
         """Move a file to its lasting name and count it; return whether another one had that name."""
@@ -180,7 +181,7 @@ class LocalBlobStore:
             _logger.warning("blob %s stays until the next start", path.name)
 
     def _path(self, digest: str) -> Path:
-        return self._root / checked_digest(digest)[:SHARD_LETTERS] / digest
+        return blob_path(self._data_dir, checked_digest(digest))
 
     def _open(self, digest: str) -> int:
         return open_plain_file_in(self._path(digest).parent, digest)

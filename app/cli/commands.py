@@ -15,6 +15,7 @@ from app.cli.fit import fit
 from app.cli.keys import keys
 from app.cli.replay import replay
 from app.cli.restore import restore
+from app.cli.verify import verify
 from app.cli.watch import watch
 
 
@@ -40,7 +41,7 @@ def commands() -> typer.Typer:
     )
     passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
     app.command("serve", context_settings=passed_on, help="Run the server until Ctrl-C.")(_serve)
-    for command in (demo, fit, watch, bundle, replay, backup, restore, ops, openapi):
+    for command in (demo, fit, watch, bundle, replay, backup, restore, verify, ops, openapi):
         app.command()(command)
     app.add_typer(keys, name="keys")
     app.add_typer(audit, name="audit")

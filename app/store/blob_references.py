@@ -1,5 +1,7 @@
 """Which blobs the database refers to: the others may be deleted."""
 
+from collections.abc import Iterator
+
 from sqlalchemy import Connection, bindparam, exists, false, func, or_, select, union
 
 from app.store.tables import checkpoints, dataset_columns, datasets, fits, gradients
@@ -46,6 +48,20 @@ class BlobReferences:
     def all(self) -> frozenset[str]:
         """Return every digest that something refers to."""
         return frozenset(self._connection.execute(_ALL).scalars())
+
+    def uses(self) -> Iterator[tuple[str, str]]:
+        """Yield each digest with what refers to it, in words."""
+        for digest, dataset_id in self._connection.execute(select(datasets.c.digest, datasets.c.id)):
+            yield digest, f"dataset {dataset_id} (the bytes as they came)"
+        columns = select(dataset_columns.c.blob, dataset_columns.c.dataset_id, dataset_columns.c.name)
+        for digest, dataset_id, name in self._connection.execute(columns):
+            yield digest, f"dataset {dataset_id} (column {name[:64]!r})"
+        kept = select(checkpoints).where(checkpoints.c.deleted == false())
+        for row in self._connection.execute(kept):
+            owner = f"fit {row.fit_id}" if row.fit_id else f"session {row.session_id}" if row.session_id else "no fit"
+            yield row.digest, f"checkpoint {row.id} (step {row.step} of {owner})"
+        for row in self._connection.execute(select(gradients)):
+            yield row.digest, f"gradient of {row.parameter[:64]!r} (step {row.step} of fit {row.fit_id})"
 
     def includes(self, digest: str) -> bool:
         """Whether something refers to the blob `digest`."""

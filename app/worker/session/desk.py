@@ -125,6 +125,9 @@ class Desk:
         self.commit()
         if not self._bench.holds:
             self.put_aside()
+            return
+        with suppress(StorageFull, StorageFailed):
+            self._ledger.rest()
 
     def _answer(self, step: Step, body: bytes) -> None:
         try:

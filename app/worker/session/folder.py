@@ -17,6 +17,8 @@ from app.worker.session.log import Log
 from app.worker.session.records import DamagedLog, Record, read_records, to_record
 
 LOCK = "lock"
+SNAPSHOT = "snapshot-{}.safetensors"
+LOG = "log-{}"
 ANSWER = "answer-{}"
 SAVED = "saved-{}.safetensors"
 
@@ -51,16 +53,11 @@ class Folder:
         Raises:
             DamagedLog: there are files of a session that had begun, and none that belong together.
         """
-        found = [match for match in map(_NUMBERED.fullmatch, self._names()) if match]
-        snapshots, logs = ({int(match[3]) for match in found if match[kind]} for kind in (1, 2))
-        whole = snapshots & logs
-        if not whole and (begun or max(snapshots | logs, default=1) > 1):
-            raise DamagedLog("no snapshot has its log")
-        return max(whole, default=None)
+        return newest_of(self._names(), begun=begun)
 
     def snapshot(self, number: int) -> Path:
         """Return where a snapshot is, or will be."""
-        return self.path / f"snapshot-{number}.safetensors"
+        return self.path / SNAPSHOT.format(number)
 
     def open(self, number: int) -> tuple[Log, list[Record]]:
         """Open a log to go on with it; return what is in it. What was not wholly written is cut off.
@@ -69,12 +66,9 @@ class Folder:
             DamagedLog: the log, or the snapshot that it goes on from, is not as it was written.
         """
         path = self._log(number)
-        content = path.read_bytes()
-        records = read_records(content)
-        if not records or records[0].head.get("snapshot") != _sums_of(self.snapshot(number)):
-            raise DamagedLog(f"snapshot {number} is not the one that its log goes on from")
+        records = read_log(self.path, number)
         log = Log(self.durable.append(path), records[-1].end)
-        if log.size < len(content):
+        if log.size < path.stat().st_size:
             log.cut()
         return log, records[1:]
 
@@ -90,7 +84,8 @@ class Folder:
                 write(summed)
             size = 0
             with self._written(log) as file:
-                for head, body in [({"snapshot": summed.sums}, b""), *kept]:
+                answers = [*kept]
+                for head, body in [({"snapshot": summed.sums, "answers": len(answers)}, b""), *answers]:
                     size += file.write(to_record(head, body, 0))
             self.durable.sync_folder(self.path)
             for name in self._names():
@@ -132,7 +127,7 @@ class Folder:
         return sorted(path.name for path in self.path.iterdir())
 
     def _log(self, number: int) -> Path:
-        return self.path / f"log-{number}"
+        return self.path / LOG.format(number)
 
     @contextlib.contextmanager
     def _written(self, path: Path) -> Iterator[DurableFile]:
@@ -151,6 +146,36 @@ class Folder:
         with contextlib.suppress(FileNotFoundError):
             return time.time() - path.stat().st_mtime < _FETCH_SECONDS
         return False
+
+
+def newest_of(names: Iterable[str], *, begun: bool) -> int | None:
+    """Return the number of the newest snapshot among the files of a folder that has its log, None if there is none.
+
+    Raises:
+        DamagedLog: there are files of a session that had begun, or it is known to have, and none that belong together.
+    """
+    found = [match for match in map(_NUMBERED.fullmatch, names) if match]
+    snapshots, logs = ({int(match[3]) for match in found if match[kind]} for kind in (1, 2))
+    whole = snapshots & logs
+    if not whole and (begun or max(snapshots | logs, default=1) > 1):
+        raise DamagedLog("no snapshot has its log")
+    return max(whole, default=None)
+
+
+def read_log(folder: Path, number: int) -> list[Record]:
+    """Return the records of a log, of which there is one at least. What was not wholly written at its end is left out.
+
+    Raises:
+        DamagedLog: the log, or the snapshot that it goes on from, is not as it was written.
+    """
+    records = read_records((folder / LOG.format(number)).read_bytes())
+    if not records or records[0].head.get("snapshot") != _sums_of(folder / SNAPSHOT.format(number)):
+        raise DamagedLog(f"snapshot {number} is not the one that its log goes on from")
+    # They were on the disk before the log had its name, so none of them can be a record that was not wholly written.
+    answers, left = records[0].head.get("answers", 0), len(records) - 1
+    if left < answers:
+        raise DamagedLog(f"log {number} began with {answers} answers, and {left} records can be read after its first")
+    return records
 
 
 class _Summed:

@@ -92,6 +92,14 @@ class Ledger:
         """Have on the disk what was told; StorageFull or StorageFailed, and nothing may be told any more then."""
         self._log.commit()
 
+    def rest(self) -> None:
+        """Have it known of the last step, should it be damaged from now on, that it was on the disk.
+
+        StorageFull or StorageFailed if that cannot be; what was told before lasts all the same.
+        """
+        self._log.add({"rests": True}, b"")
+        self._log.commit()
+
     def cut(self) -> None:
         """Forget what is not on the disk."""
         self._log.cut()

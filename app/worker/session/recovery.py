@@ -81,6 +81,7 @@ class _Replay:
         self._refused = refused
 
     def run(self, records: Sequence[Record]) -> None:
+        records = [record for record in records if "rests" not in record.head]
         settled = {record.head["kept"]["seq"] for record in records if "kept" in record.head}
         steps = [record.head["step"]["seq"] for record in records if "step" in record.head]
         unanswered_to = max(steps, default=0) - KEPT_ANSWERS

@@ -14,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
+from app.cli.verification import verify_directory
 from tests.conftest import ServerProcess
 
 from .conftest import LINE, RECIPE, created
@@ -110,6 +111,10 @@ class Bench:
 
     def marked(self, path: str) -> Callable[[], bool]:
         return lambda: bool(self.http.get(path).json()["corrupt"])
+
+    def verified(self) -> list[str]:
+        """Return what `adjoint verify` finds damaged while the server runs."""
+        return [finding.name for finding in verify_directory(self.data_dir).findings]
 
     def metric(self, name: str) -> float:
         lines = self.http.get("/metrics").text.splitlines()
@@ -262,6 +267,8 @@ def test_a_damaged_file_is_refused_marked_counted_and_healed(bench: Bench, kind:
             told = refused.json()
             assert (refused.status_code, told["code"], told["blob"]) == (409, stored.code, stored.digest), (name, told)
         assert stored.resource()
+        if name == QUICK[0]:
+            assert stored.digest in bench.verified()
         assert bench.metric("adjoint_damaged_blobs") == present + 1
         assert bench.metric("adjoint_damaged_blobs_found_total") == found + 1
         if name in QUICK:
@@ -273,6 +280,7 @@ def test_a_damaged_file_is_refused_marked_counted_and_healed(bench: Bench, kind:
         assert [answer(ask()) for ask in stored.reads] == right, name
         assert not stored.resource()
     assert bench.metric("adjoint_damaged_blobs") == 0
+    assert stored.digest not in bench.verified()
 
 
 @pytest.fixture

@@ -4,12 +4,15 @@ import random
 import select
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from app.domain.messages import Failed, Finished, NumericsChanged
+from app.worker.session.folder import newest_of, read_log
+from app.worker.session.records import DamagedLog
 from tests.extent import FULL
 
 from .driver import DEMANDING, MLP, Desk, Lost, batch
@@ -151,8 +154,8 @@ def test_the_end_of_a_log_that_was_not_wholly_written_is_cut_off(session: Make) 
     assert desk.open().do("zero_grad", seq=3)["seq"] == 3
 
 
-def damaged(desk: Desk) -> Failed:
-    process = desk.start()
+def damaged(desk: Desk, **said: Any) -> Failed:
+    process = desk.start(**said)
     process.end()
     verdict = process.said[-1]
     assert isinstance(verdict, Failed)
@@ -170,6 +173,77 @@ def test_damage_to_what_was_kept_is_told(session: Make, file: str) -> None:
     content[len(content) // 2] ^= 1
     (desk.folder() / file).write_bytes(content)
     assert damaged(desk).code == "session_damaged"
+
+
+def flipped(place: float) -> Callable[[bytes], bytes]:
+    def flip(content: bytes) -> bytes:
+        damaged = bytearray(content)
+        damaged[min(int(place * len(content)), len(content) - 1)] ^= 8
+        return bytes(damaged)
+
+    return flip
+
+
+AT_REST: dict[str, Callable[[bytes], bytes | None]] = {
+    "start": flipped(0),
+    "head": flipped(0.02),
+    "middle": flipped(0.5),
+    "end": flipped(1),
+    "truncated": lambda content: content[:-1],
+    "emptied": lambda _: b"",
+    "deleted": lambda _: None,
+}
+
+
+def _read(folder: Path) -> None:
+    number = newest_of([each.name for each in folder.iterdir()], begun=True)
+    assert number is not None
+    read_log(folder, number)
+
+
+def test_no_damage_to_a_session_at_rest_goes_unnoticed(session: Make) -> None:
+    desk = session()
+    process = desk.open()
+    for seq in (1, 2, 3):
+        process.do("forward_backward", batch(seq), seq=seq)
+    process.drain()
+    process.end()
+    kept = {path: path.read_bytes() for path in desk.folder().iterdir() if path.name != "lock"}
+    assert {path.name for path in kept} == {"log-4", "snapshot-4.safetensors"}
+    for path, content in kept.items():
+        for name, how in AT_REST.items():
+            damage = how(content)
+            path.unlink() if damage is None else path.write_bytes(damage)
+            with pytest.raises(DamagedLog):
+                _read(desk.folder())
+            if name in ("end", "deleted"):
+                assert damaged(desk, begun=True).code == "session_damaged", (path.name, name)
+            path.write_bytes(content)
+    assert desk.open(begun=True).do("zero_grad", seq=4)["seq"] == 4
+
+
+def test_damage_to_the_last_step_of_a_session_that_rests_with_a_tape_is_told(session: Make) -> None:
+    desk = session()
+    process = desk.open()
+    process.do("forward_backward", batch(1))
+    process.do("forward", batch(1), keep=True)
+    process.drain()
+    process.end()
+    log = desk.folder() / "log-1"
+    content = log.read_bytes()
+    # Somewhere in the last step, which the mark of rest follows.
+    log.write_bytes(flipped(0.7)(content))
+    assert damaged(desk).code == "session_damaged"
+
+
+def test_a_session_that_had_begun_does_not_begin_anew_without_its_files(session: Make) -> None:
+    desk = session()
+    process = desk.open()
+    process.do("forward_backward", batch(1))
+    end_of(process)
+    for path in desk.folder().iterdir():
+        path.unlink()
+    assert damaged(desk, begun=True).code == "session_damaged"
 
 
 def test_a_snapshot_without_its_log_is_damage(session: Make) -> None:

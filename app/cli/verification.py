@@ -1,0 +1,178 @@
+"""Whether a data directory is whole: its database, its blobs, what sessions have kept, and the audit trail.
+
+Nothing is written there, so a server may be using it. What it changes meanwhile is looked at again before it is told.
+"""
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.blobs.paths import blob_files, blob_path
+from app.blobs.verification import BlobVerifier
+from app.domain.audit import TrailBroken, examined
+from app.domain.errors import AdjointError, DatabaseUnusable
+from app.durable import Durable
+from app.service.audit_files import AUDIT, AuditFiles
+from app.service.audit_rotation import AuditRotation
+from app.service.session_folders import SESSIONS
+from app.store.check import check_database, check_tables, copy_database
+from app.store.database import FILE_NAME
+from app.store.unit_of_work import Store
+from app.worker.session.folder import newest_of, read_log
+from app.worker.session.records import DamagedLog
+
+TRIES = 5
+"""How often the files of a session are looked at that it replaces meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong: with the "database", a "blob", a "session" or the "audit" trail, and what needs it."""
+
+    kind: str
+    name: str
+    problem: str
+    needed_by: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Write it as a line."""
+        needed = f"; needed by {', '.join(self.needed_by)}" if self.needed_by else ""
+        return f"{self.kind} {self.name}: {self.problem}{needed}"
+
+
+@dataclass(slots=True)
+class Report:
+    """What was looked at, and what was found. What nothing refers to does no harm: a start deletes it."""
+
+    findings: list[Finding] = field(default_factory=list)
+    blobs: int = 0
+    bytes: int = 0
+    sessions: int = 0
+    audit_entries: int = 0
+    unreferenced_blobs: list[str] = field(default_factory=list)
+    unreferenced_sessions: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a database refers to: what uses each blob, the open sessions and whether they have begun, all folders."""
+
+    uses: Mapping[str, tuple[str, ...]]
+    sessions: Mapping[str, bool]
+    folders: frozenset[str]
+
+
+def verify_directory(data_dir: Path) -> Report:
+    """Check a data directory as a whole; OSError if it cannot be read."""
+    begun, report = time.monotonic(), Report()
+    if not data_dir.is_dir():
+        raise NotADirectoryError(f"{data_dir} is no folder")
+    try:
+        _verify(data_dir, report)
+    except (DatabaseUnusable, AdjointError) as error:
+        report.findings.append(Finding("database", FILE_NAME, error.detail))
+        report.unreferenced_blobs.clear()
+    report.seconds = time.monotonic() - begun
+    return report
+
+
+def _verify(data_dir: Path, report: Report) -> None:
+    verifier = BlobVerifier()
+    known, found = _looked_at(data_dir, verifier, report)
+    report.blobs, report.bytes, report.sessions = len(known.uses), verifier.read_bytes, len(known.sessions)
+    files = {file.name for file in blob_files(data_dir)}
+    folders = {folder.name for folder in _folders(data_dir)}
+    if found or files - known.uses.keys() or folders - known.folders:
+        # A server may have deleted, healed or begun something since.
+        now, found_again = _looked_at(data_dir, verifier, report)
+        found &= found_again
+        report.unreferenced_blobs = sorted(files - known.uses.keys() - now.uses.keys())
+        report.unreferenced_sessions = sorted(folders - known.folders - now.folders)
+    report.findings += sorted(found, key=lambda each: (each.kind, each.name))
+
+
+def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[_Known, set[Finding]]:
+    """Return what the database refers to now, and what is wrong with any of it."""
+    with _copied(data_dir) as store:
+        known = _known(store)
+        trail = [*_audit_problems(store, data_dir, report)]
+    return known, {*trail, *_blob_problems(data_dir, known, verifier), *_session_problems(data_dir, known)}
+
+
+@contextmanager
+def _copied(data_dir: Path) -> Iterator[Store]:
+    """Open a copy of the database, which is sound; DatabaseUnusable if it is not."""
+    with tempfile.TemporaryDirectory(prefix="adjoint-verify-") as folder:
+        copy = copy_database(data_dir, Path(folder))
+        check_tables(copy)
+        check_database(copy)
+        with Store.open(Path(folder)) as store:
+            yield store
+
+
+def _known(store: Store) -> _Known:
+    uses: defaultdict[str, list[str]] = defaultdict(list)
+    with store.begin() as work:
+        for digest, use in work.blob_references.uses():
+            uses[digest].append(use)
+        sessions = {session.id: session.begun for session in work.sessions.open()}
+        folders = work.sessions.with_folders()
+    return _Known({digest: tuple(named) for digest, named in uses.items()}, sessions, folders)
+
+
+def _blob_problems(data_dir: Path, known: _Known, verifier: BlobVerifier) -> Iterator[Finding]:
+    for digest, uses in known.uses.items():
+        try:
+            problem = verifier.problem(blob_path(data_dir, digest), digest)
+        except AdjointError:
+            problem = "is a link, or has a second name"
+        if problem is not None:
+            yield Finding("blob", digest, f"its file {problem}", uses)
+
+
+def _session_problems(data_dir: Path, known: _Known) -> Iterator[Finding]:
+    for session_id, begun in known.sessions.items():
+        problem = _session_problem(data_dir / SESSIONS / session_id, begun=begun)
+        if problem is not None:
+            yield Finding("session", session_id, problem)
+
+
+def _session_problem(folder: Path, *, begun: bool) -> str | None:
+    """Return what is wrong with what a session has kept, None if nothing is."""
+    gone: OSError | None = None
+    for _ in range(TRIES):
+        try:
+            names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+            number = newest_of(names, begun=begun)
+            if number is not None:
+                read_log(folder, number)
+        except FileNotFoundError as error:
+            gone = error
+        except DamagedLog as error:
+            return str(error)
+        else:
+            return None
+    return f"its files are replaced again and again ({gone})"
+
+
+def _audit_problems(store: Store, data_dir: Path, report: Report) -> Iterator[Finding]:
+    trail = AuditRotation(store, AuditFiles(data_dir / AUDIT, Durable()))
+    try:
+        extent = examined(trail.entries())
+    except (TrailBroken, FileNotFoundError) as error:
+        yield Finding("audit", "trail", str(error))
+        return
+    report.audit_entries = extent.count
+    if not extent.accounted:
+        missing = f"entry {extent.first - 1} is missing, and no entry says that it was deleted"
+        yield Finding("audit", "trail", missing)
+
+
+def _folders(data_dir: Path) -> list[Path]:
+    root = data_dir / SESSIONS
+    return [folder for folder in root.iterdir() if folder.is_dir()] if root.is_dir() else []
