@@ -20,6 +20,7 @@ Where each of ggml's functions is found (`graph` names one of the session's grap
 | ggml_graph_print, _dump_dot, _overhead | GET graph/print, graph/dot?of=, graph/overhead |
 | ggml_opt_step_adamw, ggml_opt_step_sgd | :opt_step_adamw, :opt_step_sgd |
 | ggml_threadpool_new, _free, _pause, _resume, _params_match, _get_n_threads | :threadpool_new, ...; GET threadpool |
+| ggml_threadpool_params_default, _init | `params: {n_threads}`: what is left out has its default |
 | ggml_opt_fit | POST /v1/fits |
 """  # noqa: E501 (a table)
 

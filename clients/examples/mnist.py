@@ -60,6 +60,9 @@ CONVOLUTIONS = {
     "loss": {"kind": "cross_entropy", "target": "digit"},
 }
 BARS = {"mnist-mlp": 0.94, "mnist-cnn": 0.97}
+FEW_BARS = {"mnist-mlp": 0.93, "mnist-cnn": 0.96}
+"""With the 4,000 images of the package to learn from: over six seeds of the fit the perceptron comes to 0.936 to 0.942,
+the convolutional network to 0.963 to 0.973."""
 
 
 def run(client: Client, graph: dict[str, Any], images: Images, steps: int = STEPS) -> Result:
@@ -80,7 +83,8 @@ def run(client: Client, graph: dict[str, Any], images: Images, steps: int = STEP
     )
     fit.wait(progress=True)
     score = validated(fit, "accuracy")
-    return Result(graph["name"], "accuracy on held-out images", score, BARS[graph["name"]], fit)
+    bars = BARS if len(known) == KNOWN else FEW_BARS
+    return Result(graph["name"], "accuracy on held-out images", score, bars[graph["name"]], fit)
 
 
 def load(folder: Path | None) -> Images | None:

@@ -208,8 +208,8 @@ def ggml_graph_get_grad(graph: Graph, node: Value) -> Value | None:
 
 
 def ggml_graph_get_grad_acc(graph: Graph, node: Value) -> Value | None:
-    """`Graph.grad_acc`."""
-    return graph.grad_acc(node)
+    """`Graph.grad_leaf`: the tensor whose memory holds the sum, which another graph takes as an accumulator."""
+    return graph.grad_leaf(node)
 
 
 def ggml_graph_reset(graph: Graph | None, momenta: bool = False) -> None:
@@ -303,6 +303,11 @@ def ggml_set_i32_nd(holder: DataAccess, tensor: Value, *i: int, value: int) -> N
 def ggml_get_data(holder: DataAccess, tensor: Value) -> Array:
     """`get`."""
     return holder.get(tensor)
+
+
+def ggml_threadpool_params_init(p: ThreadpoolParams, n_threads: int) -> None:
+    """`ThreadpoolParams.init`."""
+    p.init(n_threads)
 
 
 def ggml_threadpool_params_match(p0: ThreadpoolParams, p1: ThreadpoolParams) -> bool:

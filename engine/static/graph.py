@@ -373,7 +373,7 @@ class Graph(Inspection):
     build_forward_select = select
     build_backward_expand = build_backward
     get_grad = Inspection.grad
-    get_grad_acc = Inspection.grad_acc
+    get_grad_acc = Inspection.grad_leaf
     get_tensor = Inspection.find
     dump_dot = to_dot
 

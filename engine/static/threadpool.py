@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 
 from engine.errors import PoolBusy, PoolError, PoolPaused
 from engine.static.job import Job
@@ -34,7 +35,7 @@ class Threadpool:
         Raises:
             PoolError: a CPU of the mask is not there, or the system binds no threads.
         """
-        self.params = ThreadpoolParams(params) if isinstance(params, int) else params
+        self.params = ThreadpoolParams(params) if isinstance(params, int) else replace(params)
         self.paused = self.params.paused
         self.prio_applied = True
         self._changed = threading.Condition()

@@ -69,6 +69,14 @@ class ThreadpoolParams:
                 )
         return cls(**document)
 
+    def init(self, n_threads: int) -> None:
+        """Set every field in place to its default, for `n_threads` threads (ggml_threadpool_params_init).
+
+        Pools that were made before keep what they were made with.
+        """
+        for name, value in vars(ThreadpoolParams(n_threads)).items():
+            object.__setattr__(self, name, value)
+
     def matches(self, other: ThreadpoolParams) -> bool:
         """Tell whether a pool made with these serves where `other` is asked for; `paused` does not matter."""
         names = ("n_threads", "cpumask", "prio", "poll", "strict_cpu")

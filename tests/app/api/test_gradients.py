@@ -209,6 +209,7 @@ def test_gradients_that_are_not_finite_are_told_as_such(http: httpx.Client, poin
         dataset=points["id"],
         steps=60,
         optimizer={"kind": "sgd", "lr": 1e6},
+        divergence={"action": "continue"},
         record={"gradients": {"steps": [50]}},
     )
     here = f"/v1/fits/{fit['id']}/gradients/block%2Fw.1"

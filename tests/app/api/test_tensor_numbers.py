@@ -256,7 +256,7 @@ def test_what_a_session_answers_can_be_sent_back(stage: Stage) -> None:
         ({"data": [0.1, None], "nonfinite": {"0": "nan"}}, "/inputs/x/nonfinite/0", "tensor_invalid"),
         ({"data": [0.1, None], "nonfinite": {"1": "NaN"}}, "/inputs/x/nonfinite/1", "attribute_invalid"),
         ({"values": [0.1]}, "/inputs/x/values", "unknown_field"),
-        ({"data": ["0.1"]}, "/inputs/x", "tensor_invalid"),
+        ({"data": [0.1, [0.2]]}, "/inputs/x", "tensor_invalid"),
     ],
 )
 def test_what_is_no_tensor_is_refused_on_every_route_alike(stage: Stage, tensor: Any, pointer: str, code: str) -> None:

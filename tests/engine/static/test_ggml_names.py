@@ -38,6 +38,27 @@ def test_the_example_of_the_header() -> None:
     ggml.ggml_free(ctx)
 
 
+def test_the_accumulator_of_a_graph_is_one_of_another_graph() -> None:
+    ctx = ggml.ggml_init(2**20)
+    x = ggml.ggml_new_tensor_1d(ctx, ggml.GGML_TYPE_F32, 1)
+    ggml.ggml_set_param(x)
+    f, g = ggml.ggml_mul(x, x), ggml.ggml_scale(x, factor=5.0)
+    first, second = (ggml.ggml_new_graph_custom(ctx, 64, True) for _ in range(2))
+    ggml.ggml_build_forward_expand(first, f)
+    ggml.ggml_build_forward_expand(second, g)
+    ggml.ggml_build_backward_expand(ctx, first, [None])
+    shared = ggml.ggml_graph_get_grad_acc(first, x)
+    ggml.ggml_build_backward_expand(ctx, second, {second.name_of(x): shared})
+    ggml.ggml_set_f32(ctx, x, 3.0)
+    for graph in (first, second, first):
+        ggml.ggml_graph_compute_with_ctx(ctx, graph, 1)
+    # 2x twice and 5 once, in the memory of both graphs.
+    assert [ggml.ggml_get_f32_1d(ctx, ggml.ggml_graph_get_grad_acc(graph, x), 0) for graph in (first, second)] == [
+        17,
+        17,
+    ]
+
+
 def test_a_planned_computation() -> None:
     ctx = ggml.ggml_init(2**20)
     x = ggml.ggml_new_tensor_2d(ctx, ggml.GGML_TYPE_F32, 3, 2)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine import AttributeValueError, PoolBusy, PoolError, PoolPaused, Priority, Status, Threadpool, ThreadpoolParams
+from engine.static import ggml
 from engine.static.job import Job
 
 Build = Callable[..., Any]
@@ -19,6 +20,18 @@ def test_the_defaults_are_those_of_ggml() -> None:
     assert (params.n_threads, params.prio, params.poll) == (3, Priority.NORMAL, 50)
     assert (params.strict_cpu, params.paused, params.cpumask) == (False, False, ())
     assert params == ThreadpoolParams.read({"n_threads": 3})
+
+
+def test_parameters_are_set_to_the_defaults_in_place() -> None:
+    params = ThreadpoolParams(2, [0], Priority.HIGH, poll=0, strict_cpu=True, paused=True)
+    with Threadpool(ThreadpoolParams(1)) as pool:
+        pool.params.init(1)
+    same = params
+    ggml.ggml_threadpool_params_init(params, 3)
+    assert same == ggml.ggml_threadpool_params_default(3) == ThreadpoolParams(3)
+    with pytest.raises(AttributeValueError, match="n_threads must be an integer"):
+        params.init(0)
+    assert params == ThreadpoolParams(3)
 
 
 def test_priorities_have_the_numbers_of_ggml() -> None:
