@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
+from typing import Literal
 
 REFUSALS = (ArithmeticError, ValueError, IndexError, TypeError)
 """What NumPy raises for numbers, shapes and types that do not suit it."""
@@ -15,13 +16,21 @@ CANDIDATES = 1000
 """Among so many names the nearest is looked for, so that a fault in a large graph costs milliseconds."""
 
 
+Severity = Literal["error", "warning", "info"]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault in a document: a JSON pointer to the place, a stable code and a sentence that says what to change."""
+    """One fault in a document: a JSON pointer to the place, a stable code and a sentence that says what to change.
+
+    `severity` tells a fault that is refused ("error") from what is accepted: "warning" if the result is probably not
+    what was meant, "info" otherwise.
+    """
 
     pointer: str
     code: str
     detail: str
+    severity: Severity = "error"
 
 
 def escape(name: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import DocumentError, Finding
+from engine.graph.broadcasts import broadcast_findings
 from engine.graph.codec import unused_values
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
@@ -42,7 +43,7 @@ def graph_report(definition: Definition) -> dict[str, Any]:
         "implicit_loss": definition.implicit_loss,
         "memory": _memory(probed),
         "findings": [
-            {"pointer": finding.pointer, "code": finding.code, "detail": finding.detail}
+            {"pointer": finding.pointer, "severity": finding.severity, "code": finding.code, "detail": finding.detail}
             for finding in graph_findings(definition, probed)
         ],
     }
@@ -55,27 +56,29 @@ def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
     }
     wanted = {reference.partition(":")[0] for reference in (*definition.outputs, *definition.losses)}
     findings = [
-        Finding(f"/{table}/{name}", f"unused_{table[:-1]}", f"nothing uses {name!r}")
+        Finding(f"/{table}/{name}", f"unused_{table[:-1]}", f"nothing uses {name!r}", "info")
         for table in ("inputs", "parameters", "buffers", "constants")
         for name in getattr(definition, table)
         if name not in used | wanted
     ]
     findings += [
-        Finding("/nodes", "unused_node", f"nothing uses {name!r}, and it is no output")
+        Finding("/nodes", "unused_node", f"nothing uses {name!r}, and it is no output", "info")
         for name in unused_values(definition)
         if name not in wanted
     ]
+    findings += broadcast_findings(definition, probed)
     if not definition.losses:
-        findings.append(Finding("/losses", "no_loss", "without a loss the graph can be computed but not fitted"))
+        detail = "without a loss the graph can be computed but not fitted"
+        findings.append(Finding("/losses", "no_loss", detail, "info"))
         return findings
     trained = trained_parameters(definition, probed.graph.dims)
     findings += [
-        Finding(f"/parameters/{name}", "untrained_parameter", f"no gradient of a loss reaches {name!r}")
+        Finding(f"/parameters/{name}", "untrained_parameter", f"no gradient of a loss reaches {name!r}", "warning")
         for name, spec in definition.parameters.items()
         if name in used and name not in trained and not spec.frozen
     ]
     if not trained:
-        findings.append(Finding("/losses", "nothing_to_train", "no loss depends on a trainable parameter"))
+        findings.append(Finding("/losses", "nothing_to_train", "no loss depends on a trainable parameter", "warning"))
     return findings
 
 

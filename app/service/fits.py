@@ -9,9 +9,11 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import is_id, new_id
+from app.domain.messages import Log
 from app.domain.replay import Replay
 from app.domain.sweep import VariantTerms
 from app.service.admission import Admission
+from app.service.attempt_journal import record_log
 from app.service.blob_sweeper import BlobSweeper
 from app.service.disk_space import DiskSpace
 from app.service.fit_inputs import FitInputs, InputReader
@@ -94,6 +96,10 @@ class Fits:
                 self._terms.check_queue(work)
                 fit = self._added(work, fit) if fork is None else fork.begin(work, fit)
                 record_state(work, fit)
+                for finding in inputs.graph.report["findings"]:
+                    if finding.get("severity") == "warning":
+                        place = f"{finding['pointer']}: " if finding["pointer"] else ""
+                        record_log(work, fit.id, Log("warning", place + finding["detail"], finding["code"]))
                 for variant in variants:
                     record_state(work, self._added(work, variant))
                 view = view_of(work, fit)

@@ -44,6 +44,9 @@ class Stack(Protocol):
     def apply(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> Value:
         """Apply an op."""
 
+    def shape_of(self, value: Value) -> list[int | str]:
+        """Return the shape of a value, with the names of extents."""
+
 
 def end_in_loss(document: Any, x: Value, stack: Stack) -> tuple[Value, ...]:
     """Add the loss that `document` describes to the stack whose output is x; returns the outputs it adds.
@@ -88,6 +91,7 @@ class _Ending:
         if split is not None:
             self._split(split)
         self._check_factors()
+        self._check_paired()
         self._arrange()
         if weights is None and not per_example and self.attrs.get("reduction") != "none":
             self._apply(self.attrs)
@@ -195,6 +199,20 @@ class _Ending:
                 detail = f"{operand.name} holds shape {list(value.shape)}, it takes {wanted}"
                 raise DocumentError([Finding(f"/loss/{operand.name}", "shape_mismatch", detail)])
 
+    def _check_paired(self) -> None:
+        """Refuse operands that would broadcast against the predictions, so that rows were compared with other rows."""
+        for name in self.loss.paired:
+            value = self.operands.get(name)
+            if value is None or value.shape == self.x.shape:
+                continue
+            given, predictions = self.stack.shape_of(value), self.stack.shape_of(self.x)
+            detail = (
+                f"{self.op.name}: the {name} has shape {given} and the predictions have {predictions}; they must be "
+                f"equal, for broadcasting would compare each row with others. {_advice(name, given, predictions)}"
+            )
+            pointer = f"/loss/{name}" if name in self.document else "/loss"
+            raise DocumentError([Finding(pointer, "shape_mismatch", detail)])
+
     def _arrange(self) -> None:
         """Bring what flows rows first into the order of the op, and fill in lengths that are not named."""
         if self.op.name != "ctc_loss":
@@ -294,3 +312,16 @@ class _Ending:
             for name, part in (("total", values), ("weight_total", counted))
         ]
         self._add("div", *totals)
+
+
+def _advice(name: str, given: list[int | str], predictions: list[int | str]) -> str:
+    """Say how to make the shapes equal."""
+    if [*given, 1] == predictions:
+        extents = ", ".join(map(str, predictions[1:]))
+        return (
+            f"Declare the {name} with shape {predictions}, which takes a column of float32[{extents}], or end the "
+            'layers with {"layer": "squeeze"}'
+        )
+    if given == [*predictions, 1]:
+        return f"Declare the {name} with shape {predictions}, its column without the [1], or predict with one unit"
+    return f"Declare the {name} with shape {predictions}, or reshape the predictions"

@@ -175,6 +175,11 @@ class _EndScope(_StackScope):
                 return table[name]
         return graph.values[name][0] if name in graph.values else None
 
+    def shape_of(self, value: Value) -> list[int | str]:
+        """Return the shape of a value; an extent that is a trial number of a name is that name."""
+        names = {extent: name for name, extent in self.graph.dims.items()}
+        return [names.get(extent, extent) for extent in value.shape]
+
     def constant(self, name: str, array: Array) -> Value:
         full = f"{self.name}.{name}"
         self.draft.take(full, self.pointer)

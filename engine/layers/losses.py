@@ -47,6 +47,8 @@ class Loss:
     parts: tuple[str, ...] = ()
     """Operands that `split` may cut out of the predictions."""
     class_axis: int | None = None
+    paired: tuple[str, ...] = ()
+    """Operands that are compared with the predictions element by element: their shapes must be equal."""
 
 
 def _target(shape: str = SAME) -> Operand:
@@ -75,17 +77,21 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
                 Operand("pos_weight", "numbers that broadcast to the logits", False, "numbers"),
                 _weight("numbers that broadcast to the logits"),
             ),
+            paired=("target",),
         ),
         "bce_loss": Loss(
-            "probabilities 0 to 1, floating [rows, ...]", (_target("0 to 1, in the shape of p"), _weight())
+            "probabilities 0 to 1, floating [rows, ...]",
+            (_target("0 to 1, in the shape of p"), _weight()),
+            paired=("target",),
         ),
-        "mse_loss": Loss("floating [rows, ...]", (_target(), _weight())),
-        "l1_loss": Loss("floating [rows, ...]", (_target(),)),
-        "smooth_l1_loss": Loss("floating [rows, ...]", (_target(),)),
-        "huber_loss": Loss("floating [rows, ...]", (_target(),)),
+        "mse_loss": Loss("floating [rows, ...]", (_target(), _weight()), paired=("target",)),
+        "l1_loss": Loss("floating [rows, ...]", (_target(),), paired=("target",)),
+        "smooth_l1_loss": Loss("floating [rows, ...]", (_target(),), paired=("target",)),
+        "huber_loss": Loss("floating [rows, ...]", (_target(),), paired=("target",)),
         "kl_div": Loss(
             "log-probabilities, floating [rows, ...]",
             (_target("probabilities, or with log_target log-probabilities, in the shape of the predictions"),),
+            paired=("target",),
         ),
         "gaussian_nll_loss": Loss(
             "means, floating [rows, ...]",
@@ -94,21 +100,33 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
                 Operand("var", "variances: the shape of the means, or without their last axis", True, "numbers"),
             ),
             parts=("var",),
+            paired=("target",),
         ),
         "poisson_nll_loss": Loss(
             "logarithms of rates, or without log_input rates, floating [rows, ...]",
             (_target("counts, in the shape of the predictions"),),
+            paired=("target",),
         ),
-        "focal_loss": Loss("logits, floating [rows, ...]", (_target("0 to 1, in the shape of the logits"),)),
-        "weighted_mse_loss": Loss("floating [rows, ...]", (_target(), _weight(required=True))),
+        "focal_loss": Loss(
+            "logits, floating [rows, ...]", (_target("0 to 1, in the shape of the logits"),), paired=("target",)
+        ),
+        "weighted_mse_loss": Loss("floating [rows, ...]", (_target(), _weight(required=True)), paired=("target",)),
         "categorical_cross_entropy": Loss(
-            f"probabilities, {CLASS_SCORES}", (_target("probabilities in the shape of the predictions"),)
+            f"probabilities, {CLASS_SCORES}",
+            (_target("probabilities in the shape of the predictions"),),
+            paired=("target",),
         ),
         "ggml_cross_entropy": Loss(
-            "logits, floating [..., classes]", (_target("probabilities in the shape of the logits"),)
+            "logits, floating [..., classes]",
+            (_target("probabilities in the shape of the logits"),),
+            paired=("target",),
         ),
-        "hinge_embedding_loss": Loss("distances, floating [rows, ...]", (_target(f"{SIGNS}, in their shape"),)),
-        "soft_margin_loss": Loss("scores, floating [rows, ...]", (_target(f"{SIGNS}, in the shape of the scores"),)),
+        "hinge_embedding_loss": Loss(
+            "distances, floating [rows, ...]", (_target(f"{SIGNS}, in their shape"),), paired=("target",)
+        ),
+        "soft_margin_loss": Loss(
+            "scores, floating [rows, ...]", (_target(f"{SIGNS}, in the shape of the scores"),), paired=("target",)
+        ),
         "multi_margin_loss": Loss(
             "scores, floating [rows, classes]",
             (_target("integers 0 to classes - 1, [rows]"), CLASS_WEIGHT),
@@ -117,10 +135,13 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
         "multilabel_margin_loss": Loss(
             "scores, floating [rows, classes]",
             (_target("integers [rows, classes]: in each row its classes, ended by -1"),),
+            paired=("target",),
         ),
         "multilabel_soft_margin_loss": Loss(
-            "scores, floating [..., classes]", (_target("0 or 1, in the shape of the scores"), CLASS_WEIGHT),
+            "scores, floating [..., classes]",
+            (_target("0 or 1, in the shape of the scores"), CLASS_WEIGHT),
             class_axis=-1,
+            paired=("target",),
         ),
         "margin_ranking_loss": Loss(
             "the first of two scores, floating [rows, ...]",
@@ -129,11 +150,13 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
                 _target(f"{SIGNS}, in the shape of the scores"),
             ),
             parts=("other",),
+            paired=("other", "target"),
         ),
         "cosine_embedding_loss": Loss(
             "the first of two vectors, floating [rows, width]",
             (Operand("other", "the second vectors [rows, width]"), _target(f"{SIGNS}, [rows]")),
             parts=("other",),
+            paired=("other",),
         ),
         "triplet_margin_loss": Loss(
             "anchors, floating [rows, width]",
@@ -142,6 +165,7 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
                 Operand("negative", "vectors of another kind, [rows, width]"),
             ),
             parts=("positive", "negative"),
+            paired=("positive", "negative"),
         ),
         "ctc_loss": Loss(
             "log-probabilities, floating [rows, steps, classes]",
@@ -152,7 +176,7 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
             ),
         ),
     }
-)  # fmt: skip
+)
 """Every loss by the name of its op."""
 
 BY_EXAMPLE = ("sample_weight", "per_example")

@@ -38,6 +38,15 @@ def _parted(x: Value, place: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @layer
+def squeeze(scope: Scope, x: Value, *, axis: int = -1) -> Value:
+    """Drop the axis `axis`, whose extent is 1, such as the last one of predictions [rows, 1]."""
+    place = axis + x.ndim if axis < 0 else axis
+    if not 0 < place < x.ndim or x.shape[place] != 1:
+        raise ShapeError(f"squeeze: axis {axis} must be one of {list(x.shape)} after the first, of extent 1")
+    return scope.apply("squeeze", x, axis=axis)
+
+
+@layer
 def reshape(scope: Scope, x: Value, *, shape: tuple[int, ...]) -> Value:
     """Give each row (everything but the first axis) another shape."""
     return scope.apply("reshape", x, shape=(-1, *shape))

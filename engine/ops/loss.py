@@ -61,7 +61,7 @@ def fit_together(op: str, x: Value, target: Value, *, warn: bool = False) -> Non
     if x.shape == target.shape:
         return
     shape = broadcast_shapes(x.shape, target.shape)
-    if warn:
+    if warn and x.data is not None:  # a graph that is traced has a finding instead
         warnings.warn(
             f"{op}: the input has shape {list(x.shape)}, the target {list(target.shape)}: every pair of the broadcast "
             f"shape {list(shape)} counts, which is seldom meant; reshape one of them",

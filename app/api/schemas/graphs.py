@@ -35,6 +35,9 @@ class GraphFinding(ResourceShape):
     """Something about a graph that is allowed and probably not meant."""
 
     pointer: str
+    severity: Literal["warning", "info"] = Field(
+        default="info", description='"warning": the result is probably not what was meant; a fit notes it as an event.'
+    )
     code: str
     detail: str
 

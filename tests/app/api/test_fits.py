@@ -253,3 +253,23 @@ def test_missing_values_that_nothing_handles_are_refused_before_the_fit_is_accep
     filled = {**INLINE["graph"], "program": "loss = mean((nan_to_num(x) * w - 1) ** 2)"}
     assert http.post("/v1/fits", json={**request, "graph": filled}).status_code == 202
     assert http.post("/v1/fits", json={**request, "divergence": {"action": "continue"}}).status_code == 202
+
+
+def test_a_graph_that_pairs_rows_by_broadcasting_is_warned_of_wherever_it_is_looked_at(http: httpx.Client) -> None:
+    graph = {
+        "inputs": {"x": ["batch", 1], "y": ["batch"]},
+        "parameters": {"w": [1, 1]},
+        "program": "loss = mean((x @ w - y) ** 2)",
+    }
+    for route in ("/v1/graphs", "/v1/graphs:validate"):
+        (finding,) = http.post(route, json=graph).json()["findings"]
+        assert (finding["severity"], finding["code"], finding["pointer"]) == (
+            "warning",
+            "broadcast_operands",
+            "/program",
+        )
+        assert "['batch', 'batch']" in finding["detail"]
+    rows = {"columns": {"x": {"dtype": "float32", "shape": [4, 1], "data": [1, 2, 3, 4]}, "y": [1.5, 2, 3, 4]}}
+    fit = http.post("/v1/fits", json={"graph": graph, "dataset": rows, "steps": 1}).json()
+    events = http.get(f"/v1/fits/{fit['id']}/events", params={"timeout": 20}).text
+    assert '"code":"broadcast_operands"' in events.replace(": ", ":")

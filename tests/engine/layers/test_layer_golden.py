@@ -21,6 +21,7 @@ WITHOUT_MODULE = {
     "normalize": "a function in PyTorch: an op with golden values of its own",
     "reshape": "a method in PyTorch: see test_layers",
     "permute": "a method in PyTorch: see test_layers",
+    "squeeze": "a method in PyTorch: see test_layers",
     "geglu": "no PyTorch module: an op with tests of its own",
     "reglu": "no PyTorch module: an op with tests of its own",
     "swiglu": "no PyTorch module: an op with tests of its own",

@@ -48,6 +48,7 @@ SAMPLES = {
     "residual": ({"layers": [{"layer": "linear", "units": 2}], "projection": "linear"}, ["batch", 4]),
     "prelu": ({"channels": 4}, ["batch", 4]),
     "threshold": ({"threshold": 0.5, "value": 1.0}, ["batch", 4]),
+    "squeeze": ({}, ["batch", 4, 1]),
     "unflatten": ({"axis": 1, "sizes": [2, -1]}, ["batch", 4]),
     "permute": ({"axes": [0, 2, 1]}, ["batch", 4, 3]),
     "pixel_shuffle": ({"factor": 2}, IMAGE[2]),

@@ -179,6 +179,7 @@ from .graph_definition_parameters_type_0 import GraphDefinitionParametersType0
 from .graph_description import GraphDescription
 from .graph_dup_request import GraphDupRequest
 from .graph_finding import GraphFinding
+from .graph_finding_severity import GraphFindingSeverity
 from .graph_free_request import GraphFreeRequest
 from .graph_gradient import GraphGradient
 from .graph_list import GraphList
@@ -605,6 +606,7 @@ __all__ = (
     "GraphDescription",
     "GraphDupRequest",
     "GraphFinding",
+    "GraphFindingSeverity",
     "GraphFreeRequest",
     "GraphGradient",
     "GraphList",

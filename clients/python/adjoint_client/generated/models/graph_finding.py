@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.graph_finding_severity import GraphFindingSeverity, check_graph_finding_severity
+from ..types import UNSET, Unset
+
 T = TypeVar("T", bound="GraphFinding")
 
 
@@ -16,6 +19,8 @@ class GraphFinding:
     code: str
     detail: str
     pointer: str
+    severity: GraphFindingSeverity | Unset = "info"
+    """ "warning": the result is probably not what was meant; a fit notes it as an event. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -24,6 +29,10 @@ class GraphFinding:
         detail = self.detail
 
         pointer = self.pointer
+
+        severity: str | Unset = UNSET
+        if not isinstance(self.severity, Unset):
+            severity = self.severity
 
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
@@ -34,6 +43,8 @@ class GraphFinding:
                 "pointer": pointer,
             }
         )
+        if severity is not UNSET:
+            field_dict["severity"] = severity
 
         return field_dict
 
@@ -46,10 +57,18 @@ class GraphFinding:
 
         pointer = d.pop("pointer")
 
+        _severity = d.pop("severity", UNSET)
+        severity: GraphFindingSeverity | Unset
+        if isinstance(_severity, Unset):
+            severity = UNSET
+        else:
+            severity = check_graph_finding_severity(_severity)
+
         graph_finding = cls(
             code=code,
             detail=detail,
             pointer=pointer,
+            severity=severity,
         )
 
         graph_finding.additional_properties = d
