@@ -16,6 +16,7 @@ from app.ingest.errors import IngestError
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 CONSECUTIVE = 2**53
 """float64 holds all whole numbers up to this one."""
+_LONG = 300
 _CONSECUTIVE = {FLOAT32: 2**24, FLOAT64: CONSECUTIVE}
 
 
@@ -41,8 +42,10 @@ def is_rounded(text: str, number: float) -> bool:
 
 
 def is_vanished(text: str, number: float) -> bool:
-    """Tell whether the spelling of a number other than 0 is read as 0."""
-    return number == 0 and not set(text.lower().partition("e")[0]).isdisjoint("123456789")
+    """Tell whether the spelling of another number, with an exponent or hundreds of digits, is read as 0."""
+    if number != 0 or ("e" not in text and "E" not in text and len(text) < _LONG):
+        return False
+    return not set(text.lower().partition("e")[0]).isdisjoint("123456789")
 
 
 def precision_lost(pointer: str, where: str) -> IngestError:
