@@ -51,3 +51,30 @@ ADVICE = {
 def test_an_error_says_what_to_do(name, refusal):
     data, spec, advice = ADVICE[name]
     assert advice in refusal(data, "csv", spec).detail
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_number_is_kept_as_it_was_written_or_the_column_is_refused(seed, read, refusal):
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        cells = [spell(rng) for _ in range(rng.integers(1, 6))]
+        data = ("a,b\n" + "".join(f"{cell},1\n" for cell in cells)).encode()
+        whole = [int(cell) for cell in cells if cell.isdigit()]
+        fits = len(whole) == len(cells) and max(whole) < 2**63
+        if not fits and any(int(float(number)) != number for number in whole):
+            assert refusal(data, "csv").code == "precision_lost", cells
+            continue
+        column = read(data, "csv").columns[0]
+        expected = [int(cell) if cell.isdigit() else float(cell or "nan") for cell in cells]
+        np.testing.assert_equal(np.load(column.path).tolist(), expected, f"{cells} {column.dtype}")
+        assert column.missing == cells.count("")
+
+
+def spell(rng):
+    """A number as files hold them: whole, of up to 20 digits, a fraction of up to 17, or missing."""
+    kind = rng.integers(5)
+    if kind < 2:
+        return str(int(rng.integers(10 ** int(rng.integers(1, 19)))) * int(rng.choice([1, 1, 10])))
+    if kind < 4:
+        return f"{rng.normal() * 10.0 ** rng.integers(-3, 6):.{rng.integers(1, 18)}g}"
+    return ""
