@@ -3,6 +3,7 @@ import json
 import os
 import select
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import Points, Started
+from app.runner import local
 from app.runner.local import LocalRunner
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle, Runner
@@ -263,8 +265,61 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / FILE_NAME
 
 
+# The fork server, with workers that do not go beyond the step that a file names, as long as it is there.
+FORK_SERVER = """
+import os, time
+from pathlib import Path
+from app.worker import fork_server
+from app.worker.recorder import Recorder
+
+gate, add = Path({gate!r}), Recorder.add
+
+def is_held(fit):
+    try:
+        return fit.step >= int(gate.read_text())
+    except FileNotFoundError:
+        return False
+
+def add_and_wait(self, fit, *rest):
+    made = add(self, fit, *rest)
+    while is_held(fit):
+        self.flush()
+        time.sleep(0.002)
+    return made
+
+Recorder.add = add_and_wait
+fork_server.main()
+os._exit(0)
+"""
+
+
 class LastingRunner(LocalRunner):
     """Serves one supervisor after another: to load the engine anew for each test would take most of its time."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(CLOCK)
+        self.gate = folder / "gate"
+
+    def open(self) -> None:
+        script = FORK_SERVER.format(gate=str(self.gate))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(local, "_COMMAND", (sys.executable, "-P", "-c", script))
+            super().open()
+
+    @contextmanager
+    def holding(self, step: int) -> Iterator[Callable[[int], None]]:
+        """Hold fits at a step, or at a later one that is asked for in the block; at its end they go on."""
+
+        def hold(step: int) -> None:
+            written = self.gate.with_suffix(".new")
+            written.write_text(str(step))
+            written.replace(self.gate)
+
+        hold(step)
+        try:
+            yield hold
+        finally:
+            self.gate.unlink()
 
     def close(self) -> None:
         """Stay open for the next."""
@@ -274,8 +329,8 @@ class LastingRunner(LocalRunner):
 
 
 @pytest.fixture(scope="session")
-def lasting_runner() -> Iterator[LastingRunner]:
-    runner = LastingRunner(CLOCK)
+def lasting_runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingRunner]:
+    runner = LastingRunner(tmp_path_factory.mktemp("gate"))
     yield runner
     runner.close_for_good()
 

@@ -82,16 +82,20 @@ def test_even_shares_come_to_the_bits_of_one_process_that_computes_them_in_turn(
     assert [name for name, array in arrays.items() if name != "cursor" and array != expected[name]] == []
 
 
-def test_the_loss_of_any_rank_costs_nothing_but_time(workshop: Workshop, undisturbed_by_three: Result) -> None:
+def test_the_loss_of_any_rank_costs_nothing_but_time(
+    workshop: Workshop, undisturbed_by_three: Result, lasting_runner: LastingRunner
+) -> None:
     workshop.submit(**THREE)
-    workshop.supervisor()
-    for rank in range(3):
-        workshop.until_rows(60 + 100 * rank)
-        pids = pids_of(workshop)
-        assert len(pids) == 3
-        with all_end(pids, seconds=2.0):
-            os.kill(pids[rank], signal.SIGKILL)
-        workshop.until(lambda losses=rank + 1: workshop.outcomes().count("killed") == losses)
+    with lasting_runner.holding(60) as hold:
+        workshop.supervisor()
+        for rank in range(3):
+            workshop.until_rows(60 + 100 * rank)
+            pids = pids_of(workshop)
+            assert len(pids) == 3
+            hold(160 + 100 * rank)
+            with all_end(pids, seconds=PATIENCE):
+                os.kill(pids[rank], signal.SIGKILL)
+            workshop.until(lambda losses=rank + 1: workshop.outcomes().count("killed") == losses)
     workshop.until_state("succeeded")
     assert workshop.outcomes() == ["killed", "killed", "killed", "succeeded"]
     assert_same(workshop, undisturbed_by_three)
