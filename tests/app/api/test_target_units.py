@@ -1,5 +1,7 @@
 """A normalised target over HTTP: what people are told is in the units of the data."""
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -9,10 +11,17 @@ X = [[i / 8, -i / 16] for i in range(16)]
 Y = [1000.0 + 40.0 * i + (-1) ** i for i in range(16)]
 
 
-@pytest.mark.parametrize(
-    "sweep", [None, {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.2]}}], ids=["fit", "sweep"]
-)
-def test_predictions_and_losses_are_in_the_units_of_the_data(http: httpx.Client, sweep: object) -> None:
+SWEEP = {"kind": "grid", "parameters": {"optimizer.lr": [0.1, 0.2]}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "fit": {},
+    "sweep": {"sweep": SWEEP},
+    "replicas": {"resources": {"executor": "numpy", "threads": 1, "replicas": 2}},
+    "micro-batches": {"micro_batch_size": 5},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+def test_predictions_and_losses_are_in_the_units_of_the_data(http: httpx.Client, options: dict[str, Any]) -> None:
     dataset = created(http.post("/v1/datasets", json={"columns": {"x": X, "y": Y}}))["id"]
     request = {
         "graph": LINE,
@@ -25,10 +34,10 @@ def test_predictions_and_losses_are_in_the_units_of_the_data(http: httpx.Client,
         "early_stopping": {"monitor": "val_loss", "patience": 50, "restore_best": False},
         "resources": {"executor": "numpy", "threads": 1},
     }
-    begun = created(http.post("/v1/fits", json=request if sweep is None else {**request, "sweep": sweep}))
+    begun = created(http.post("/v1/fits", json={**request, **options}))
     fit = http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()
     assert fit["state"] == "succeeded", fit["error"]
-    if sweep is not None:
+    if "sweep" in options:
         fit = http.get("/v1/fits", params={"parent": fit["id"]}).json()["data"][0]
     assert fit["best"]["metric"] == "val_loss"
     checkpoint = http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()["id"]
