@@ -34,7 +34,8 @@ UNSIGNED = {
 FLOAT_KINDS = "fV"
 """The kinds of the floating types: NumPy's own, and bfloat16."""
 
-BOOL, INT64, FLOAT16, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("bool", "int64", "float16", "float32", "float64"))
+BOOL, INT32, INT64 = (np.dtype(name) for name in ("bool", "int32", "int64"))
+FLOAT16, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("float16", "float32", "float64"))
 DEFAULT_FLOAT = FLOAT32
 
 

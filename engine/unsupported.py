@@ -59,7 +59,7 @@ FAMILIES = (
             **dict.fromkeys(("complex", "view_as_complex", "view_as_real", "real", "imag", "conj"), ""),
             "polar": "mul with cos and sin",
             "angle": "atan2",
-            **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "stft", "istft"), ""),
+            **dict.fromkeys(("stft", "istft"), "unfold and rfft"),
         },
     ),
     Family(

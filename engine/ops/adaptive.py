@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from engine.batching import along
 from engine.dtypes import INT64
 from engine.errors import ShapeError
 from engine.infer import normalize_axis, require_float
+from engine.ops.creation import arange
 from engine.ops.index import gather
 from engine.ops.pool import batched
-from engine.ops.shape import squeeze
+from engine.ops.shape import broadcast_to, reshape, squeeze
 from engine.ops.windows import per_axis
 from engine.registry import composite, primitive
 from engine.samples import distinct, sample
-from engine.value import Array, Spec, Value
+from engine.value import Array, Shape, Spec, Value
 
 
 def _bins(extent: int, bins: int) -> tuple[Array, Array]:
@@ -131,14 +133,26 @@ def _adaptive_avg(rank: int, x: Value, output_size: Window) -> Value:
     return squeeze(x, axis=0) if alone else x
 
 
-def _adaptive_max(rank: int, x: Value, output_size: Window) -> Value:
+def _adaptive_max(rank: int, x: Value, output_size: Window, return_indices: bool) -> Value | tuple[Value, Value]:
     op = f"adaptive_max_pool{rank}d"
     x, alone = batched(op, rank, x)
     sizes = per_axis(f"{op}.output_size", output_size, rank, 1)
+    whole, index = x.shape, _places(x.shape) if return_indices else None
     for axis in range(rank + 1, 1, -1):  # the last axis first, so that of ties the first in row-major order wins
-        if sizes[axis - 2] != x.shape[axis]:
-            x = gather(x, bin_argmax(x, axis=axis, bins=sizes[axis - 2]), axis=axis)
-    return squeeze(x, axis=0) if alone else x
+        if sizes[axis - 2] != whole[axis]:
+            best = bin_argmax(x, axis=axis, bins=sizes[axis - 2])
+            x = gather(x, best, axis=axis)
+            index = None if index is None else gather(index, best, axis=axis)
+    x = squeeze(x, axis=0) if alone else x
+    if index is None:
+        return x
+    return x, squeeze(index, axis=0) if alone else index
+
+
+def _places(shape: Shape) -> Value:
+    """Return the place of each element [N, C, *spatial] in the flattened spatial axes."""
+    places = arange(stop=math.prod(shape[2:]), dtype=INT64)
+    return broadcast_to(reshape(places, shape=(1, 1, *shape[2:])), shape=shape)
 
 
 @composite(wide=True, samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)])
@@ -162,22 +176,35 @@ def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
     return _adaptive_avg(3, x, output_size)
 
 
-@composite(samples=[sample(distinct(1, 2, 5), output_size=2), sample(distinct(2, 3), output_size=4)])
-def adaptive_max_pool1d(x: Value, *, output_size: Window) -> Value:
-    """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
-    return _adaptive_max(1, x, output_size)
+@composite(
+    samples=[
+        sample(distinct(1, 2, 5), output_size=2),
+        sample(distinct(2, 3), output_size=4),
+        sample(distinct(1, 2, 5), output_size=2, return_indices=True),
+    ]
+)
+def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
+    """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's.
+
+    With `return_indices` also their places along the axis, int64.
+    """
+    return _adaptive_max(1, x, output_size, return_indices)
 
 
 @composite(samples=[sample(distinct(1, 2, 4, 4), output_size=2), sample(distinct(2, 1, 5, 3), output_size=(3, 2))])
-def adaptive_max_pool2d(x: Value, *, output_size: Window) -> Value:
+def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
 
     Bin i of n begins at floor(i * extent / n) and ends before ceil((i + 1) * extent / n). The first of ties counts.
+    With `return_indices` also the places in the flattened spatial axes, int64.
     """
-    return _adaptive_max(2, x, output_size)
+    return _adaptive_max(2, x, output_size, return_indices)
 
 
 @composite(samples=[sample(distinct(1, 1, 3, 2, 5), output_size=(2, 2, 3))])
-def adaptive_max_pool3d(x: Value, *, output_size: Window) -> Value:
-    """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`."""
-    return _adaptive_max(3, x, output_size)
+def adaptive_max_pool3d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
+    """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`.
+
+    With `return_indices` also their places in the flattened spatial axes, int64.
+    """
+    return _adaptive_max(3, x, output_size, return_indices)

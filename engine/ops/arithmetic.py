@@ -52,6 +52,12 @@ def add_scaled(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
     return a + (b if alpha == 1 else b * factor_for(alpha, b))
 
 
+@composite(samples=[sample((2, 3), (3,)), sample((2, 3), (2, 1), alpha=-2.5)])
+def rsub(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
+    """b - alpha * a, with broadcasting: a subtracted the other way round."""
+    return add_scaled(b, a, alpha=-alpha)
+
+
 @primitive(infer=same, promotion="float", samples=[sample(away_from((0.0,), 2, 3)), sample(positive())])
 def cbrt(x: Array, *, out: Array | None = None) -> Array:
     """Cube root, negative for negative x; the gradient at 0 is inf."""

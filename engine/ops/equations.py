@@ -5,6 +5,8 @@ Gradients: Giles 2008, "Collected matrix derivative results for forward and reve
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from engine.batching import by_itself, spread
@@ -57,7 +59,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return -matrix_product(matrix_product(turned, g), turned)
 
 
-def _solve_matrix(a: Value, b: Value) -> Spec:
+def _solve_matrix(a: Value, b: Value, *, check: bool = True) -> Spec:
     require_square("solve", a)
     require_float("solve", a, b)
     if b.ndim < 2 or a.shape[-1] != b.shape[-2]:
@@ -72,17 +74,35 @@ def _solve_matrix(a: Value, b: Value) -> Spec:
     promotion="common",
     samples=[sample(regular(3, 3), (3, 2)), sample(regular(2, 2, 2), (2, 1)), sample(regular(2, 2), (3, 2, 2))],
 )
-def solve_matrix(a: Array, b: Array) -> Array:
-    """x with a @ x = b, for matrices a [..., n, n] and b [..., n, k]; batches broadcast. A singular a is an error."""
+def solve_matrix(a: Array, b: Array, *, check: bool = True) -> Array:
+    """x with a @ x = b, for matrices a [..., n, n] and b [..., n, k]; batches broadcast.
+
+    A singular a is an error, or without `check` has an x of NaN.
+    """
+    if not check:
+        return _solved_or_nan(widened(a), widened(b)).astype(a.dtype, copy=False)
     return each("solve", "is singular", np.linalg.solve, widened(a), widened(b)).astype(a.dtype, copy=False)  # type: ignore[no-any-return]
+
+
+def _solved_or_nan(a: Array, b: Array) -> Array:
+    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = math.prod(shape)
+    matrices, columns = (np.broadcast_to(x, (*shape, *x.shape[-2:])).reshape(count, *x.shape[-2:]) for x in (a, b))
+    result = np.empty((count, *b.shape[-2:]), a.dtype)
+    for number, (matrix, right) in enumerate(zip(matrices, columns, strict=True)):
+        try:
+            result[number] = np.linalg.solve(matrix, right)
+        except np.linalg.LinAlgError:
+            result[number] = np.nan
+    return result.reshape(*shape, *b.shape[-2:])
 
 
 solve_matrix.batch(spread)
 
 
 @solve_matrix.vjp
-def _(g: Value, x: Value, a: Value, b: Value) -> object:
-    right = solve_matrix(adjoint(a), g)
+def _(g: Value, x: Value, a: Value, b: Value, *, check: bool) -> object:
+    right = solve_matrix(adjoint(a), g, check=check)
     return lambda: -matrix_product(right, adjoint(x)), right
 
 
@@ -94,18 +114,18 @@ def is_vector(a: Value, b: Value) -> bool:
 @composite(
     samples=[sample(regular(3, 3), (3,)), sample(regular(2, 3, 3), (2, 3)), sample(regular(2, 2), (3, 2), left=False)]
 )
-def solve(a: Value, b: Value, *, left: bool = True) -> Value:
+def solve(a: Value, b: Value, *, left: bool = True, check: bool = True) -> Value:
     """x with a @ x = b, or with x @ a = b when not `left`; b is a vector, one for each matrix of a, or matrices.
 
-    Batches broadcast. A singular a is an error.
+    Batches broadcast. A singular a is an error, or without `check` has an x of NaN.
     """
     if a.ndim >= 2 and left and is_vector(a, b):
-        return squeeze(solve_matrix(a, unsqueeze(b, axis=-1)), axis=-1)
+        return squeeze(solve_matrix(a, unsqueeze(b, axis=-1), check=check), axis=-1)
     if left:
-        return solve_matrix(a, b)
+        return solve_matrix(a, b, check=check)
     require_matrices("solve", a)
     require_matrices("solve", b)
-    return adjoint(solve_matrix(adjoint(a), adjoint(b)))
+    return adjoint(solve_matrix(adjoint(a), adjoint(b), check=check))
 
 
 def _substituted(a: Array, b: Array, upper: bool, unit: bool) -> Array:

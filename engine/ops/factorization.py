@@ -11,11 +11,15 @@ from typing import Literal
 import numpy as np
 
 from engine.batching import by_itself
+from engine.dtypes import INT32
 from engine.errors import ShapeError
+from engine.ops.casting import cast, stop_gradient
+from engine.ops.compare import isfinite, logical_not
 from engine.ops.creation import eye, zeros
-from engine.ops.equations import solve_triangular, solve_triangular_left
+from engine.ops.equations import inv, solve, solve_triangular, solve_triangular_left
 from engine.ops.linalg import matrix_product
-from engine.ops.matrices import adjoint, each, require_matrices, require_square, widened
+from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
+from engine.ops.reduce import all
 from engine.ops.shape import broadcast_to, concat, slice
 from engine.ops.triangle import tril, triu
 from engine.registry import composite, primitive
@@ -49,21 +53,34 @@ def symmetric_part(x: Array) -> Array:
     return np.asarray((wide + wide.swapaxes(-2, -1)) * 0.5, wide.dtype)
 
 
-def _cholesky(x: Value, *, upper: bool) -> Spec:
+def _cholesky(x: Value, *, upper: bool, check: bool) -> Spec:
     return Spec(x.shape, require_square("cholesky", x))
 
 
 @primitive(infer=_cholesky, samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)])
-def cholesky(x: Array, *, upper: bool = False) -> Array:
+def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
     """The lower triangular L with L Lᵀ = x, or its transpose; x is symmetric (of others the symmetric part counts).
 
-    A matrix that is not positive definite is an error.
+    A matrix that is not positive definite is an error, or without `check` has a factor of NaN.
     """
+    if not check:
+        symmetric = symmetric_part(x)
+        lower = np.empty_like(symmetric)
+        for place in np.ndindex(x.shape[:-2]):
+            lower[place] = _factor_or_nan(symmetric[place])
+        return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
     lower = each("cholesky", "is not positive definite", _checked_cholesky, symmetric_part(x))
     return np.ascontiguousarray(lower.swapaxes(-2, -1) if upper else lower, x.dtype)
 
 
 cholesky.batch(by_itself)
+
+
+def _factor_or_nan(matrix: Array) -> Array:
+    try:
+        return _checked_cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
 
 
 def _checked_cholesky(x: Array) -> Array:
@@ -204,3 +221,46 @@ def cholesky_inverse(factor: Value, *, upper: bool = False) -> Value:
     require_square("cholesky_inverse", factor)
     one = broadcast_to(eye(rows=factor.shape[-1], dtype=factor.dtype), shape=factor.shape)
     return cholesky_solve(one, factor, upper=upper)
+
+
+@composite(samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)])
+def cholesky_ex(x: Value, *, upper: bool = False, check_errors: bool = False) -> tuple[Value, Value]:
+    """The factor that cholesky gives, and for each matrix an int32 that is 0 where there is one, else 1.
+
+    A matrix that is not positive definite is no error unless `check_errors` asks for one: its factor is NaN.
+    """
+    require_square("cholesky_ex", x)
+    factor = cholesky(x, upper=upper, check=check_errors)
+    return factor, failed(factor)
+
+
+@composite(samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
+def inv_ex(x: Value, *, check_errors: bool = False) -> tuple[Value, Value]:
+    """The inverse that inv gives, and for each matrix an int32 that is 0 where there is one, else 1.
+
+    A singular matrix is no error unless `check_errors` asks for one: its inverse is all inf.
+    """
+    require_square("inv_ex", x)
+    inverse = inv(x, check=check_errors)
+    return inverse, failed(inverse)
+
+
+@composite(
+    samples=[
+        sample(regular(3, 3), (3,)),
+        sample(regular(2, 2, 2), (2, 2, 1)),
+        sample(regular(2, 2), (3, 2), left=False),
+    ]
+)
+def solve_ex(a: Value, b: Value, *, left: bool = True, check_errors: bool = False) -> tuple[Value, Value]:
+    """The x that solve gives, and for each matrix of a an int32 that is 0 where there is one, else 1.
+
+    A singular matrix is no error unless `check_errors` asks for one: its x is all NaN.
+    """
+    x = solve(a, b, left=left, check=check_errors)
+    return x, failed(inv(a, check=False))
+
+
+def failed(result: Value) -> Value:
+    """Tell for each of matrices [..., n, n] whether it holds a number that is not finite: int32 1, else 0."""
+    return cast(logical_not(all(isfinite(stop_gradient(result)), axis=(-2, -1))), dtype=INT32)

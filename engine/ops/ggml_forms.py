@@ -45,8 +45,10 @@ def cpy(x: Value, like: Value) -> Value:
 )
 def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
     """Largest element or mean of each window of x [N, C, L]; padding counts, the stride is the kernel."""
-    pool = max_pool1d if mode == "max" else avg_pool1d
-    return pool(x, kernel=kernel, stride=stride, padding=padding)
+    if mode == "avg":
+        return avg_pool1d(x, kernel=kernel, stride=stride, padding=padding)
+    made: Value = max_pool1d(x, kernel=kernel, stride=stride, padding=padding)  # type: ignore[assignment]
+    return made
 
 
 @composite(
@@ -57,5 +59,7 @@ def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
 )
 def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
     """Largest element or mean of each window of x [N, C, H, W]; padding counts, the stride is the kernel."""
-    pool = max_pool2d if mode == "max" else avg_pool2d
-    return pool(x, kernel=kernel, stride=stride, padding=padding)
+    if mode == "avg":
+        return avg_pool2d(x, kernel=kernel, stride=stride, padding=padding)
+    made: Value = max_pool2d(x, kernel=kernel, stride=stride, padding=padding)  # type: ignore[assignment]
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
@@ -96,6 +97,64 @@ def tensor_split(x: Value, *, sections: int | Ints, axis: int = 0) -> tuple[Valu
         sections = tuple(size * n + min(n, larger) for n in range(1, sections))
     bounds: list[int | None] = [None, *sections, None]
     return tuple(slice(x, axis=place, start=start, stop=stop) for start, stop in itertools.pairwise(bounds))
+
+
+@composite(samples=[sample((2, 4), sections=2), sample((5,), sections=(1, 3))])
+def hsplit(x: Value, *, sections: int | Ints) -> tuple[Value, ...]:
+    """x cut side by side, along axis 1 (vectors along axis 0): into equal pieces, or before given places."""
+    return _cut("hsplit", x, 0 if x.ndim == 1 else 1, 1, sections)
+
+
+@composite(samples=[sample((4, 2), sections=2), sample((3, 2), sections=(1,))])
+def vsplit(x: Value, *, sections: int | Ints) -> tuple[Value, ...]:
+    """x cut from top to bottom, along axis 0: into equal pieces, or before given places."""
+    return _cut("vsplit", x, 0, 2, sections)
+
+
+@composite(samples=[sample((1, 2, 4), sections=2), sample((2, 1, 3), sections=(1,))])
+def dsplit(x: Value, *, sections: int | Ints) -> tuple[Value, ...]:
+    """x cut from front to back, along axis 2: into equal pieces, or before given places."""
+    return _cut("dsplit", x, 2, 3, sections)
+
+
+def _cut(op: str, x: Value, axis: int, least: int, sections: int | Ints) -> tuple[Value, ...]:
+    if x.ndim < least:
+        raise ShapeError(f"{op} needs an input with at least {least} axes, got shape {list(x.shape)}")
+    if isinstance(sections, int) and (sections < 1 or x.shape[axis] % sections):
+        raise ShapeError(f"{op}: {sections} sections must divide axis {axis} of {list(x.shape)} evenly")
+    return tensor_split(x, sections=sections, axis=axis)
+
+
+@composite(samples=[sample((2, 3))])
+def fliplr(x: Value) -> Value:
+    """x with its columns, axis 1, in reverse order."""
+    if x.ndim < 2:
+        raise ShapeError(f"fliplr needs an input with at least 2 axes, got shape {list(x.shape)}")
+    return flip(x, axis=1)
+
+
+@composite(samples=[sample((2, 3)), sample((3,))])
+def flipud(x: Value) -> Value:
+    """x with its rows, axis 0, in reverse order."""
+    if not x.ndim:
+        raise ShapeError("flipud needs an input with at least one axis, got a number")
+    return flip(x, axis=0)
+
+
+@composite(samples=[sample((2, 6), axis=1, sizes=(2, -1)), sample((4,), axis=0, sizes=(2, 2))])
+def unflatten(x: Value, *, axis: int, sizes: Ints) -> Value:
+    """x with one axis cut into several of the extents `sizes`, one of which may be -1: what is left."""
+    if not x.ndim:
+        raise ShapeError("unflatten needs an input with at least one axis, got a number")
+    place = normalize_axis(axis, x.ndim)
+    known = math.prod(size for size in sizes if size != -1)
+    extent = x.shape[place]
+    unknown = [number for number, size in enumerate(sizes) if size == -1]
+    rest = extent // known if known else 0
+    if any(size < -1 for size in sizes) or len(unknown) > 1 or known * (rest if unknown else 1) != extent:
+        raise ShapeError(f"unflatten: sizes {list(sizes)} do not multiply to {extent}, axis {axis} of {list(x.shape)}")
+    filled = tuple(rest if size == -1 else size for size in sizes)
+    return reshape(x, shape=(*x.shape[:place], *filled, *x.shape[place + 1 :]))
 
 
 @composite(samples=[sample((1, 2), (2, 1)), sample((3,), ())])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.attributes import Ints
+from engine.attributes import Axes, Ints
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis, require_float
 from engine.ops.arrangement import movedim
@@ -62,3 +62,29 @@ def _norm(x: Value, order: Order) -> Value:
 
 def _extreme(values: Value, sign: float) -> Value:
     return amax(values, axis=-1) if sign > 0 else amin(values, axis=-1)
+
+
+@composite(
+    samples=[
+        sample((2, 3)),
+        sample(distinct(2, 3), order="inf", axis=1),
+        sample((3, 2), order=2.0),
+        sample((4,), order=3.0),
+    ]
+)
+def linalg_norm(x: Value, *, order: Order | None = None, axis: Axes = None, keepdims: bool = False) -> Value:
+    """PyTorch's linalg.norm: the norm of vectors on one axis, or of matrices on two.
+
+    Without an `order` it is the root of the sum of squares over `axis`, all axes when null. With one, and without an
+    `axis`, x is a vector or a matrix.
+    """
+    if order is None:
+        return norm(x, axis=axis, keepdims=keepdims)
+    if axis is None and x.ndim not in (1, 2):
+        raise ShapeError(f"linalg_norm: of {list(x.shape)} there is no norm of order {order} without an axis")
+    places = (axis,) if isinstance(axis, int) else axis if axis is not None else tuple(range(x.ndim))
+    if len(places) == 2:
+        return matrix_norm(x, order=order, axis=tuple(places), keepdims=keepdims)
+    if order in ("fro", "nuc"):
+        raise AttributeValueError(f"linalg_norm: order {order!r} is that of matrices; give two axes")
+    return norm(x, p=order, axis=axis, keepdims=keepdims)

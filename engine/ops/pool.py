@@ -24,11 +24,18 @@ def batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:
 
 
 def _max(
-    rank: int, x: Value, kernel: Window, stride: Window | None, padding: Window, dilation: Window, ceil_mode: bool
-) -> Value:
+    rank: int,
+    x: Value,
+    kernel: Window,
+    stride: Window | None,
+    padding: Window,
+    dilation: Window,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Value | tuple[Value, Value]:
     op = f"max_pool{rank}d"
     x, alone = batched(op, rank, x)
-    values, _ = max_pool(
+    values, index = max_pool(
         x,
         kernel=per_axis(f"{op}.kernel", kernel, rank, 1),
         stride=per_axis(f"{op}.stride", kernel if stride is None else stride, rank, 1),
@@ -36,10 +43,18 @@ def _max(
         dilation=per_axis(f"{op}.dilation", dilation, rank, 1),
         ceil_mode=ceil_mode,
     )
-    return squeeze(values, axis=0) if alone else values
+    if not return_indices:
+        return squeeze(values, axis=0) if alone else values
+    return (squeeze(values, axis=0), squeeze(index, axis=0)) if alone else (values, index)
 
 
-@composite(samples=[sample(distinct(1, 2, 5), kernel=2), sample(distinct(2, 6), kernel=3, stride=2, padding=1)])
+@composite(
+    samples=[
+        sample(distinct(1, 2, 5), kernel=2),
+        sample(distinct(2, 6), kernel=3, stride=2, padding=1),
+        sample(distinct(1, 2, 5), kernel=2, return_indices=True),
+    ]
+)
 def max_pool1d(
     x: Value,
     *,
@@ -48,9 +63,13 @@ def max_pool1d(
     padding: Window = 0,
     dilation: Window = 1,
     ceil_mode: bool = False,
-) -> Value:
-    """Largest element of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given."""
-    return _max(1, x, kernel, stride, padding, dilation, ceil_mode)
+    return_indices: bool = False,
+) -> Value | tuple[Value, Value]:
+    """Largest element of each window of x [N, C, L], as in PyTorch; the stride is the kernel unless given.
+
+    With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool1d takes it.
+    """
+    return _max(1, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @composite(
@@ -67,12 +86,14 @@ def max_pool2d(
     padding: Window = 0,
     dilation: Window = 1,
     ceil_mode: bool = False,
-) -> Value:
+    return_indices: bool = False,
+) -> Value | tuple[Value, Value]:
     """Largest element of each window of x [N, C, H, W], as in PyTorch; the stride is the kernel unless given.
 
-    The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits.
+    The first of tied elements gets the whole gradient. `ceil_mode` keeps a last window that only partly fits. With
+    `return_indices` also the places in the flattened spatial axes, int64, as max_unpool2d takes them.
     """
-    return _max(2, x, kernel, stride, padding, dilation, ceil_mode)
+    return _max(2, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @composite(samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)])
@@ -84,9 +105,13 @@ def max_pool3d(
     padding: Window = 0,
     dilation: Window = 1,
     ceil_mode: bool = False,
-) -> Value:
-    """Largest element of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given."""
-    return _max(3, x, kernel, stride, padding, dilation, ceil_mode)
+    return_indices: bool = False,
+) -> Value | tuple[Value, Value]:
+    """Largest element of each window of x [N, C, D, H, W], as in PyTorch; the stride is the kernel unless given.
+
+    With `return_indices` also its place in the flattened spatial axes, int64, as max_unpool3d takes it.
+    """
+    return _max(3, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def _avg(

@@ -16,10 +16,14 @@ from engine.registry import primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value
 
-Method = Literal["nearest", "nearest-exact", "linear", "cubic"]
+Method = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias"]
 
 CUBIC = -0.75
 """The parameter of Keys' cubic convolution kernel (1981) that PyTorch, OpenCV and others use."""
+
+
+SUPPORTS = {"linear-antialias": 1.0, "cubic-antialias": 2.0}
+"""How far the kernels of the smoothing methods reach, in elements."""
 
 
 class _Taps(NamedTuple):
@@ -36,6 +40,8 @@ def _taps(extent: int, size: int, method: Method, align_corners: bool, scale: fl
         start = np.float32(0.5 if method == "nearest-exact" else 0)
         places = np.floor((np.arange(size, dtype=np.float32) + start) * step).astype(np.int64)
         return _Taps(np.minimum(places, extent - 1)[None], np.ones((1, size)))
+    if method in SUPPORTS:
+        return _smoothing_taps(extent, size, method, align_corners, scale)
     at = _coordinates(extent, size, align_corners, scale)
     if method == "linear":
         at = np.maximum(at, 0)
@@ -45,6 +51,35 @@ def _taps(extent: int, size: int, method: Method, align_corners: bool, scale: fl
     first = np.floor(at).astype(np.int64)
     places = np.clip(first + np.arange(-1, 3)[:, None], 0, extent - 1)
     return _Taps(places, _cubic_weights(at - first))
+
+
+def _smoothing_taps(extent: int, size: int, method: str, align_corners: bool, scale: float | None) -> _Taps:
+    """The elements under a kernel that is widened where fewer elements come out, so that each counts; as in Pillow."""
+    step = 1 / scale if scale else extent / size
+    if align_corners:
+        step = (extent - 1) / (size - 1) if size > 1 else 0.0
+    wide = max(step, 1.0)
+    reach = SUPPORTS[method] * wide
+    centres = step * (np.arange(size) + 0.5)
+    first = np.maximum((centres - reach + 0.5).astype(np.int64), 0)
+    count = np.minimum((centres + reach + 0.5).astype(np.int64), extent) - first
+    places = first + np.arange(max(int(count.max(initial=1)), 1))[:, None]
+    distances = np.abs(places - centres + 0.5) / wide
+    weights = np.where(places - first < count, _triangle(distances) if "linear" in method else _keys(distances), 0)
+    return _Taps(np.minimum(places, extent - 1), weights / weights.sum(axis=0))
+
+
+def _triangle(distance: Array) -> Array:
+    result: Array = np.maximum(1 - distance, 0)
+    return result
+
+
+def _keys(distance: Array) -> Array:
+    """Keys' kernel with the parameter -1/2, that of smoothing resizes."""
+    near = (1.5 * distance - 2.5) * distance**2 + 1
+    far = ((-0.5 * distance + 2.5) * distance - 4) * distance + 2
+    result: Array = np.where(distance < 1, near, np.where(distance < 2, far, 0))
+    return result
 
 
 def _coordinates(extent: int, size: int, align_corners: bool, scale: float | None) -> Array:
@@ -92,6 +127,8 @@ def _resample(x: Value, *, axis: int, size: int, method: Method, align_corners: 
         sample((3, 2), axis=0, size=5, method="linear"),
         sample((4,), axis=0, size=7, method="cubic", align_corners=True),
         sample((5,), axis=0, size=3, method="linear", scale=0.7),
+        sample((7,), axis=0, size=3, method="linear-antialias"),
+        sample((5,), axis=0, size=4, method="cubic-antialias"),
     ],
 )
 def resample(

@@ -28,6 +28,9 @@ METHODS: dict[str, tuple[Method, int | None]] = {
 }
 """For each mode the method along an axis, and how many axes it is meant for."""
 
+SMOOTHING: dict[str, Method] = {"linear": "linear-antialias", "cubic": "cubic-antialias"}
+"""What takes the place of a method that is to smooth."""
+
 
 @composite(
     wide=True,
@@ -39,6 +42,7 @@ METHODS: dict[str, tuple[Method, int | None]] = {
         sample((1, 1, 2, 2, 3), scale=1.5, mode="trilinear"),
         sample((1, 1, 5), size=2, mode="area"),
         sample((2, 1, 3), scale=2.0, mode="linear", align_corners=True),
+        sample((1, 1, 5, 6), size=(2, 3), mode="bilinear", antialias=True),
     ],
 )
 def interpolate(
@@ -48,11 +52,13 @@ def interpolate(
     scale: float | tuple[float, ...] | None = None,
     mode: Mode = "nearest",
     align_corners: bool = False,
+    antialias: bool = False,
 ) -> Value:
     """x [N, C, *spatial] with its 1 to 3 spatial axes resampled to `size`, or to `scale` times theirs, as in PyTorch.
 
     "linear", "bilinear" and "trilinear" are the same for 1, 2 and 3 axes; "area" takes the means of bins. Elements are
     taken for squares with values in the middle, or with `align_corners` for points, the outermost at the ends.
+    `antialias` widens the kernel of "bilinear" and "bicubic" where the result is smaller, so that every element counts.
     """
     rank = x.ndim - 2
     if rank not in (1, 2, 3):
@@ -64,13 +70,17 @@ def interpolate(
         )
     if align_corners and method not in ("linear", "cubic"):
         raise AttributeValueError(f"interpolate: align_corners does not go with mode {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise AttributeValueError(f"interpolate: antialias goes with modes 'bilinear' and 'bicubic', not {mode!r}")
+    smooth: Method | None = SMOOTHING[method] if antialias and method in SMOOTHING else method
     sizes, scales = _sizes(x, rank, size, scale)
     for axis, (extent, step) in enumerate(zip(sizes, scales, strict=True), start=2):
         if method is None:
             x = bin_mean(x, axis=axis, bins=extent)
-        elif extent != x.shape[axis] or (step is not None and method in ("nearest-exact", "cubic")):
+        elif antialias or extent != x.shape[axis] or (step is not None and method in ("nearest-exact", "cubic")):
             # PyTorch leaves an extent that stays the same alone in the other modes, whatever the scale
-            x = resample(x, axis=axis, size=extent, method=method, align_corners=align_corners, scale=step)
+            assert smooth is not None
+            x = resample(x, axis=axis, size=extent, method=smooth, align_corners=align_corners, scale=step)
     return x
 
 

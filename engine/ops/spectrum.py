@@ -12,16 +12,18 @@ import numpy as np
 from engine.batching import by_itself
 from engine.dtypes import INT64
 from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float
+from engine.infer import broadcast_shapes, require_float
+from engine.ops.casting import cast
+from engine.ops.compare import gt
 from engine.ops.creation import eye
 from engine.ops.diagonals import diag_embed
-from engine.ops.elementwise import abs
+from engine.ops.elementwise import abs, maximum
 from engine.ops.equations import is_vector
 from engine.ops.factorization import completed, symmetric_part
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
-from engine.ops.reduce import sum
-from engine.ops.shape import squeeze, unsqueeze
+from engine.ops.reduce import amax, sum
+from engine.ops.shape import broadcast_to, squeeze, unsqueeze
 from engine.registry import composite, primitive
 from engine.samples import Argument, positive, sample
 from engine.value import Array, Shape, Spec, Value
@@ -275,17 +277,51 @@ count_of_rank.batch(by_itself)
 
 
 @composite(
-    samples=[sample(regular(3, 2)), sample(regular(2, 2, 2), rtol=0.1), sample(separated(2, 3, 3), hermitian=True)]
+    samples=[
+        sample(regular(3, 2)),
+        sample(regular(2, 2, 2), rtol=0.1),
+        sample(separated(2, 3, 3), hermitian=True),
+        sample(regular(2, 2, 2), positive(2)),
+    ]
 )
-def matrix_rank(x: Value, *, rtol: float | None = None, atol: float = 0.0, hermitian: bool = False) -> Value:
+def matrix_rank(
+    x: Value,
+    atols: Value | None = None,
+    rtols: Value | None = None,
+    *,
+    rtol: float | None = None,
+    atol: float = 0.0,
+    hermitian: bool = False,
+) -> Value:
     """The number of singular values of matrices [..., m, n] above `rtol` times the largest, int64.
 
     By default that is max(m, n) times the machine epsilon, or 0 with an `atol`, up to which none counts either.
     `hermitian` matrices are symmetric (of others the symmetric part counts): the sizes of their eigenvalues count.
+    `atols` and `rtols` hold such limits for each matrix, and broadcast, in the place of `atol` and `rtol`.
     """
     require_matrices("matrix_rank", x)
     values = abs(eigvalsh(x)) if hermitian else svdvals(x)
+    if atols is not None or rtols is not None:
+        return _rank_above(values, max(x.shape[-2:]), atols, rtols, atol, rtol)
     return count_of_rank(values, largest=max(x.shape[-2:]), rtol=rtol, atol=atol)
+
+
+def _rank_above(
+    values: Value, largest: int, atols: Value | None, rtols: Value | None, atol: float, rtol: float | None
+) -> Value:
+    """Count the singular values [..., k] above limits given for each matrix."""
+    if rtols is None and rtol is None:
+        rtol = 0.0 if atols is not None else largest * float(np.finfo(values.dtype).eps)
+    top = amax(values, axis=-1) if values.shape[-1] else sum(values, axis=-1)
+    limit = maximum(top * (rtols if rtols is not None else float(rtol or 0.0)), atols if atols is not None else atol)
+    values, limit = _broadcast_rows(values, limit)
+    return sum(cast(gt(values, unsqueeze(limit, axis=-1)), dtype=INT64), axis=-1)
+
+
+def _broadcast_rows(values: Value, limit: Value) -> tuple[Value, Value]:
+    """Broadcast the leading axes of values [..., k] and limits [...]."""
+    shape = broadcast_shapes(values.shape[:-1], limit.shape)
+    return broadcast_to(values, shape=(*shape, values.shape[-1])), broadcast_to(limit, shape=shape)
 
 
 @composite(samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))])

@@ -80,10 +80,6 @@ def first_axis(call: Call) -> None:
     call.attrs["axis"] = 0
 
 
-def second_axis(call: Call) -> None:
-    call.attrs["axis"] = 1
-
-
 def in_order(call: Call) -> None:
     call.drop("sorted", True, "topk in any order")
 
@@ -125,14 +121,9 @@ def matrix_norm(call: Call) -> None:
         del call.attrs["axis"]
 
 
-def any_norm(call: Call) -> None:
-    order, axis = call.attrs.get("order"), call.attrs.get("axis")
-    matrices = call.inputs["x"].ndim == 2 and axis is None
-    if order is not None and (isinstance(order, str) or matrices or (isinstance(axis, list) and len(axis) == 2)):
-        call.op = "matrix_norm"
-        matrix_norm(call)
-    else:
-        vector_norm(call)
+def infinite_order(call: Call) -> None:
+    if call.attrs.get("order") in (math.inf, -math.inf):
+        call.attrs["order"] = "inf" if call.attrs["order"] > 0 else "-inf"
 
 
 def flat(call: Call) -> None:
@@ -141,14 +132,6 @@ def flat(call: Call) -> None:
 
 def like(call: Call) -> None:
     call.attrs["shape"] = list(call.inputs.pop("like").shape)
-
-
-def unflatten(call: Call) -> None:
-    shape, axis, sizes = list(call.inputs["x"].shape), call.attrs.pop("axis"), call.attrs.pop("sizes")
-    axis %= len(shape)
-    known = math.prod(size for size in sizes if size != -1)
-    sizes = [shape[axis] // known if size == -1 else size for size in sizes]
-    call.attrs["shape"] = [*shape[:axis], *sizes, *shape[axis + 1 :]]
 
 
 def getitem(call: Call) -> None:
@@ -320,14 +303,6 @@ def sections(call: Call) -> None:
     call.attrs["sections"] = plain(given)
 
 
-def sections_of_axis(axis: int) -> Callable[[Call], None]:
-    def adapt(call: Call) -> None:
-        sections(call)
-        call.attrs["axis"] = 0 if axis == 1 and call.inputs["x"].ndim == 1 else axis
-
-    return adapt
-
-
 def slice_replaced(call: Call) -> None:
     slice_(call)
     if call.attrs.get("stop", 0) is None:
@@ -348,9 +323,12 @@ def turn(call: Call) -> None:
 
 
 def limited_rank(call: Call) -> None:
-    for name in ("rtol", "atol"):
-        if call.attrs.get(name, 0) is None:
-            del call.attrs[name]
+    """Tell limits for all matrices from limits for each."""
+    for name in ("atol", "rtol"):
+        limit = call.inputs.pop(name, None)
+        call.inputs[name + "s"] = limit if is_tensor(limit) else None
+        if limit is not None and not is_tensor(limit):
+            call.attrs[name] = limit
 
 
 def triangular(call: Call) -> None:
@@ -386,3 +364,33 @@ def spacing(call: Call) -> None:
         call.inputs |= {f"places{number}": places for number, places in enumerate(given)}
     elif given is not None:
         call.attrs["spacing"] = plain(given)
+
+
+def assume_nothing(call: Call) -> None:
+    call.attrs.pop("assume_unique", None)
+
+
+def vander(call: Call) -> None:
+    call.attrs["increasing"] = True
+    call.attrs["columns"] = call.attrs.pop("N", None)
+
+
+def moved_axes(call: Call) -> None:
+    call.attrs["axes"] = call.attrs.pop("dims", call.attrs.pop("axis", None)) or []
+
+
+def default_norm(call: Call) -> None:
+    if "exponent" in call.attrs:
+        call.attrs["n"] = call.attrs.pop("exponent")
+    if call.attrs.get("norm", 0) is None:
+        del call.attrs["norm"]
+
+
+def several_axes(call: Call) -> None:
+    default_norm(call)
+    if "s" in call.attrs:
+        call.attrs["sizes"] = call.attrs.pop("s")
+    if "axis" in call.attrs:
+        axes = call.attrs.pop("axis")
+        if axes is not None:
+            call.attrs["axes"] = axes

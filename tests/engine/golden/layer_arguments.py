@@ -48,10 +48,6 @@ def default_stride(call: Call) -> None:
         del call.attrs["stride"]
 
 
-def without_indices(call: Call) -> None:
-    call.attrs.pop("return_indices", None)
-
-
 def unpool(call: Call) -> None:
     # Duplicate indices come of windows that overlap, so their values are equal: whichever is written last.
     call.attrs["unsafe"] = True
@@ -59,7 +55,6 @@ def unpool(call: Call) -> None:
 
 
 def output_size(call: Call) -> None:
-    without_indices(call)
     size, axes = call.attrs["output_size"], int(call.op[-2])
     if isinstance(size, list):
         own = call.inputs["x"].shape[-axes:]
@@ -137,3 +132,12 @@ def lengths(call: Call) -> None:
     for name in ("input_lengths", "target_lengths"):
         if not is_tensor(call.inputs[name]):
             call.inputs[name] = call.inputs["targets"].new_tensor(call.inputs[name])
+
+
+def smooth(call: Call) -> None:
+    attrs = call.attrs
+    size, scales = attrs.pop("output_size", None), attrs.pop("scale_factors", None)
+    if any(attrs.pop(name, None) is not None for name in ("scales_h", "scales_w")):
+        raise NotOffered("scales beside a size")
+    attrs.pop("scales_w", None)
+    attrs |= {"mode": "bilinear", "antialias": True, **({"size": size} if size is not None else {"scale": scales})}

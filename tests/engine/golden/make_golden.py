@@ -86,12 +86,18 @@ def weights(shape: Any, phase: float) -> torch.Tensor:
     return torch.from_numpy(np.cos(np.arange(size, dtype=np.float64) + phase).reshape(tuple(shape)))
 
 
+def parts_of(y: Any) -> list[Any]:
+    """The real and the imaginary part of what is complex; anything else as it is."""
+    return [y.real, y.imag] if isinstance(y, torch.Tensor) and y.is_complex() else [y]
+
+
 def run(info: Any, entry: Entry, sample: Any) -> tuple[Call, list[torch.Tensor], list[int]]:
     """Call PyTorch on fresh leaves; returns the call in our terms, the outputs and which of them have a gradient."""
     first, args, named = leaves_of(sample.input), leaves_of(tuple(sample.args)), leaves_of(dict(sample.kwargs))
     call = entry.call([first, *args], dict(named))
     result = info.op((first + first.mT) / 2 if entry.symmetric else first, *args, **named)
     outputs = [result] if isinstance(result, torch.Tensor | bool) else list(result)
+    outputs = [part for y in outputs for part in parts_of(y)]
     if entry.outputs is not None:
         outputs = [outputs[index] for index in entry.outputs]
     if entry.after is not None:

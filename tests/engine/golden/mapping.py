@@ -18,7 +18,8 @@ NN = "nn.functional."
 ELEMENTWISE = {
     **same(
         "abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 floor frac i0 "
-        "isfinite isinf isnan lgamma log log10 log1p log2 logical_not neg reciprocal round rsqrt sigmoid sign sin sinc "
+        "isfinite isinf isnan isneginf isposinf signbit "
+        "lgamma log log10 log1p log2 logical_not neg reciprocal round rsqrt sigmoid sign sin sinc "
         "sinh sqrt square tan tanh trunc bitwise_not",
         "x",
     ),
@@ -51,7 +52,9 @@ ELEMENTWISE = {
     "special.xlog1py": to("xlog1py", "a b"),
     "add": to("add", "a b alpha=", arg.alpha),
     "sub": to("sub", "a b alpha=", arg.alpha),
-    "rsub": to("sub", "a b alpha=", arg.reversed_pair),
+    "rsub": to("rsub", "a b alpha="),
+    "equal": to("equal", "a b"),
+    "isin": to("isin", "x elements assume_unique= invert=", arg.assume_nothing),
     "__radd__": to("add", "a b"),
     "__rmul__": to("mul", "a b"),
     "__rsub__": to("sub", "a b", arg.reversed_pair),
@@ -106,6 +109,8 @@ REDUCTIONS = {
     NN + "softmin": to("softmin", "x dim= dtype="),
     NN + "softmin|with_dtype": to("softmin", "x dim= dtype="),
     "logsumexp": to("logsumexp", "x dim= keepdim="),
+    "histc": to("histc", "x bins= min= max="),
+    "bincount": to("bincount", "index weights minlength="),
     "diff": to("diff", "x order= dim= prepend append"),
     **same("trapezoid trapz cumulative_trapezoid", "y x"),
     "cov": to("cov", "x correction= fweights aweights"),
@@ -141,8 +146,8 @@ REDUCTIONS = {
     "norm|inf": to("norm", "x p= dim= keepdim= dtype=", arg.old_norm),
     "linalg.vector_norm": to("norm", "x ord= dim= keepdim= dtype=", arg.vector_norm),
     "linalg.matrix_norm": to("matrix_norm", "x ord= dim= keepdim= dtype=", arg.matrix_norm),
-    "linalg.norm": to("norm", "x ord= dim= keepdim= dtype=", arg.any_norm),
-    "linalg.norm|subgradients_at_zero": to("norm", "x ord= dim= keepdim= dtype=", arg.any_norm),
+    "linalg.norm": to("linalg_norm", "x ord= dim= keepdim= dtype=", arg.infinite_order),
+    "linalg.norm|subgradients_at_zero": to("linalg_norm", "x ord= dim= keepdim= dtype=", arg.infinite_order),
     NN + "normalize": to("normalize", "x p= dim= eps="),
     NN + "cosine_similarity": to("cosine_similarity", "a b dim= eps="),
 }
@@ -152,7 +157,7 @@ SHAPE = {
     "view": to("reshape", "x shape*="),
     "ravel": to("reshape", "x", arg.flat),
     "reshape_as": to("reshape", "x like", arg.like),
-    "unflatten": to("reshape", "x dim= sizes=", arg.unflatten),
+    "unflatten": to("unflatten", "x dim= sizes="),
     "flatten": to("flatten", "x start_dim= end_dim="),
     "permute": to("permute", "x axes="),
     "transpose": to("transpose", "x dim0= dim1="),
@@ -176,9 +181,7 @@ SHAPE = {
     "unsafe_split": to("split", "x sizes= dim=", arg.split),
     "unsafe_chunk": to("chunk", "x chunks= dim="),
     "tensor_split": to("tensor_split", "x sections dim=", arg.sections),
-    "hsplit": to("tensor_split", "x sections", arg.sections_of_axis(1)),
-    "vsplit": to("tensor_split", "x sections", arg.sections_of_axis(0)),
-    "dsplit": to("tensor_split", "x sections", arg.sections_of_axis(2)),
+    **same("hsplit vsplit dsplit", "x sections", adapt=arg.sections),
     **same("atleast_1d atleast_2d atleast_3d", "x", adapt=arg.one_or_listed),
     **same("hstack vstack dstack column_stack", "x", adapt=arg.all_listed),
     **same("block_diag broadcast_tensors cartesian_prod", "x rest*", adapt=arg.all_listed),
@@ -202,8 +205,7 @@ SHAPE = {
     "chunk": to("chunk", "x chunks= dim="),
     "unbind": to("unbind", "x dim="),
     "flip": to("flip", "x dims="),
-    "fliplr": to("flip", "x", arg.second_axis),
-    "flipud": to("flip", "x", arg.first_axis),
+    **same("fliplr flipud", "x"),
     "roll": to("roll", "x shifts= dims="),
     "movedim": to("movedim", "x source= destination="),
     "meshgrid|list_of_tensors": to("meshgrid", "xs", arg.listed),
@@ -290,8 +292,8 @@ LINEAR_ALGEBRA = {
     "cholesky_solve": to("cholesky_solve", "b factor upper=", values_only=True),  # gradients by the other triangle,
     "cholesky_inverse": to("cholesky_inverse", "factor upper=", values_only=True),
     "triangular_solve": to("solve_triangular", "b a upper= transpose= unitriangular=", arg.triangular, outputs=(0,)),
-    "linalg.matrix_rank": to("matrix_rank", "x atol= rtol= hermitian=", arg.limited_rank),
-    "linalg.matrix_rank|hermitian": to("matrix_rank", "x atol= rtol= hermitian=", arg.limited_rank, symmetric=True),
+    "linalg.matrix_rank": to("matrix_rank", "x atol rtol hermitian=", arg.limited_rank),
+    "linalg.matrix_rank|hermitian": to("matrix_rank", "x atol rtol hermitian=", arg.limited_rank, symmetric=True),
     "cross": to("cross", "a b dim=", layer.cross),
     "linalg.cross": to("cross", "a b dim="),
     "einsum": to("einsum", "operands equation=", arg.listed),
@@ -299,16 +301,20 @@ LINEAR_ALGEBRA = {
     NN + "linear": to("linear", "x weight bias"),
     NN + "bilinear": to("bilinear", "a b weight bias"),
     "linalg.inv": to("inv"),
-    "linalg.inv_ex": to("inv", "x", outputs=(0,)),
+    "linalg.inv_ex": to("inv_ex"),
     "linalg.det": to("det"),
     "linalg.slogdet": to("slogdet"),
     "linalg.solve": to("solve", "a b left="),
-    "linalg.solve_ex": to("solve", "a b left=", outputs=(0,)),
+    "linalg.solve_ex": to("solve_ex", "a b left="),
     "linalg.solve_triangular": to("solve_triangular", "a b upper= left= unitriangular="),
     "linalg.matrix_power": to("matrix_power", "x n="),
     "cholesky": to("cholesky", "x upper="),
     "linalg.cholesky": to("cholesky", "x upper="),
-    "linalg.cholesky_ex": to("cholesky", "x upper=", outputs=(0,)),
+    "linalg.cholesky_ex": to("cholesky_ex", "x upper="),
+    "matrix_exp": to("matrix_exp"),
+    "linalg.vander": to("vander", "x N=", arg.vander),
+    "linalg.tensorinv": to("tensorinv", "x ind="),
+    "linalg.tensorsolve": to("tensorsolve", "a b dims=", arg.moved_axes),
     "linalg.qr": to("qr", "x mode=", after="qr"),
     "qr": to("qr", "x some=", layer.some, after="qr"),
     "linalg.eigh": to("eigh", "x UPLO=", layer.either_triangle, after="abs", symmetric=True),
@@ -333,10 +339,7 @@ CONVOLUTION = {
         )
         for n in (1, 2, 3)
     },
-    **{
-        f"{NN}max_pool{n}d": to(f"max_pool{n}d", "x kernel_size=", layer.without_indices, outputs=(0,))
-        for n in (1, 2, 3)
-    },
+    **{f"{NN}max_pool{n}d": to(f"max_pool{n}d", "x kernel_size=") for n in (1, 2, 3)},
     **{
         f"{NN}max_unpool{n}d{v}": to(f"max_unpool{n}d", "x index", layer.unpool)
         for n in (1, 2, 3)
@@ -347,9 +350,7 @@ CONVOLUTION = {
         for n in (1, 2, 3)
     },
     **{
-        f"{NN}adaptive_max_pool{n}d": to(
-            f"adaptive_max_pool{n}d", "x output_size= return_indices=", layer.output_size, outputs=(0,)
-        )
+        f"{NN}adaptive_max_pool{n}d": to(f"adaptive_max_pool{n}d", "x output_size= return_indices=", layer.output_size)
         for n in (1, 2, 3)
     },
     NN + "grid_sample": to("grid_sample", "x grid"),
@@ -359,6 +360,9 @@ CONVOLUTION = {
         f"{NN}interpolate|{mode}": to("interpolate", "x size=", layer.interpolate)
         for mode in ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
     },
+    "_upsample_bilinear2d_aa": to(
+        "interpolate", "x output_size= align_corners= scale_factors=", layer.smooth, most_elements=40000
+    ),
     NN + "upsample_nearest": to("interpolate", "x size=", layer.upsample_nearest),
     NN + "upsample_bilinear": to("interpolate", "x size=", layer.upsample_bilinear),
 }
@@ -412,6 +416,17 @@ NETWORKS = {
     ),
 }
 
+FOURIER = {
+    **{f"fft.{kind}": to(kind, "x n= dim= norm=", arg.default_norm) for kind in ("fft", "ifft", "rfft")},
+    "fft.irfft": to("irfft", "x n= dim= norm=", arg.default_norm),
+    **{
+        f"fft.{way}fft{kind}": to(f"{way}fft{kind}", "x s= dim= norm=", arg.several_axes)
+        for way in ("", "i")
+        for kind in ("2", "n")
+    },
+    **{f"fft.{way}fftshift": to(f"{way}fftshift", "x dim=", arg.several_axes) for way in ("", "i")},
+}
+
 SECTIONS: dict[str, dict[str, Entry]] = {
     "elementwise": ELEMENTWISE,
     "reductions": REDUCTIONS,
@@ -420,4 +435,5 @@ SECTIONS: dict[str, dict[str, Entry]] = {
     "linear_algebra": LINEAR_ALGEBRA,
     "convolution": CONVOLUTION,
     "networks": NETWORKS,
+    "fourier": FOURIER,
 }

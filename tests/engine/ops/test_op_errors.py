@@ -120,7 +120,8 @@ CHECKS_VALUES = {
         bag_of_each embedding_bag limit_rows""",
     "classes, which must be known": "class_index cross_entropy nll_loss softmax_cross_entropy multi_margin_loss",
     "lengths and labels": "ctc_lattice ctc_loss ctc_losses ctc_losses_backward rnn lstm gru",
-    "whether a matrix has an inverse": "solve solve_matrix",
+    "whether a matrix has an inverse": "solve solve_matrix tensorsolve",
+    "numbers to count": "bincount",
     "integers to divide by": "floor_divide fmod remainder trunc_divide",
     "weights that are not negative": "nonnegative cov",
 }
@@ -216,7 +217,9 @@ ANY_RANK: dict[str, str] = {
     "works elementwise in a shape rule of its own": """clamp softplus hardtanh nan_to_num l1_loss huber_loss
         smooth_l1_loss bessel_i bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
         class_index logit polygamma celu bitcast hardshrink softshrink sinc_derivative cast one_hot
-        round heaviside trunc_divide threshold""",
+        round heaviside trunc_divide threshold isin""",
+    "counts over all axes": "histc",
+    "makes powers along a new last axis": "vander",
     "sums over all axes, or over the last one": """poisson_nll_loss hinge_embedding_loss dist pairwise_distance inner
         sum_of_squares""",
     "goes along one axis of however many, a number counting as one element": """all any cumsum cumprod logcumsumexp
@@ -254,7 +257,7 @@ ANY_DTYPE: dict[str, str] = {
     "moves elements": """reshape permute broadcast_to slice slice_scatter flip pad pack diagonal diagonal_scatter tril
         triu copy barrier stop_gradient cast unfold unfold_back strided_slice""",
     "compares": """isnan isfinite isinf amax amin argmax argmin argsort argmedian argmode overall_median argcummax
-        argcummin unique_padded clamp step""",
+        argcummin unique_padded clamp step signbit isposinf isneginf""",
     "adds and multiplies in int64, as PyTorch": "sum sum_to prod product_of_others cumsum cumprod",
     "leaves integers as they are": "floor ceil trunc abs square nan_to_num",
 }
@@ -269,8 +272,8 @@ def test_an_op_takes_any_dtype_by_a_reason() -> None:
 
 FLOAT_INDICES: dict[str, str] = {
     "asks whether an element is 0": "all any argwhere nonzero",
-    "orders or compares": """argsort argmode unique_padded unique unique_consecutive row_places bucketize count_equal
-        clamp""",
+    "orders or compares": """isin argsort argmode unique_padded unique unique_consecutive row_places bucketize
+        count_equal clamp""",
     "takes targets between 0 and 1, or -1 and 1": """bce_loss bce_with_logits_loss focal_loss ggml_cross_entropy
         multilabel_soft_margin_loss margin_ranking_loss hinge_embedding_loss soft_margin_loss cosine_embedding_loss""",
     "takes a mask that is added": "soft_max attention",
@@ -286,7 +289,7 @@ def test_floats_in_the_place_of_integers_are_taken_by_a_reason() -> None:
 
 ANY_SHAPES: dict[str, str] = {
     "takes every shape of each input": """pack embedding limit_rows index_select index_fill meshgrid outer kron
-        bucketize block_diag cartesian_prod take_flat atleast_1d atleast_2d atleast_3d""",
+        bucketize isin equal block_diag cartesian_prod take_flat atleast_1d atleast_2d atleast_3d""",
     "looks at the dtype of the other alone": "type_as",
     "only waits for the other": "barrier",
 }
