@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 class Recovery:
     """What was found at a start: processes of fits that are gone, and files that nothing needs or that are damaged.
 
-    A damaged checkpoint's file is missing or has another size; it is given up when a fit is to go on from it.
+    A damaged checkpoint's file is missing or has another size; a fit that is to go on from it takes the one before it.
     """
 
     at: datetime

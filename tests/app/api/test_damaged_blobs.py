@@ -5,6 +5,8 @@ same bytes. One flipped bit in a checkpoint was once answered by `:predict` with
 import hashlib
 import io
 import itertools
+import os
+import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +18,13 @@ import pytest
 
 from app.cli.verification import verify_directory
 from tests.conftest import ServerProcess
+from tests.extent import FULL
 
 from .conftest import LINE, RECIPE, created
 
 HEADER_BYTE = 9
+ROUNDS = 250 if FULL else 2
+"""Random damages to each kind of file."""
 SEEDS = itertools.count(9000)
 
 
@@ -281,6 +286,47 @@ def test_a_damaged_file_is_refused_marked_counted_and_healed(bench: Bench, kind:
         assert not stored.resource()
     assert bench.metric("adjoint_damaged_blobs") == 0
     assert stored.digest not in bench.verified()
+
+
+def random_damage(chance: random.Random, content: bytes, other: bytes) -> bytes | None:
+    """Return what is left of a file: bits flipped, a part zeroed, cut, moved or added; another file, or nothing."""
+    place, end = sorted(chance.randrange(len(content) + 1) for _ in range(2))
+    ways: list[Callable[[], bytes | None]] = [
+        lambda: flipped(content, chance.randrange(len(content))),
+        lambda: flipped(flipped(content, 0), len(content) - 1),
+        lambda: content[:place] + bytes(end - place) + content[end:],
+        lambda: content[:place],
+        lambda: content[place:] + content[:place],
+        lambda: content[:place] + chance.randbytes(chance.randint(1, 4096)) + content[place:],
+        lambda: other,
+        lambda: None,
+    ]
+    return chance.choice(ways)()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_damage_is_refused_wherever_it_is(bench: Bench, kind: str) -> None:
+    seed = int(os.environ.get("CHAOS_SEED", "0")) or random.SystemRandom().randrange(2**32)
+    chance, stored = random.Random(seed), KINDS[kind](bench)
+    file = bench.file(stored.digest)
+    content = file.read_bytes()
+    right = [answer(ask()) for ask in stored.reads]
+    for _ in range(ROUNDS):
+        left = random_damage(chance, content, stored.other)
+        if left == content:
+            continue
+        damage(bench, stored, lambda *_, left=left: left, content)
+        # The first one to look may be any of them.
+        asked = [*stored.reads, *stored.others][: None if stored.resource() else len(stored.reads)]
+        for ask in chance.sample(asked, len(asked)):
+            refused = ask()
+            assert (refused.status_code, refused.json()["code"]) == (409, stored.code), (
+                f"CHAOS_SEED={seed}: {left!r}, {refused.text}"
+            )
+        assert stored.digest in bench.verified()
+        file.unlink(missing_ok=True)
+        file.write_bytes(content)
+        assert [answer(ask()) for ask in stored.reads] == right
 
 
 @pytest.fixture
