@@ -44,6 +44,7 @@ from app.service.integrity import Integrity
 from app.service.key_ring import KeyRing
 from app.service.keys import Keys
 from app.service.laboratory import Laboratory
+from app.service.lost_database import check_not_lost
 from app.service.memory import MemoryTerms
 from app.service.metrics import Metrics
 from app.service.recovery import recover
@@ -95,20 +96,23 @@ class Container:
 def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[Container]:
     """Open the data directory and wire everything up; close it after the block.
 
-    DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened.
+    DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened, or
+    is gone while there are stored files.
     """
     clock = clock or SystemClock()
     durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
-    with (
-        data_directory_lock(settings.data_dir, durable),
-        Store.open(settings.data_dir, clock, durable) as store,
-    ):
+    with data_directory_lock(settings.data_dir, durable), _opened(settings.data_dir, clock, durable) as store:
         container = _wired(settings, store, durable, clock)
         try:
             yield container
         finally:
             # Whoever started the supervisor has drained it by now; one that never was has still to be closed.
             container.drain()
+
+
+def _opened(data_dir: Path, clock: Clock, durable: Durable) -> Store:
+    check_not_lost(data_dir)
+    return Store.open(data_dir, clock, durable)
 
 
 def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> Container:

@@ -16,6 +16,7 @@ from app.service.audit_files import AUDIT, AuditFiles
 from app.service.audit_rotation import AuditRotation
 from app.service.key_ring import KeyRing
 from app.service.keys import Enter, Keys
+from app.service.lost_database import check_not_lost
 from app.store.lock import data_directory_lock
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
@@ -61,8 +62,10 @@ class DataDirectory:
 @contextmanager
 def opened(data_dir: Path) -> Iterator[DataDirectory]:
     """Open a data directory, made if missing; DataDirectoryInUse if a server has it, DatabaseUnusable."""
-    with data_directory_lock(data_dir), Store.open(data_dir) as store:
-        yield DataDirectory(store, AuditFiles(data_dir / AUDIT, Durable()))
+    with data_directory_lock(data_dir):
+        check_not_lost(data_dir)
+        with Store.open(data_dir) as store:
+            yield DataDirectory(store, AuditFiles(data_dir / AUDIT, Durable()))
 
 
 def _enter(action: str) -> Enter:

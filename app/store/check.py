@@ -70,6 +70,18 @@ def check_tables(path: Path) -> None:
         raise DatabaseUnusable("it holds no tables of a server")
 
 
+def has_tables(path: Path) -> bool:
+    """Whether there is a file at `path` that is not an empty database: one with tables, or one that is damaged."""
+    if not path.exists():
+        return False
+    try:
+        # Not read only: where a server was killed while it made its tables, they are rolled back first.
+        with closing(sqlite3.connect(path)) as connection:
+            return bool(_tables(connection))
+    except DatabaseUnusable:
+        return True
+
+
 def _tables(connection: sqlite3.Connection) -> frozenset[str]:
     try:
         return frozenset(name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
