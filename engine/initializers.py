@@ -22,6 +22,9 @@ Fan = Literal["fan_in", "fan_out"]
 Nonlinearity = Literal["linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
 Draw = Callable[..., Array]
 
+FAN_KINDS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
+"""Initialisers whose scale goes by the fan-in or the fan-out."""
+
 RAREST = 1e-3
 """Least probability of a range for which drawing again until a number lies in it is quick enough."""
 
@@ -65,7 +68,10 @@ def _options(draw: Draw) -> dict[str, Attribute]:
 
 
 def default_kind(shape: Shape) -> dict[str, Any]:
-    """Return the initialiser of a parameter that names none: Kaiming-uniform for matrices, zeros for the rest."""
+    """Return the initialiser of a parameter that names none: Kaiming-uniform for matrices, zeros for the rest.
+
+    In nodes and programs its fan-in is that of the product which the parameter enters, see `engine.graph.fans`.
+    """
     return {"kind": "kaiming_uniform"} if len(shape) >= 2 else {"kind": "zeros"}
 
 
@@ -75,6 +81,14 @@ def fans(shape: Shape) -> tuple[int, int]:
         raise AttributeValueError(f"this initializer needs a shape with at least two axes, got {list(shape)}")
     window = math.prod(shape[2:])
     return shape[1] * window, shape[0] * window
+
+
+def _fans(shape: Shape, fan_in: int | None, fan_out: int | None) -> tuple[int, int]:
+    """Return the fans that are given, and for the others those of a weight of shape [out, in, window...]."""
+    if fan_in is not None and fan_out is not None:
+        return max(fan_in, 1), max(fan_out, 1)
+    found = fans(shape)
+    return (found[0] if fan_in is None else max(fan_in, 1)), (found[1] if fan_out is None else max(fan_out, 1))
 
 
 def gain(nonlinearity: Nonlinearity, a: float) -> float:
@@ -146,16 +160,30 @@ def truncated_normal(
 
 
 @initializer
-def xavier_uniform(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
+def xavier_uniform(
+    generator: np.random.Generator,
+    shape: Shape,
+    *,
+    scale: float = 1.0,
+    fan_in: int | None = None,
+    fan_out: int | None = None,
+) -> Array:
     """Uniform within scale * sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010)."""
-    bound = scale * math.sqrt(6 / max(sum(fans(shape)), 1))
+    bound = scale * math.sqrt(6 / max(sum(_fans(shape, fan_in, fan_out)), 1))
     return uniform(generator, shape, low=-bound, high=bound)
 
 
 @initializer
-def xavier_normal(generator: np.random.Generator, shape: Shape, *, scale: float = 1.0) -> Array:
+def xavier_normal(
+    generator: np.random.Generator,
+    shape: Shape,
+    *,
+    scale: float = 1.0,
+    fan_in: int | None = None,
+    fan_out: int | None = None,
+) -> Array:
     """Normal with deviation scale * sqrt(2 / (fan in + fan out)) (Glorot and Bengio 2010)."""
-    return generator.standard_normal(shape) * (scale * math.sqrt(2 / max(sum(fans(shape)), 1)))
+    return generator.standard_normal(shape) * (scale * math.sqrt(2 / max(sum(_fans(shape, fan_in, fan_out)), 1)))
 
 
 @initializer
@@ -166,9 +194,14 @@ def kaiming_uniform(
     a: float = 0.0,
     mode: Fan = "fan_in",
     nonlinearity: Nonlinearity = "leaky_relu",
+    fan_in: int | None = None,
+    fan_out: int | None = None,
 ) -> Array:
-    """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
-    bound = gain(nonlinearity, a) * math.sqrt(3 / max(fans(shape)[mode == "fan_out"], 1))
+    """Uniform within gain * sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky ReLU.
+
+    A fan that is not given is that of a weight of shape [out, in, window...].
+    """
+    bound = gain(nonlinearity, a) * math.sqrt(3 / max(_fans(shape, fan_in, fan_out)[mode == "fan_out"], 1))
     return uniform(generator, shape, low=-bound, high=bound)
 
 
@@ -180,10 +213,15 @@ def kaiming_normal(
     a: float = 0.0,
     mode: Fan = "fan_in",
     nonlinearity: Nonlinearity = "leaky_relu",
+    fan_in: int | None = None,
+    fan_out: int | None = None,
 ) -> Array:
-    """Normal with deviation gain / sqrt(fan) (He et al. 2015); `a` is the slope of a leaky ReLU."""
+    """Normal with deviation gain / sqrt(fan) (He et al. 2015); `a` is the slope of a leaky ReLU.
+
+    A fan that is not given is that of a weight of shape [out, in, window...].
+    """
     return generator.standard_normal(shape) * (
-        gain(nonlinearity, a) / math.sqrt(max(fans(shape)[mode == "fan_out"], 1))
+        gain(nonlinearity, a) / math.sqrt(max(_fans(shape, fan_in, fan_out)[mode == "fan_out"], 1))
     )
 
 

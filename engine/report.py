@@ -11,6 +11,7 @@ from engine.errors import DocumentError, Finding
 from engine.graph.broadcasts import broadcast_findings
 from engine.graph.codec import unused_values
 from engine.graph.definition import Definition
+from engine.graph.fans import fan_findings
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.model import Form
@@ -67,6 +68,7 @@ def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
         if name not in wanted
     ]
     findings += broadcast_findings(definition, probed)
+    findings += fan_findings(definition, probed.graph)
     if not definition.losses:
         detail = "without a loss the graph can be computed but not fitted"
         findings.append(Finding("/losses", "no_loss", detail, "info"))

@@ -13,6 +13,7 @@ from engine.documents import Reader
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, escape, nearest
 from engine.graph.definition import NAME, NAME_RULE, Definition, InputSpec, NodeSpec, StateSpec
+from engine.graph.fans import with_fans
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe
 from engine.graph.program import parse_program
@@ -56,7 +57,17 @@ def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
     else:
         reader.finish()
         draft = expand_layers(document["layers"], document.get("loss"), draft)
-    return _complete(draft, document, limits)
+    return _complete(draft, document, limits, frozenset() if spelling == "layers" else _unsaid(document, draft))
+
+
+def _unsaid(document: Mapping[str, Any], draft: Definition) -> frozenset[str]:
+    """Return the names of the parameters that leave their initialiser out."""
+    given = document.get("parameters", {})
+    return frozenset(
+        name
+        for name in draft.parameters
+        if not (isinstance(given[name], Mapping) and given[name].get("init") is not None)
+    )
 
 
 def read_leaves(document: Mapping[str, Any], limits: GraphLimits = LIMITS) -> Definition:
@@ -192,8 +203,13 @@ def _is_operand(operand: Any) -> bool:
     return isinstance(operand, str) or (isinstance(operand, float) and math.isfinite(operand))
 
 
-def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimits) -> Definition:
-    """Trace the draft, resolve outputs and losses, and return the finished definition."""
+def _complete(
+    draft: Definition, document: Mapping[str, Any], limits: GraphLimits, unsaid: frozenset[str]
+) -> Definition:
+    """Trace the draft, resolve outputs and losses, and return the finished definition.
+
+    Parameters that are `unsaid` start with the fan-in that the graph gives them.
+    """
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
     for node in draft.nodes:
         limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
@@ -218,7 +234,8 @@ def _complete(draft: Definition, document: Mapping[str, Any], limits: GraphLimit
         losses = tuple(r for r in outputs if check_loss(graph.value(r)) is None)
         implicit = len(losses) == 1
         losses = losses if implicit else ()
-    return replace(draft, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit)
+    parameters = with_fans(draft.parameters, graph, unsaid) if unsaid else draft.parameters
+    return replace(draft, parameters=parameters, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit)
 
 
 def _references(document: Mapping[str, Any], field: str, graph: Trace, reader: Reader) -> tuple[str, ...]:

@@ -1,0 +1,112 @@
+"""Fan-in and fan-out of parameters as a graph uses them: how many products one output sums, and one element feeds.
+
+A weight [in, out] in `x @ w` has fan-in `in`; in `w @ x` or `linear(x, w)` the same shape has fan-in `out`. What counts
+is the shape with which the parameter enters the product, after transposes, reshapes and the like.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from engine.backward import reachable
+from engine.errors import Finding, escape
+from engine.graph.definition import Definition, StateSpec
+from engine.graph.trace import Trace
+from engine.initializers import FAN_KINDS, fans
+from engine.value import Node, Value
+
+FOLLOWED = frozenset(("cast", "copy", "mul", "div", "add", "sub", "neg"))
+"""Ops beside views after which an operand of the same size still stands for the parameter."""
+
+Fans = tuple[int, int]
+
+
+def parameter_fans(graph: Trace) -> dict[str, list[Fans]]:
+    """Return for each parameter (fan-in, fan-out) of every product that it enters, in order, each once."""
+    owners = {value.key: name for name, value in graph.parameters.items()}
+    found: dict[str, list[Fans]] = {name: [] for name in graph.parameters}
+    for node in reachable([value for outputs in graph.values.values() for value in outputs]):
+        for place, operand in enumerate(node.inputs):
+            name = owners.get(operand.key)
+            if name is None:
+                continue
+            for use in _product(node, place, operand):
+                if use not in found[name]:
+                    found[name].append(use)
+            if _follows(node, place, operand):
+                owners[node.output(0).key] = name
+    return found
+
+
+def _product(node: Node, place: int, operand: Value) -> Iterator[Fans]:
+    """Yield fan-in and fan-out of an operand of a matrix product or a convolution."""
+    shape = operand.shape
+    if node.op.name == "matrix_product" and len(shape) >= 2:
+        transposed = bool(node.attrs["transpose_b" if place else "transpose_a"])
+        rows, columns = (shape[-1], shape[-2]) if transposed else (shape[-2], shape[-1])
+        yield (rows, columns) if place else (columns, rows)
+    elif node.op.name == "convolution" and place == 1:
+        yield fans(shape)
+    elif node.op.name == "convolution_input" and place == 1:
+        window = math.prod(shape[2:])
+        yield shape[0] // int(node.attrs["groups"]) * window, shape[1] * window
+
+
+def _follows(node: Node, place: int, operand: Value) -> bool:
+    if node.op.view:
+        return place == 0
+    return node.op.name in FOLLOWED and math.prod(node.output(0).shape) == operand.size
+
+
+def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, unsaid: frozenset[str]) -> dict[str, StateSpec]:
+    """Return parameters whose default initialiser has the fan-in that the graph gives them.
+
+    Those of which the shape [out, in, window...] tells the same stay as they are. Of several products the one with the
+    greatest fan-in counts, whose numbers are the smallest.
+
+    Args:
+        parameters: by name.
+        graph: that uses them.
+        unsaid: the names of those that leave their initialiser out.
+    """
+    found, uses = dict(parameters), parameter_fans(graph)
+    for name in unsaid:
+        spec = parameters[name]
+        if len(spec.shape) < 2 or not uses[name]:
+            continue
+        fan_in, fan_out = max(uses[name])
+        if (fan_in, fan_out) != fans(spec.shape):
+            found[name] = replace(spec, init={**spec.init, "fan_in": fan_in, "fan_out": fan_out})
+    return found
+
+
+def fan_findings(definition: Definition, graph: Trace) -> list[Finding]:
+    """Return what the reader of a report should know of initialisers that go by the fan-in or fan-out."""
+    findings, uses = [], parameter_fans(graph)
+    used = {operand for node in definition.nodes for operand in node.inputs if isinstance(operand, str)}
+    for name, spec in definition.parameters.items():
+        if (
+            name in used
+            and spec.init.get("kind") in FAN_KINDS
+            and len(spec.shape) >= 2
+            and (detail := _doubt(name, spec, uses[name]))
+        ):
+            findings.append(Finding(f"/parameters/{escape(name)}/init", "fan_unclear", detail, "info"))
+    return findings
+
+
+def _doubt(name: str, spec: StateSpec, uses: list[Fans]) -> str | None:
+    """Say why the fan-in of a parameter may be another one than its initialiser takes; None if it is clear."""
+    given = "fan_in" in spec.init
+    taken = spec.init["fan_in"] if given else fans(spec.shape)[0]
+    if not uses and not given:
+        return (
+            f"{name!r} enters no matrix product or convolution, so that {spec.init['kind']} takes fan-in {taken} from "
+            f"its shape {list(spec.shape)} as [out, in, ...]; give init with fan_in and fan_out, or another kind"
+        )
+    if len({fan_in for fan_in, _ in uses}) > 1:
+        shown = ", ".join(str(fan_in) for fan_in, _ in uses)
+        return f"{name!r} enters products with different fan-in ({shown}); {spec.init['kind']} takes {taken}"
+    return None
