@@ -18,12 +18,14 @@ from adjoint_client._async.client import AsyncClient
 from adjoint_client._async.fit import AsyncFitHandle
 from adjoint_client._async.pipeline import AsyncPipeline
 from adjoint_client._async.session import AsyncSession
+from adjoint_client._async.static_session import AsyncStaticSession
 from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.client import Client
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.pipeline import Pipeline
 from adjoint_client._sync.session import Session
+from adjoint_client._sync.static_session import StaticSession
 from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client.archive import Manifest
 from adjoint_client.computed import Computed
@@ -47,6 +49,7 @@ from adjoint_client.progress import Progress
 from adjoint_client.replay import Verdict
 from adjoint_client.rows import Rows
 from adjoint_client.safetensors import Tensors
+from adjoint_client.static_steps import GraphComputed
 from adjoint_client.statistics import ArrayInfo, Statistics
 from adjoint_client.step import Step
 
@@ -58,6 +61,7 @@ __all__ = [
     "AsyncFitHandle",
     "AsyncPipeline",
     "AsyncSession",
+    "AsyncStaticSession",
     "AsyncSweepHandle",
     "BackupDamaged",
     "Backward",
@@ -78,6 +82,7 @@ __all__ = [
     "GradientCheck",
     "GradientChecks",
     "Graph",
+    "GraphComputed",
     "Manifest",
     "MetricRow",
     "OptimizerStep",
@@ -89,6 +94,7 @@ __all__ = [
     "ServerUnreachable",
     "Session",
     "SessionInfo",
+    "StaticSession",
     "Statistics",
     "Step",
     "SweepHandle",

@@ -9,19 +9,31 @@ from numpy.typing import ArrayLike, NDArray
 BFLOAT16 = "bfloat16"
 
 
-def to_wire(value: ArrayLike) -> dict[str, Any]:
+def to_wire(value: ArrayLike, *, nonfinite: bool = False) -> dict[str, Any]:
     """Return the tensor object of an array, or of anything that NumPy makes one of.
+
+    With `nonfinite`, NaN and infinities are nulls that a field of this name tells apart, as in answers.
 
     Raises:
         TypeError: it holds something else than numbers or truth values.
-        ValueError: it holds NaN or infinities, which JSON has no way to write.
+        ValueError: it holds NaN or infinities, which JSON has no way to write, without `nonfinite`.
     """
     array = np.asarray(value)
     if array.dtype.kind not in "biuf" and array.dtype.name != BFLOAT16:
         raise TypeError(f"an array of dtype {array.dtype} cannot be sent; use numbers or truth values")
     if array.dtype.kind not in "biu" and not np.isfinite(array).all():
+        if nonfinite:
+            return _with_nulls(array)
         raise ValueError("an array with NaN or infinities cannot be sent as JSON; upload it as a dataset instead")
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": array.ravel().tolist()}
+
+
+def _with_nulls(array: NDArray[Any]) -> dict[str, Any]:
+    flat = array.ravel().tolist()
+    names = {place: str(flat[place]) for place in np.flatnonzero(~np.isfinite(array.ravel())).tolist()}
+    data = [None if place in names else number for place, number in enumerate(flat)]
+    told = {str(place): name for place, name in names.items()}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data, "nonfinite": told}
 
 
 def all_to_wire(arrays: Mapping[str, ArrayLike]) -> dict[str, Any]:

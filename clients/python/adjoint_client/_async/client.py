@@ -15,6 +15,7 @@ from adjoint_client._async.backup import download_backup
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
 from adjoint_client._async.fit import AsyncFitHandle
 from adjoint_client._async.session import AsyncSession
+from adjoint_client._async.static_session import AsyncStaticSession
 from adjoint_client._async.sweep import AsyncSweepHandle
 from adjoint_client._async.transport import AsyncTransport, Body
 from adjoint_client.archive import Manifest
@@ -233,6 +234,8 @@ class AsyncClient:
         Raises:
             ServerError: a field is wrong; nothing has been started.
         """
+        if fields.get("kind") == "static":
+            raise TypeError("a session of kind static has verbs of its own; open it by static_session()")
         if isinstance(dataset, Mapping):
             dataset = await self.upload(dataset)
         named = checkpoint.id if isinstance(checkpoint, AsyncCheckpointHandle) else checkpoint
@@ -240,12 +243,51 @@ class AsyncClient:
         info = SessionInfo.from_dict(await self._transport.create("/v1/sessions", request))
         return AsyncSession(self._transport, info, patience=patience, keep=keep)
 
+    async def static_session(
+        self,
+        graph: str | Graph | Mapping[str, Any] | None = None,
+        *,
+        dims: Mapping[str, int] | None = None,
+        checkpoint: str | AsyncCheckpointHandle | None = None,
+        dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
+        keep: bool = False,
+        patience: float = PATIENCE_SECONDS,
+        **fields: Any,
+    ) -> AsyncStaticSession:
+        """Open a session of kind static, ggml's flow: graphs that you expand, differentiate and compute by name.
+
+        `dims` has a number for each extent that the graph names. The rest are the fields of a session: `size`,
+        `mem_size`, `no_alloc`, `training`, `seed`, `precision`, `threadpool={"n_threads": 2}`, `feeds`, `labels` ...
+
+        Raises:
+            ServerError: a field is wrong; nothing has been started.
+        """
+        if isinstance(dataset, Mapping):
+            dataset = await self.upload(dataset)
+        named = checkpoint.id if isinstance(checkpoint, AsyncCheckpointHandle) else checkpoint
+        told = {"kind": "static", **({} if dims is None else {"dims": dict(dims)}), **fields}
+        request = session_request(graph, named, None, None, dataset, told)
+        info = SessionInfo.from_dict(await self._transport.create("/v1/sessions", request))
+        return AsyncStaticSession(self._transport, info, patience=patience, keep=keep)
+
+    async def open_static_session(
+        self, session_id: str, *, keep: bool = True, patience: float = PATIENCE_SECONDS
+    ) -> AsyncStaticSession:
+        """Return a session of kind static that was opened before; as a context it is kept by default."""
+        return AsyncStaticSession(self._transport, await self._opened(session_id, "static"), patience, keep)
+
     async def open_session(
         self, session_id: str, *, keep: bool = True, patience: float = PATIENCE_SECONDS
     ) -> AsyncSession:
         """Return a session that was opened before, to go on where it stands; as a context it is kept by default."""
+        return AsyncSession(self._transport, await self._opened(session_id, "training"), patience, keep)
+
+    async def _opened(self, session_id: str, kind: str) -> SessionInfo:
         info = SessionInfo.from_dict(await self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
-        return AsyncSession(self._transport, info, patience=patience, keep=keep)
+        if str(info.kind) != kind:
+            opener = "open_static_session" if kind == "training" else "open_session"
+            raise TypeError(f"the session is of kind {info.kind}; open it by {opener}()")
+        return info
 
     async def sessions(self, **filters: str) -> list[SessionInfo]:
         """Return all sessions, the newest first; filters are `state="active"` or `label="team:a"`."""

@@ -18,7 +18,7 @@ from adjoint_client.tensors import from_wire
 from adjoint_client.uploads import SAFETENSORS
 
 if TYPE_CHECKING:
-    from adjoint_client._async.session import AsyncSession
+    from adjoint_client._async.held_session import AsyncHeldSession
 
 Kind = Literal["gradients", "parameters", "buffers"]
 
@@ -26,7 +26,7 @@ Kind = Literal["gradients", "parameters", "buffers"]
 class AsyncNamedArrays(AsyncAssignable):
     """Reads and writes arrays of a session, each when it is asked for; nothing is kept here."""
 
-    def __init__(self, session: "AsyncSession", kind: Kind) -> None:
+    def __init__(self, session: "AsyncHeldSession", kind: Kind) -> None:
         self._session = session
         self._kind: Kind = kind
 

@@ -1,111 +1,28 @@
-"""A session: the training loop in the client's hands."""
-
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
-
-from numpy.typing import ArrayLike
+"""A session of kind training: the training loop in the client's hands."""
 
 from adjoint_client import steps
 from adjoint_client._async.checkpoint import AsyncCheckpointHandle
-from adjoint_client._async.named_arrays import AsyncNamedArrays
+from adjoint_client._async.held_session import AsyncHeldSession, carries_out
 from adjoint_client._async.pipeline import AsyncPipeline
-from adjoint_client._async.stepper import AsyncStepper
-from adjoint_client._async.transport import AsyncTransport
-from adjoint_client.background import AsyncResult
-from adjoint_client.declaring import declared
-from adjoint_client.errors import AdjointError
-from adjoint_client.generated.models import Dataset
-from adjoint_client.generated.models import Session as SessionInfo
-from adjoint_client.http1 import Answer, Request
-from adjoint_client.rows import Rows, rows_of
-from adjoint_client.step import Step
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
-def _carries_out(build: Callable[P, Step[T]]) -> Callable[Concatenate["AsyncSession", P], AsyncResult[T]]:
-    """Make a method that carries out the steps that `build` makes."""
-
-    async def carry_out(self: "AsyncSession", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.carry_out(build(*args, **kwargs))
-
-    return declared(carry_out, build)
-
-
-class AsyncSession:
+class AsyncSession(AsyncHeldSession):
     """A model in training on the server, whose steps the caller takes; `info` is what the server said of it last.
 
     Gradients add up until `optim_step`. As a context it is closed in the end, unless it was opened to be kept.
     """
 
-    forward = _carries_out(steps.forward)
-    backward = _carries_out(steps.backward)
-    forward_backward = _carries_out(steps.forward_backward)
-    optim_step = _carries_out(steps.optim_step)
-    zero_grad = _carries_out(steps.zero_grad)
-    reset = _carries_out(steps.reset)
-    set = _carries_out(steps.set_parameters)
-    predict = _carries_out(steps.predict)
-    row_losses = _carries_out(steps.row_losses)
-    trace_nonfinite = _carries_out(steps.trace_nonfinite)
-    profile = _carries_out(steps.profile)
-
-    def __init__(self, transport: AsyncTransport, info: SessionInfo, patience: float, keep: bool = False) -> None:
-        self._transport = transport
-        self._stepper = AsyncStepper(transport.connection(), self._path_of(info.id), info.next_seq or 1, patience)
-        self._pipeline: AsyncPipeline | None = None
-        self._keep = keep
-        self.info = info
-        self.gradients = AsyncNamedArrays(self, "gradients")
-        """The gradients by parameter, before clipping; None where no backward pass has reached."""
-        self.parameters = AsyncNamedArrays(self, "parameters")
-        """The parameters by name."""
-        self.buffers = AsyncNamedArrays(self, "buffers")
-        """The buffers by name, such as running statistics; they are only read."""
-
-    def __repr__(self) -> str:
-        return f"<session {self.id}, {self.info.state} when last seen>"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            await (self.detach() if self._keep else self.close())
-        except AdjointError:
-            if error is None:  # what happened before says more than that the session could not be closed
-                raise
-
-    @property
-    def id(self) -> str:
-        """Its id, `sess_...`."""
-        return self.info.id
-
-    @property
-    def next_seq(self) -> int:
-        """The place in the order of steps that the next one takes."""
-        return self._stepper.next_seq
-
-    @overload
-    def rows(self, which: slice | ArrayLike, /, *, feeds: Mapping[str, str] | None = None) -> Rows: ...
-
-    @overload
-    def rows(
-        self, dataset: str | Dataset, which: slice | ArrayLike, /, *, feeds: Mapping[str, str] | None = None
-    ) -> Rows: ...
-
-    def rows(self, *given: Any, feeds: Mapping[str, str] | None = None) -> Rows:
-        """Return rows of a dataset as the inputs of a step: `rows(dataset, [3, 1])`, or `rows(slice(0, 32))`.
-
-        Rows are a list of numbers or a slice from one up to another; without a dataset they are of the session's.
-        `feeds` names the column of an input, where that is not its own name.
-        """
-        dataset, which = given if len(given) > 1 else (None, *given)
-        return rows_of(dataset, which, feeds)
+    forward = carries_out(steps.forward)
+    backward = carries_out(steps.backward)
+    forward_backward = carries_out(steps.forward_backward)
+    optim_step = carries_out(steps.optim_step)
+    zero_grad = carries_out(steps.zero_grad)
+    reset = carries_out(steps.reset)
+    set = carries_out(steps.set_parameters)
+    predict = carries_out(steps.predict)
+    row_losses = carries_out(steps.row_losses)
+    trace_nonfinite = carries_out(steps.trace_nonfinite)
+    profile = carries_out(steps.profile)
 
     def pipeline(self) -> AsyncPipeline:
         """Return a block in which steps are submitted without waiting: see `AsyncPipeline`.
@@ -118,10 +35,6 @@ class AsyncSession:
         self._pipeline = AsyncPipeline(self._stepper)
         return self._pipeline
 
-    async def save(self) -> AsyncCheckpointHandle:
-        """Make a checkpoint of the session as it is now."""
-        return AsyncCheckpointHandle(self._transport, await self.carry_out(steps.save()))
-
     async def load(self, checkpoint: str | AsyncCheckpointHandle, *, optimizer: bool = True) -> int:
         """Go on from a checkpoint, of this session or another; return the steps that the optimizer had taken.
 
@@ -129,53 +42,3 @@ class AsyncSession:
         """
         named = checkpoint if isinstance(checkpoint, str) else checkpoint.id
         return await self.carry_out(steps.load(named, optimizer=optimizer))
-
-    async def carry_out(self, step: Step[T]) -> T:
-        """Carry out a step behind those that were submitted; the verbs are made of this."""
-        await self._drained()
-        return await self._stepper.carry_out(step)
-
-    async def read(self, request: Request) -> Answer:
-        """Send a request that changes nothing, behind the steps that were submitted; its path is below the session."""
-        await self._drained()
-        below = Request(request.method, f"{self._path()}{request.path}", accept=request.accept)
-        return await self._stepper.read(below)
-
-    async def refresh(self) -> SessionInfo:
-        """Ask the server how the session is."""
-        return self._seen(await self._transport.get(self._path()))
-
-    async def pause(self) -> SessionInfo:
-        """Have the session leave its place to others; until it is resumed no step is carried out."""
-        await self._drained()
-        return self._seen(await self._transport.post(self._path(":pause")))
-
-    async def resume(self) -> SessionInfo:
-        """Have a paused session take steps again."""
-        return self._seen(await self._transport.post(self._path(":resume")))
-
-    async def close(self) -> None:
-        """End the session: what it holds is gone, but for checkpoints."""
-        await self._drained()
-        self._stepper.close()
-        await self._transport.send("DELETE", self._path(), repeatable=True)
-
-    async def detach(self) -> None:
-        """Leave the session to the server, to be opened later; it expires when nobody uses it."""
-        await self._drained()
-        self._stepper.close()
-
-    async def _drained(self) -> None:
-        if self._pipeline is not None:
-            await self._pipeline.drained()
-
-    def _seen(self, document: Mapping[str, Any]) -> SessionInfo:
-        self.info = SessionInfo.from_dict(document)
-        return self.info
-
-    def _path(self, rest: str = "") -> str:
-        return f"{self._path_of(self.id)}{rest}"
-
-    @staticmethod
-    def _path_of(session_id: str) -> str:
-        return f"/v1/sessions/{session_id}"

@@ -14,6 +14,7 @@ from adjoint_client._sync.backup import download_backup
 from adjoint_client._sync.checkpoint import CheckpointHandle
 from adjoint_client._sync.fit import FitHandle
 from adjoint_client._sync.session import Session
+from adjoint_client._sync.static_session import StaticSession
 from adjoint_client._sync.sweep import SweepHandle
 from adjoint_client._sync.transport import Body, Transport
 from adjoint_client.archive import Manifest
@@ -233,6 +234,8 @@ class Client:
         Raises:
             ServerError: a field is wrong; nothing has been started.
         """
+        if fields.get("kind") == "static":
+            raise TypeError("a session of kind static has verbs of its own; open it by static_session()")
         if isinstance(dataset, Mapping):
             dataset = self.upload(dataset)
         named = checkpoint.id if isinstance(checkpoint, CheckpointHandle) else checkpoint
@@ -240,10 +243,49 @@ class Client:
         info = SessionInfo.from_dict(self._transport.create("/v1/sessions", request))
         return Session(self._transport, info, patience=patience, keep=keep)
 
+    def static_session(
+        self,
+        graph: str | Graph | Mapping[str, Any] | None = None,
+        *,
+        dims: Mapping[str, int] | None = None,
+        checkpoint: str | CheckpointHandle | None = None,
+        dataset: str | Dataset | Mapping[str, ArrayLike] | None = None,
+        keep: bool = False,
+        patience: float = PATIENCE_SECONDS,
+        **fields: Any,
+    ) -> StaticSession:
+        """Open a session of kind static, ggml's flow: graphs that you expand, differentiate and compute by name.
+
+        `dims` has a number for each extent that the graph names. The rest are the fields of a session: `size`,
+        `mem_size`, `no_alloc`, `training`, `seed`, `precision`, `threadpool={"n_threads": 2}`, `feeds`, `labels` ...
+
+        Raises:
+            ServerError: a field is wrong; nothing has been started.
+        """
+        if isinstance(dataset, Mapping):
+            dataset = self.upload(dataset)
+        named = checkpoint.id if isinstance(checkpoint, CheckpointHandle) else checkpoint
+        told = {"kind": "static", **({} if dims is None else {"dims": dict(dims)}), **fields}
+        request = session_request(graph, named, None, None, dataset, told)
+        info = SessionInfo.from_dict(self._transport.create("/v1/sessions", request))
+        return StaticSession(self._transport, info, patience=patience, keep=keep)
+
+    def open_static_session(
+        self, session_id: str, *, keep: bool = True, patience: float = PATIENCE_SECONDS
+    ) -> StaticSession:
+        """Return a session of kind static that was opened before; as a context it is kept by default."""
+        return StaticSession(self._transport, self._opened(session_id, "static"), patience, keep)
+
     def open_session(self, session_id: str, *, keep: bool = True, patience: float = PATIENCE_SECONDS) -> Session:
         """Return a session that was opened before, to go on where it stands; as a context it is kept by default."""
+        return Session(self._transport, self._opened(session_id, "training"), patience, keep)
+
+    def _opened(self, session_id: str, kind: str) -> SessionInfo:
         info = SessionInfo.from_dict(self._transport.get(f"/v1/sessions/{session_id}", {"wake": "true"}))
-        return Session(self._transport, info, patience=patience, keep=keep)
+        if str(info.kind) != kind:
+            opener = "open_static_session" if kind == "training" else "open_session"
+            raise TypeError(f"the session is of kind {info.kind}; open it by {opener}()")
+        return info
 
     def sessions(self, **filters: str) -> list[SessionInfo]:
         """Return all sessions, the newest first; filters are `state="active"` or `label="team:a"`."""

@@ -18,7 +18,7 @@ from adjoint_client.uploads import SAFETENSORS
 from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
-    from adjoint_client._sync.session import Session
+    from adjoint_client._sync.held_session import HeldSession
 
 Kind = Literal["gradients", "parameters", "buffers"]
 
@@ -26,7 +26,7 @@ Kind = Literal["gradients", "parameters", "buffers"]
 class NamedArrays(Assignable):
     """Reads and writes arrays of a session, each when it is asked for; nothing is kept here."""
 
-    def __init__(self, session: "Session", kind: Kind) -> None:
+    def __init__(self, session: "HeldSession", kind: Kind) -> None:
         self._session = session
         self._kind: Kind = kind
 
