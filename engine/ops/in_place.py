@@ -3,6 +3,14 @@
 The memory that others may share is written once, and its counter tells every rule that saved it. Nodes that read the
 value before keep the history it had then. Where a gradient could silently go wrong (a view and its base), the
 operation is refused.
+
+Random programs are compared with PyTorch (tests/engine/golden/in_place_verdicts.py); where the verdicts differ:
+
+* Refused here only: a recorded write to memory that a view shares, a write to a broadcast value or a diagonal, and a
+  write to a quotient before its divisor gets a gradient (the rule of div reads the quotient).
+* Refused by PyTorch only, with the right gradient here: a write whose own rule needs the value before it, as
+  `y.mul_(y)`, of which a copy is kept, and a write to what the rule here does not read.
+* `contiguous` and `as_strided` give copies, never views.
 """
 
 from __future__ import annotations
