@@ -204,6 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {
             "id": identity, "object": "session", "kind": "training", "state": oracle.state, "graph": "graph_1",
             "dataset": oracle.request.get("dataset"), "labels": oracle.request.get("labels", {}), "optimizer": None,
+            "classes": {},
             "next_seq": oracle.next_seq, "step": oracle.session.step, "parameters": [], "seed": 0, "attempt": 1,
             "precision": "float32", "bit_exact": True, "ttl_seconds": 60.0, "created_at": then, "used_at": then,
             "links": dict.fromkeys(names, ""), **dict.fromkeys(untold),
