@@ -195,12 +195,12 @@ class Recipe:
     @property
     def guarded(self) -> bool:
         """Whether the plan of a step leaves the arrays as they are if its gradients are not finite."""
-        return self.scaled or self.nonfinite in ("skip", "roll_back")
+        return self.scaled or self.nonfinite in ("skip", "roll_back") or self.clip.nonfinite == "error"
 
     @property
     def watched(self) -> bool:
         """Whether the fit looks at the loss and the norm of the gradients after each step, and fails by them."""
-        return self.nonfinite == "stop" and not self.scaled
+        return self.nonfinite == "stop" and not self.guarded
 
     @property
     def reports_skipped(self) -> bool:
