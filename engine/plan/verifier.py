@@ -116,8 +116,7 @@ class _Verifier:
         if sharded:
             _check_parts(self.plan, run, about)
         if run.step.op.name == "pack":
-            self._pack(run, about)
-            return reads, writes
+            return reads, self._pack(run, about)
         self._check_overlaps(run, about)
         for seen in run.outputs:
             self._write(seen)
@@ -171,12 +170,16 @@ class _Verifier:
         values[region.part] = value
         memory.write(region.start, region.stop, _Content(values, region.parts))
 
-    def _pack(self, run: Run, about: str) -> None:
-        """Note a packed vector; nothing may have been written between its pieces, which are zero from the start."""
+    def _pack(self, run: Run, about: str) -> list[Region]:
+        """Note a packed vector and return what is copied there: pieces that were not computed in their places.
+
+        Nothing may have been written between the pieces, which are zero from the start.
+        """
         seen = run.outputs[0]
         vector = region_of(self.plan, seen)
         if vector is None:
-            return
+            return []
+        copied: list[Region] = []
         itemsize = self.plan.buffers[seen.number].spec.dtype.itemsize
         memory = self.memory.setdefault(vector.space, Intervals())
         targets: list[tuple[int, int]] = []
@@ -191,10 +194,12 @@ class _Verifier:
                 self.pieces.setdefault(vector.base, set()).add(piece.base)
             else:
                 memory.write(start, stop, _Content([vector.base]))
+                copied.append(vector._replace(start=start, stop=stop))
         ends = [vector.start, *(stop for _, stop in sorted(targets))]
         starts = [*(start for start, _ in sorted(targets)), vector.stop]
         for start, stop in zip(ends, starts, strict=True):
             self._fill_gap(memory, vector, start, stop, about)
+        return copied
 
     def _fill_gap(self, memory: Intervals[_Content], vector: Region, start: int, stop: int, about: str) -> None:
         if start >= stop:
