@@ -160,7 +160,12 @@ def random_layers(seed: object) -> Program:
 
 
 def random_stack(draw: Draw) -> Definition:
-    """Return the graph of a stack; layers that do not fit what comes before them are left out."""
+    """Return the graph of a stack."""
+    return engine.parse_graph(random_document(draw))
+
+
+def random_document(draw: Draw) -> Document:
+    """Return a stack as a client writes it; layers that do not fit what comes before them are left out."""
     sort = draw.choice(tuple(SHAPES))
     shape: list[int | str] = ["batch", *draw.choice(SHAPES[sort])]
     layers = [draw.choice(LAYERS[sort])(draw) for _ in range(draw.randint(1, MOST_LAYERS))]
@@ -178,7 +183,8 @@ def random_stack(draw: Draw) -> Definition:
     while True:
         ending = ["flatten", {"layer": "linear", "units": CLASSES}]
         try:
-            return engine.parse_graph({**document, "layers": [*layers, *ending]})
+            engine.parse_graph({**document, "layers": [*layers, *ending]})
+            return {**document, "layers": [*layers, *ending]}
         except DocumentError as error:
             place = error.findings[0].pointer.split("/")[2:3]
             if not (place and place[0].isdigit() and int(place[0]) < len(layers)):

@@ -21,25 +21,30 @@ from tests.engine.random_graphs.executors import Results
 
 UNITS = 4.0
 """Units in the last place by which numbers are moved: about what a kernel of one function may be off."""
-FACTOR = 8.0
-"""How many times farther than in the runs with moved numbers a result may be."""
+FACTOR = 32.0
+"""How many times farther than in the runs with moved numbers a result may be: their number is small, tails are long."""
 RUNS = (0, 2, 8, 32)
 """How often NumPy has run so when results are looked at, until nothing is found wrong."""
 
 SAME_BITS = (
     "abs", "add", "argmax", "cast", "ceil", "clamp", "clamp_max", "clamp_min", "class_index", "concat", "copy",
-    "div", "dropout_mask", "eq", "floor", "fmax", "fmin", "fold_in", "gather", "ge", "gt", "isfinite", "isinf",
+    "dropout_mask", "eq", "floor", "fmax", "fmin", "fold_in", "gather", "ge", "gt", "isfinite", "isinf",
     "isnan", "le", "lt", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "max_pool",
-    "max_unpool", "minimum", "mul", "ne", "neg", "random_uniform", "relu", "relu_backward", "reshape", "scale",
+    "max_unpool", "minimum", "ne", "neg", "random_uniform", "relu", "relu_backward", "reshape", "scale",
     "sign", "slice_scatter", "sqrt", "square", "step", "sub", "threshold", "trunc", "where", "embedding",
 )  # fmt: skip
-"""Ops whose compiled kernels do what IEEE arithmetic says, as NumPy's do."""
+"""Ops whose compiled kernels do what IEEE arithmetic says, as NumPy's do.
 
-Replay = Callable[[Callable[[Any, Array], Array]], Results]
+Products are moved all the same: sums of a few equal numbers would be too exact otherwise, as the slopes of |x| are.
+"""
+
+Noise = Callable[[str | None, Array], Array]
+"""Moves the numbers of a leaf (None) or of the result of an op."""
+Replay = Callable[[Noise], Results]
 
 
-def moving(seed: int) -> Callable[[Any, Array], Array]:
-    """Return the noise of one run: a function that moves the numbers of a leaf (None) or of the result of an op."""
+def moving(seed: int) -> Noise:
+    """Return the noise of one run."""
     generator = np.random.default_rng(seed)
 
     def noise(op: str | None, array: Array) -> Array:
@@ -60,9 +65,10 @@ def epsilon(dtype: np.dtype[Any]) -> float:
 class Tolerance:
     """What results may be, given NumPy's and a way to run the program with other numbers."""
 
-    def __init__(self, expected: Results, replay: Replay) -> None:
-        """Run nothing yet."""
+    def __init__(self, expected: Results, replay: Replay, common: float = 0.9) -> None:
+        """Run nothing yet; every element may be as far off as the share `common` of the elements of its array."""
         self.expected = expected
+        self._common = common
         self._replay = replay
         self._moved: list[Results] = []
         self._runs = 0
@@ -101,7 +107,7 @@ class Tolerance:
                 loose |= ~finite & ~((each == wide) | (np.isnan(each) & np.isnan(wide)))
                 spread = np.maximum(spread, np.where(finite, np.abs(each - wide), 0.0))
             unit = epsilon(expected.dtype) if is_float(expected.dtype) else 0.0
-            common = np.quantile(spread, 0.9) if is_float(expected.dtype) else 0.0
+            common = np.quantile(spread, self._common) if is_float(expected.dtype) else 0.0
             allowed = FACTOR * (spread + common + UNITS * unit * np.abs(wide)) + tiny(expected.dtype)
             same = (other == wide) | (np.isnan(other) & np.isnan(wide)) | loose
             wrong = ~same & ~(np.abs(other - wide) <= allowed)
