@@ -6,6 +6,7 @@ refuses, or whose results are not finite, is taken back.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -115,6 +116,11 @@ class Generator:
         if self.elements > MOST_ELEMENTS:
             raise Refused("the program is large enough")
         return found
+
+    def room_for(self, *extents: int) -> None:
+        """Refuse a result or leaf of such a shape if it is too large for a program."""
+        if math.prod(extents) > MOST_ELEMENTS // 8:
+            raise Refused("a value that is too large")
 
     def one(self, op: str, *operands: str | float, **attrs: Any) -> str:
         """Add a node of which the first output is wanted."""

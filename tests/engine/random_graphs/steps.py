@@ -141,7 +141,9 @@ def view(g: Generator) -> Sequence[str]:
         size = g.values[x].size
         return g.node("reshape", x, shape=g.draw.choice(((size,), (size, 1), (*shape, 1), (*shape[::-1],), (2, -1))))
     if kind == "broadcast_to":
-        return g.node("broadcast_to", x, shape=(g.draw.choice((2, g.rows)), *shape))
+        wider = (g.draw.choice((2, g.rows)), *shape)
+        g.room_for(*wider)
+        return g.node("broadcast_to", x, shape=wider)
     if kind == "flip":
         return g.node("flip", x, axis=g.draw.choice((None, *range(rank))))
     return g.node("unsqueeze", x, axis=g.draw.randrange(rank + 1))
@@ -166,9 +168,12 @@ def product(g: Generator) -> Sequence[str]:
         raise Refused("no matrix")
     inner = value.shape[-1]
     if g.draw.random() < 0.25:
+        g.room_for(*value.shape[:-2], inner, inner)
         gram = g.one("matmul", g.one("permute", x, axes=_turned(value.ndim)), x)
         return [g.one("scale", gram, factor=1.0 / value.shape[-2])]
     columns = g.draw.choice((1, 3, 16, 64, g.columns))
+    g.room_for(inner, columns)
+    g.room_for(*value.shape[:-1], columns)
     weight = (g.numbers.standard_normal((inner, columns)) / np.sqrt(inner)).astype(value.dtype)
     if g.draw.random() < 0.3:
         turned = g.one("permute", g.leaf(np.ascontiguousarray(weight.T)), axes=(1, 0))
@@ -186,6 +191,7 @@ def gathered(g: Generator) -> Sequence[str]:
     value = g.values[table]
     count, width = value.shape
     rows = g.draw.choice((g.rows, g.rows, count, 5, 2 * g.rows))
+    g.room_for(rows, 2, max(width, count))
     top = g.draw.choice((count, count, max(count // 2, 1)))
 
     def picks(*shape: int, below: int = top) -> str:
