@@ -335,6 +335,7 @@ def test_every_command_explains_itself(capsys):
         "replay",
         "backup",
         "restore",
+        "verify",
         "ops",
         "openapi",
         "keys",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import engine
+from app.blobs.local import LocalBlobStore
 from app.domain.dataset import DatasetRecord
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
@@ -54,14 +55,14 @@ def test_larger_batches_take_more_and_what_is_kept_is_of_one_process(fits: Fits,
 
 @pytest.mark.skipif("native" not in engine.executors(), reason="the native executor is not installed")
 def test_a_fork_that_goes_on_with_the_executor_of_its_origin_is_estimated_for_that(
-    fits: Fits, store: Store, asked: dict[str, Any]
+    fits: Fits, store: Store, blobs: LocalBlobStore, asked: dict[str, Any]
 ) -> None:
     origin = submitted(fits, asked, start_paused=False)
     ran = replace(allot({}, None, cores=1, workers=1), executor="numpy").to_json()
     bring(store, origin.id, "succeeded", step=8, attempt=1)
     with store.begin() as work:
         work.fits.update(replace(work.fits.get(origin.id), runtime=ran))
-    checkpoint = checkpointed(store, origin.id, 4, epoch=0).id
+    checkpoint = checkpointed(store, origin.id, 4, epoch=0, digest=blobs.put(b"a checkpoint").digest).id
     going_on = {"from_checkpoint": checkpoint, "start_paused": True}
     native = bytes_of(fits, going_on, resources={"executor": "native"})
     assert bytes_of(fits, going_on, resources={"executor": "numpy"}) == bytes_of(fits, going_on) < native

@@ -250,7 +250,7 @@ def test_hostile_bodies_are_refused_and_take_their_place(process: Process) -> No
 WRONG = [
     ("forward_backward", {"inputs": {"x": [[1.0]]}}, "shape_mismatch"),
     ("forward_backward", {"inputs": {"y": [[1.0]]}}, "unknown_name"),
-    ("forward_backward", {"inputs": {"x": "text"}}, "tensor_invalid"),
+    ("forward_backward", {"inputs": {"x": "text"}}, "dtype_mismatch"),
     ("forward_backward", {"inputs": {"x": {"data": [[1], [2, 3]]}}}, "tensor_invalid"),
     ("forward_backward", {"inputs": TWO, "reduction": "sum", "micro_batch_size": 0}, "out_of_range"),
     ("forward_backward", {"rows": {"start": 0, "stop": 1}}, "missing_field"),
