@@ -40,7 +40,7 @@ def main() -> int:
             sys.stdout.flush()
         if number % 20 == 0:
             gc.collect()  # values and the nodes that made them refer to one another
-        if (number + 1) % 500 == 0:
+        if (number + 1) % 250 == 0:
             sys.stderr.write(f"{number + 1}: {found} wrong, {time.monotonic() - start:.0f} s\n")
         if (failure is not None and not given.all) or time.monotonic() - start > given.seconds:
             break

@@ -11,7 +11,7 @@ import pytest
 from tests.engine.random_graphs.campaign import KINDS, SEED, failing, report
 from tests.extent import FULL
 
-COUNTS = {"graphs": (10, 20), "layers": (2, 15), "fits": (2, 6)}
+COUNTS = {"graphs": (10, 20), "layers": (2, 10), "fits": (2, 4)}
 """Of each kind, how many tests there are, and how many cases in each."""
 FULL_TIMES = 100
 
