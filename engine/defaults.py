@@ -9,6 +9,8 @@ from engine.errors import DeviceError, DTypeError, nearest
 
 DEVICES = ("cpu",)
 """Every device the engine computes on."""
+SHORT_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+"""ggmlR's names of the dtypes that can be the default."""
 
 
 class Defaults(threading.local):
@@ -26,10 +28,12 @@ DEFAULTS = Defaults()
 def set_default_dtype(dtype: object) -> str:
     """Let tensors made of Python floats, parameters and modules of this thread be of `dtype` from here on.
 
+    ggmlR's "f32", "f16" and "bf16" stand for the dtypes they name.
+
     Returns the name of the previous one. With float16 or bfloat16 parameters stay float32 (the master weights) and
     modules round what they compute.
     """
-    chosen = dtype_of(dtype)
+    chosen = dtype_of(SHORT_NAMES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
     if not is_float(chosen):
         raise DTypeError(f"the default dtype must be a floating one, not {chosen.name}")
     previous, DEFAULTS.dtype = DEFAULTS.dtype, chosen

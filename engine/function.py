@@ -82,6 +82,15 @@ class Context:
             for number, (value, _) in enumerate(self._saved)
         )
 
+    @property
+    def saved_tensors(self) -> tuple[Value, ...]:
+        """`saved`, by the name it has in PyTorch."""
+        return self.saved
+
+    def get_saved_variables(self) -> tuple[Value, ...]:
+        """Return `saved`, by the name it has in PyTorch's C++ interface."""
+        return self.saved
+
     def mark_dirty(self, *inputs: Value) -> None:
         """Say which inputs the forward writes in place; each of them must be among its outputs."""
         self.dirty = inputs

@@ -26,10 +26,10 @@ _accumulating = threading.Lock()  # two passes in two threads may end in one lea
 def backward(
     outputs: Value | Sequence[Value],
     gradients: Operand | Sequence[Operand | None] | None = None,
-    *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Sequence[Value] | None = None,
+    *,
+    inputs: Value | Sequence[Value] | None = None,
     implicit_seed: ImplicitSeed = "scalar",
 ) -> None:
     """Add the gradient of the sum of `outputs` to the `.grad` of the leaves they depend on.
@@ -47,7 +47,7 @@ def backward(
     """
     roots, seeds = _seeded(outputs, gradients, implicit_seed)
     nodes = reachable(roots)
-    if inputs is not None and not inputs:
+    if inputs is not None and not isinstance(inputs, Value) and not inputs:
         raise GradientError("inputs= must not be empty; leave it out to reach every leaf")
     leaves = leaves_of(roots, nodes) if inputs is None else _tracked(inputs)
     with _recording_again(roots) if create_graph else no_grad():
@@ -63,9 +63,9 @@ def grad(
     outputs: Value | Sequence[Value],
     inputs: Value | Sequence[Value],
     grad_outputs: Operand | Sequence[Operand | None] | None = None,
-    *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    *,
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Value | None, ...]:
@@ -76,7 +76,7 @@ def grad(
     """
     if materialize_grads and allow_unused is False:
         raise GradientError("materialize_grads needs allow_unused: leave allow_unused out, or set it to True")
-    wrt = _tracked([inputs] if isinstance(inputs, Value) else inputs)
+    wrt = _tracked(inputs)
     roots, seeds = _seeded(outputs, grad_outputs, "scalar")
     nodes = reachable(roots)
     with _recording_again(roots) if create_graph else no_grad():
@@ -261,13 +261,14 @@ def _seeded(
     return roots, [seed_of(root, gradient) for root, gradient in zip(roots, given, strict=True)]
 
 
-def _tracked(inputs: Sequence[Value]) -> list[Value]:
-    for number, value in enumerate(inputs):
+def _tracked(inputs: Value | Sequence[Value]) -> list[Value]:
+    given = [inputs] if isinstance(inputs, Value) else list(inputs)
+    for number, value in enumerate(given):
         if not value.requires_grad:
             raise GradientError(
                 f"input {number} ({value.name or 'without a name'}) does not require a gradient: there is none by it"
             )
-    return list(inputs)
+    return given
 
 
 def leaves_of(roots: Sequence[Value], nodes: Sequence[Node]) -> list[Value]:
@@ -292,5 +293,24 @@ def _zeros(value: Value) -> Value:
     return Value(value.shape, value.dtype, np.zeros(value.shape, value.dtype))
 
 
-for _method in (backward, requires_grad_, retain_grad, register_hook, incr_grad, zero_grad, grad_or_zeros):
+def _backward_from(
+    self: Value,
+    gradient: Operand | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Value | Sequence[Value] | None = None,
+    *,
+    implicit_seed: ImplicitSeed = "scalar",
+) -> None:
+    """Add the gradient of this value to the `.grad` of the leaves it depends on, as `backward` for one output.
+
+    Args:
+        gradient: the cotangent of this value, of exactly its shape; None for 1.
+        retain_graph: as `backward` takes it, as the others.
+    """
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs, implicit_seed=implicit_seed)
+
+
+Value.backward = _backward_from  # type: ignore[method-assign]
+for _method in (requires_grad_, retain_grad, register_hook, incr_grad, zero_grad, grad_or_zeros):
     setattr(Value, _method.__name__, _method)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -327,7 +327,15 @@ class Value:
         def __ne__(self, other: object) -> Value: ...  # type: ignore[override]
         def __getitem__(self, index: Any) -> Value: ...
         def __setitem__(self, index: Any, source: Operand) -> None: ...
-        def backward(self, gradient: Operand | None = None, **options: Any) -> None: ...
+        def backward(
+            self,
+            gradient: Operand | None = None,
+            retain_graph: bool | None = None,
+            create_graph: bool = False,
+            inputs: Value | Sequence[Value] | None = None,
+            *,
+            implicit_seed: Literal["scalar", "ones"] = "scalar",
+        ) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
 

@@ -43,6 +43,8 @@ def bind_methods() -> None:
     """Give Value its operators, one method per op, and indexing."""
     for operator, name in OPERATORS.items():
         setattr(Value, f"__{operator}__", _binary(OPS[name]))
+    for operator in ("eq", "ne"):
+        setattr(Value, f"__{operator}__", _equality(OPS[operator]))
     for operator in REFLECTED:
         setattr(Value, f"__r{operator}__", _reflected(OPS[OPERATORS[operator]]))
     for operator, (bitwise, logical) in ON_BITS.items():
@@ -67,6 +69,11 @@ def _unary(op: Op[Any]) -> Callable[[Value], Value]:
 
 def _binary(op: Op[Any]) -> Callable[[Value, Operand], Value]:
     return lambda self, other: op(self, other)  # noqa: PLW0108 - an Op is no function, so it would not bind
+
+
+def _equality(op: Op[Any]) -> Callable[[Value, Operand | None], Value]:
+    """Return == or != : element by element with a value or a number; None is equal to no value, as in PyTorch."""
+    return lambda self, other: NotImplemented if other is None else op(self, other)
 
 
 def _on_bits(bitwise: Op[Any], logical: Op[Any], *, reflected: bool = False) -> Callable[[Value, Operand], Value]:

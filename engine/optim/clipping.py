@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
 from engine.dtypes import FLOAT64, computing_dtype
 from engine.errors import AttributeValueError, NumericalError
@@ -16,9 +16,12 @@ from engine.ops.shape import stack
 from engine.optim.gradient_clipping import Units, clipped_adaptively
 from engine.value import Value
 
+Parameters = Value | Iterable[Value] | Mapping[str, Value]
+"""One leaf, several, or several by name, as `Module.parameters()` returns them."""
+
 
 def clip_grad_norm_(
-    parameters: Value | Iterable[Value], max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False
+    parameters: Parameters, max_norm: float, norm_type: float = 2.0, *, error_if_nonfinite: bool = False
 ) -> float:
     """Scale the `.grad` of all parameters by max_norm / (norm + 1e-6), at most 1; returns the norm they had together.
 
@@ -45,7 +48,7 @@ def clip_grad_norm_(
     return total
 
 
-def clip_grad_norm_each_(parameters: Value | Iterable[Value], max_norm: float, norm_type: float = 2.0) -> list[float]:
+def clip_grad_norm_each_(parameters: Parameters, max_norm: float, norm_type: float = 2.0) -> list[float]:
     """Scale the `.grad` of each parameter by max_norm / (norm + 1e-6), at most 1, where the norm is its own.
 
     Args:
@@ -56,12 +59,11 @@ def clip_grad_norm_each_(parameters: Value | Iterable[Value], max_norm: float, n
     Returns:
         The norms there were, of the parameters that have a gradient.
     """
-    leaves = [parameters] if isinstance(parameters, Value) else parameters
-    return [clip_grad_norm_(leaf, max_norm, norm_type) for leaf, _ in _with_gradient(leaves)]
+    return [clip_grad_norm_(leaf, max_norm, norm_type) for leaf, _ in _with_gradient(parameters)]
 
 
 def clip_grad_adaptive_(
-    parameters: Value | Iterable[Value], clipping: float = 0.01, eps: float = 1e-3, *, units: Units = "last"
+    parameters: Parameters, clipping: float = 0.01, eps: float = 1e-3, *, units: Units = "last"
 ) -> None:
     """Scale each unit's `.grad` down to `clipping` times the unit's length (Brock et al. 2021).
 
@@ -81,7 +83,7 @@ def clip_grad_adaptive_(
             _replace(leaf, gradient, clipped_adaptively(gradient, leaf, clipping, eps, units))
 
 
-def clip_grad_value_(parameters: Value | Iterable[Value], clip_value: float) -> None:
+def clip_grad_value_(parameters: Parameters, clip_value: float) -> None:
     """Limit every element of the `.grad` of all parameters to -clip_value..clip_value."""
     if clip_value < 0:
         raise AttributeValueError(f"clip_value must be at least 0, not {clip_value}")
@@ -117,7 +119,9 @@ def _order(p: float) -> float | str:
     return ("inf" if p > 0 else "-inf") if math.isinf(p) else float(p)
 
 
-def _with_gradient(parameters: Value | Iterable[Value]) -> list[tuple[Value, Value]]:
+def _with_gradient(parameters: Parameters) -> list[tuple[Value, Value]]:
+    if isinstance(parameters, Mapping):
+        parameters = parameters.values()
     leaves = [parameters] if isinstance(parameters, Value) else list(parameters)
     return [(leaf, leaf.grad) for leaf in leaves if leaf.grad is not None]
 
