@@ -18,8 +18,10 @@ from engine.samples import Argument, Sample
 from engine.value import Array, Shape
 from tests.engine.random_graphs.generator import Generator, Refused
 
-MOST_WORK = 2**21
-"""The largest operand's elements times how much each extent has grown: what an op may cost."""
+MOST_ELEMENTS = 2**16
+"""The largest operand of a sample that has grown."""
+MOST_WORK = 2**18
+"""Its elements before times how much each extent has grown: what an op, and its derivatives, may cost."""
 
 CHECKED = ("multinomial", "opt_step_sgd", "opt_step_adamw", "bernoulli")
 """Ops that refuse numbers out of their range: they get their samples as they are."""
@@ -48,7 +50,7 @@ def grown(sample: Sample, draw: random.Random, extents: Sequence[int]) -> Sample
     arguments = tuple(Argument(_mapped(a.shape, larger), a.draw) for a in sample.arguments)
     growth = math.prod(new / old for old, new in larger.items())
     most = max((math.prod(a.shape) for a in sample.arguments), default=1)
-    if most * growth > MOST_WORK or max((math.prod(a.shape) for a in arguments), default=1) > MOST_WORK // 8:
+    if most * growth > MOST_WORK or max((math.prod(a.shape) for a in arguments), default=1) > MOST_ELEMENTS:
         return sample
     return Sample(arguments, _attrs(sample.attrs, larger))
 

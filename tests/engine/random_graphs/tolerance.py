@@ -38,6 +38,9 @@ SAME_BITS = (
 Products are moved all the same: sums of a few equal numbers would be too exact otherwise, as the slopes of |x| are.
 """
 
+LOGARITHMS = ("log_softmax", "softmax_cross_entropy", "logaddexp")
+"""Ops whose results are logarithms of sums: near 0 they are as exact as a sum that is near 1."""
+
 Noise = Callable[[str | None, Array], Array]
 """Moves the numbers of a leaf (None) or of the result of an op."""
 Replay = Callable[[Noise], Results]
@@ -52,7 +55,8 @@ def moving(seed: int) -> Noise:
             return array
         with np.errstate(all="ignore"):
             amount = UNITS * epsilon(array.dtype) * (2 * generator.random(array.shape, np.float32) - 1)
-            return np.asarray(array + array * amount.astype(array.dtype), array.dtype)
+            size = np.maximum(np.abs(array), 1) if op in LOGARITHMS else array
+            return np.asarray(array + size * amount.astype(array.dtype), array.dtype)
 
     return noise
 
