@@ -55,7 +55,8 @@ def test_jacobians_by_rows_and_by_columns_agree() -> None:
     expected = np.zeros((2, 2, 3))
     expected[0, 0], expected[1, 1] = np.exp(matrix)
     np.testing.assert_allclose(by_rows, expected)
-    np.testing.assert_allclose(jacobian(function, forward=True)(matrix).numpy(), expected)
+    for options in ({"forward": True}, {"vectorize": True}, {"forward": True, "vectorize": True}):
+        np.testing.assert_allclose(jacobian(function, **options)(matrix).numpy(), expected)
 
 
 def test_jvp_is_the_jacobian_times_the_tangent() -> None:

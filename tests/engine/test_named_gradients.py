@@ -32,6 +32,18 @@ def test_every_named_leaf_has_its_gradient_in_a_map_made_anew_each_time():
     np.testing.assert_allclose(first["b"].numpy(), (2 / 6 * h).sum(axis=1, keepdims=True))
 
 
+def test_one_loss_is_differentiated_twice_where_it_is_retained():
+    w = engine.parameter(np.array([1.0, 2.0]), name="W")
+    with tape.tape():
+        loss = (w * w).sum()
+    first = engine.gradients_by_name(loss, retain_graph=True)
+    second = engine.gradients_by_name(loss)
+    assert first["W"].tolist() == second["W"].tolist() == [2, 4]
+    assert w.grad.tolist() == [4, 8]
+    with pytest.raises(GradientError, match="a second time"):
+        engine.gradients_by_name(loss)
+
+
 def test_two_leaves_of_one_name_are_refused_before_anything_is_touched():
     a, b = engine.parameter([1.0], name="w"), engine.parameter([2.0], name="w")
     with pytest.raises(GradientError, match="two leaves are called 'w'"):

@@ -217,14 +217,15 @@ def test_reshape_squeeze_and_a_change_of_type_go_back_the_way_they_came() -> Non
 
 @pytest.mark.parametrize("axis", [None, 0, (0, 1)])
 @pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("name", ["sum", "prod"])
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
 def test_reductions_take_any_axes_and_keep_them_on_request(name: str, axis: object, keepdims: bool) -> None:
     array = np.array([[1.0, 2.0], [3.0, 4.0]])
     x = engine.tensor(array, requires_grad=True)
     y = OPS[name](x, axis=axis, keepdims=keepdims)
     np.testing.assert_allclose(y.numpy(), getattr(np, name)(array, axis=axis, keepdims=keepdims))
     y.sum().backward()
-    wanted = np.ones((2, 2)) if name == "sum" else getattr(np, name)(array, axis=axis, keepdims=True) / array
+    reduced = getattr(np, name)(array, axis=axis, keepdims=True)
+    wanted = {"sum": np.ones((2, 2)), "prod": reduced / array}.get(name, array == reduced)
     np.testing.assert_allclose(x.grad.numpy(), wanted)
 
 

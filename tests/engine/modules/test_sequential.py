@@ -99,6 +99,10 @@ def test_a_linear_layer_takes_an_activation(activation):
     y = ops.linear(examples().astype("float32"), w, b)
     expected = y if activation == "none" else getattr(ops, activation)(y)
     np.testing.assert_array_equal(model(examples().astype("float32")).numpy(), expected.numpy())
+    columns = engine.Sequential(
+        {"layer": "linear", "units": 3, "activation": activation}, inputs=(4,), seed=0, layout="col"
+    )
+    np.testing.assert_array_equal(columns(examples().T.astype("float32")).numpy(), expected.numpy().T)
 
 
 def test_the_mathematics_does_not_depend_on_the_layout():
@@ -153,6 +157,18 @@ def test_training_and_evaluation_differ_and_evaluation_leaves_the_statistics_alo
     evaluated = model.eval()(x).numpy()
     assert np.abs(trained - evaluated).max() > 0.1
     np.testing.assert_array_equal(model.buffers()["batch_norm_0.running_mean"].numpy(), mean)
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.3])
+def test_running_statistics_move_by_the_momentum_towards_the_unbiased_variance(momentum):
+    model = engine.Sequential(("batch_norm", {"momentum": momentum, "eps": 0.5}), inputs=(1,), dtype="float64")
+    y = model(np.array([[1.0], [3.0]])).numpy()
+    np.testing.assert_allclose(y, np.array([[-1.0], [1.0]]) / np.sqrt(1.5))
+    mean, variance, _ = model.buffers().values()
+    np.testing.assert_allclose(mean.numpy(), [2 * momentum])
+    np.testing.assert_allclose(variance.numpy(), [1 - momentum + 2 * momentum])  # PyTorch: 1.1 at 0.1
+    evaluated = model.eval()(np.array([[1.0]])).numpy()
+    np.testing.assert_allclose(evaluated, [[(1 - 2 * momentum) / np.sqrt(1 + momentum + 0.5)]])
 
 
 def test_dropout_keeps_the_mean_in_training_and_everything_in_evaluation():
@@ -235,6 +251,7 @@ def test_every_layer_of_the_table_is_a_module(kind):
         **{kind: ({"units": 5}, (3, 4)) for kind in ("rnn", "lstm", "gru")},
         **{kind: ({"factor": 2}, (4, 2, 2)) for kind in ("pixel_shuffle", "pixel_unshuffle")},
         "channel_shuffle": ({"groups": 2}, (4, 2)),
+        "squeeze": ({}, (4, 1)),
         "upsample": ({"size": 3}, (4, 2)),
         "group_norm": ({"groups": 2}, (4,)),
         "instance_norm": ({"track_running_stats": True}, (4, 2)),

@@ -33,6 +33,13 @@ def test_cosine_over_150_epochs_is_pytorchs():
     np.testing.assert_allclose(rates(scheduler, 150), expected, rtol=1e-12)
 
 
+def test_cosine_starts_from_the_rate_at_its_construction():
+    stepped = optimizer(1e-3, "adam")
+    scheduler = Scheduler(stepped, "cosine", t_max=2, eta_min=1e-5)
+    stepped.groups[0].lr = 5.0
+    np.testing.assert_allclose(rates(scheduler, 2), [(1e-3 + 1e-5) / 2, 1e-5])
+
+
 def test_cosine_as_ggmlr_is_one_step_late_and_never_reaches_the_end():
     scheduler = Scheduler(optimizer(), "cosine", t_max=4, compat="ggmlR")
     np.testing.assert_allclose(rates(scheduler, 5), [1, 0.853553, 0.5, 0.146447, 0.146447], atol=1e-6)

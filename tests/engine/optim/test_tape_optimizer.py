@@ -111,6 +111,12 @@ def test_zeros_step_where_no_gradient_does_not():
     zeros.grad = np.zeros(1)
     optimizer.step()
     assert (zeros.item(), none.item()) == (0.95, 1.0)
+    optimizer = TapeOptimizer([zeros := leaf(1.0), none := leaf(1.0)], "sgd", lr=0.1, momentum=0.9)
+    zeros.grad, none.grad = np.ones(1), np.ones(1)
+    optimizer.step()
+    zeros.grad, none.grad = np.zeros(1), None
+    optimizer.step()
+    assert (zeros.item(), none.item()) == (pytest.approx(0.81), 0.9)  # momentum goes on where there are zeros
 
 
 def test_stepping_up_the_gradient():
@@ -196,6 +202,11 @@ def duplicate():
     TapeOptimizer([{"params": [a]}, {"params": [a]}])
 
 
+def added_twice():
+    optimizer = TapeOptimizer([a := leaf(1.0)])
+    optimizer.add_param_group({"params": [a]})
+
+
 def same_name():
     TapeOptimizer([leaf(1.0, name="w"), leaf(2.0, name="w")])
 
@@ -237,6 +248,7 @@ REFUSED = {
     "an empty group": (lambda: TapeOptimizer([{"params": []}]), AttributeValueError, "empty parameter list"),
     "a group without parameters": (lambda: TapeOptimizer([{"lr": 0.1}]), AttributeValueError, "'params'"),
     "a parameter twice": (duplicate, AttributeValueError, "more than one"),
+    "a parameter added again": (added_twice, AttributeValueError, "more than one"),
     "a name twice": (same_name, AttributeValueError, "two parameters are called 'w'"),
     "what an op gave": (lambda: TapeOptimizer([leaf(1.0) * 2]), GradientError, "can't optimize a non-leaf value.*mul"),
     "an unknown kind": (lambda: TapeOptimizer([leaf(1.0)], "adan"), UnknownName, "did you mean 'adam'"),

@@ -57,6 +57,21 @@ def test_where_no_gradient_flows_there_is_none(differentiated: Build) -> None:
     assert model.graph.grad_acc(model.graph.node(1)) is None
 
 
+def test_a_graph_made_without_grads_tells_of_none(parabola: Build) -> None:
+    model = parabola(grads=False)
+    model.fill()
+    model.graph.compute()
+    assert model.graph.grad(model.x) is None
+    assert model.graph.grad_acc(model.x) is None
+
+
+def test_a_value_of_a_graph_is_not_written_in_place() -> None:
+    x = scalar("x")
+    for write in (lambda: (x * 2.0).add_(1.0), lambda: ops.exp(x).mul_(2.0), lambda: x.zero_()):
+        with pytest.raises(GradientError, match="a value of a graph has no memory to write to"):
+            write()
+
+
 def test_there_are_no_gradients_before_the_backward_graph(parabola: Build) -> None:
     model = parabola()
     assert model.graph.grad(model.x) is None
@@ -242,6 +257,15 @@ def test_no_gradient_flows_through_indices() -> None:
     graph.compute()
     assert graph.get(graph.grad(table)).tolist() == [[1, 1], [3, 3], [0, 0]]
     assert graph.grad(rows) is None
+
+
+def test_no_gradient_flows_through_positions_and_the_target_of_a_copy() -> None:
+    turned, places = declare([2, 3, 4], name="turned", requires_grad=True), declare([3], "int32", "places")
+    source, target = (declare([4], name=name, requires_grad=True) for name in ("source", "target"))
+    graph = Graph(grads=True)
+    graph.expand(ops.sum(ops.rope(turned, places)) + ops.sum(ops.cpy(source, target)))
+    graph.build_backward()
+    assert [graph.grad(value) is None for value in (turned, places, source, target)] == [False, True, False, True]
 
 
 def test_four_micro_batches_equal_one_batch_of_their_sum() -> None:

@@ -31,6 +31,11 @@ def test_parameters_are_nodes_and_other_leaves_are_leafs(parabola: Build) -> Non
     model = parabola()
     assert (model.graph.n_nodes, model.graph.n_leafs) == (4, 2)
     assert [node.key for node in model.graph.nodes[::3]] == [model.x.key, model.f.key]
+    x, squared, scaled, total = model.graph.nodes
+    assert x.node is None
+    assert [node.node.op.name for node in (squared, scaled, total)] == ["mul", "mul", "add"]
+    assert [source.key for source in squared.node.inputs] == [model.x.key] * 2
+    assert [source.key for source in scaled.node.inputs] == [model.a.key, squared.key]
     assert [leaf.name for leaf in model.graph.leafs] == ["a", "b"]
 
 
@@ -377,6 +382,50 @@ def test_graphs_compute_in_every_type_of_ggml_that_is_not_quantised(dtype: str) 
     assert graph.get_at(doubled, 1) == 4.0
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_gradient_has_the_floating_type_of_its_parameter(dtype: str) -> None:
+    x, graph = declare([1], dtype, "x", requires_grad=True), Graph(grads=True)
+    graph.expand(x * x)
+    graph.build_backward()
+    graph.set(x, 3.0)
+    for expected in (6.0, 12.0):
+        graph.compute()
+        assert graph.get_at(graph.grad(x)) == expected
+    assert graph.grad(x).dtype == dtype
+
+
+QUANTISED = [
+    "q1_0",
+    "q4_0",
+    "q4_1",
+    "q5_0",
+    "q5_1",
+    "q8_0",
+    "q8_1",
+    "q2_K",
+    "q3_K",
+    "q4_K",
+    "q5_K",
+    "q6_K",
+    "q8_K",
+    "iq2_xxs",
+    "iq2_xs",
+    "iq3_xxs",
+    "iq1_s",
+    "iq4_nl",
+    "iq3_s",
+    "iq2_s",
+    "iq4_xs",
+    "iq1_m",
+    "tq1_0",
+    "tq2_0",
+    "mxfp4",
+    "nvfp4",
+    "Q4_0",
+]
+
+
 def test_quantised_types_are_refused() -> None:
-    with pytest.raises(DTypeError, match="'q4_0' is not one of"):
-        declare([32], "q4_0")
+    for name in QUANTISED:
+        with pytest.raises(DTypeError, match=f"'{name}' is not one of .*quantised types are not supported"):
+            declare([32], name)
