@@ -142,7 +142,7 @@ class Oracle:
         self.saved[name] = self.session.snapshot()
         resource = {"id": name, "object": "checkpoint", "fit": None, "graph": "graph_1", "step": self.session.step}
         resource |= {"epoch": 0, "is_best": False, "pinned": False, "metrics": {}, "nonfinite": {}, "digest": "0" * 64}
-        resource |= {"size_bytes": 1, "created_at": "2026-01-01T00:00:00Z"}
+        resource |= {"size_bytes": 1, "corrupt": False, "created_at": "2026-01-01T00:00:00Z"}
         return {**resource, "links": {"self": "", "content": "", "parameters": ""}}, None
 
     def _load(self, options, arrays, place):

@@ -183,7 +183,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _upload(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
         identity = f"ds_{len(self.owner.datasets) + 1}"
         self.owner.datasets[identity] = columns
-        resource = {"id": identity, "name": "", "rows": 0, "columns": [], "format": "safetensors", "size_bytes": 0}
+        resource = {
+            "id": identity,
+            "name": "",
+            "rows": 0,
+            "columns": [],
+            "format": "safetensors",
+            "size_bytes": 0,
+            "corrupt": False,
+        }
         return {**resource, "digest": "0" * 64, "created_at": "2026-01-01T00:00:00Z"}
 
     def _create(self, request: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from app.confinement import Confinement
 from app.domain.messages import Assignment, SessionAssignment
 from app.domain.runtime import allot
 from app.worker import bounds
-from app.worker.bounds import FILE_BYTES, MARGIN_BYTES, THREAD_BYTES, confine, mapped_bytes, room_for
+from app.worker.bounds import FILE_BYTES, MARGIN_BYTES, OTHER_THREADS, THREAD_BYTES, confine, mapped_bytes, room_for
 
 PRESENT = 1000
 RUNTIME = allot({}, None, cores=1, workers=1)
@@ -31,7 +31,9 @@ def test_a_process_gets_its_estimate_its_rows_and_what_threads_reserve(
     confine(assignment, RUNTIME)
     confine(assignment, replace(RUNTIME, threads=3))
     least = PRESENT + 5_000_000 + rows + MARGIN_BYTES
-    assert [each.memory_bytes for each in entered] == [least + 3 * THREAD_BYTES, least + 5 * THREAD_BYTES]
+    assert [each.memory_bytes for each in entered] == [
+        least + (threads + OTHER_THREADS) * THREAD_BYTES for threads in (1, 3)
+    ]
     assert {each.file_bytes for each in entered} == {5_000_000 + FILE_BYTES}
 
 
