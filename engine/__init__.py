@@ -63,6 +63,7 @@ from engine.graph.capture import capture, graph_function
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json
 from engine.graph.limits import GraphLimits
+from engine.graph.needed import needed_inputs
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
 from engine.graph.tensors import read_tensor_document
 from engine.laboratory import (
@@ -299,6 +300,7 @@ __all__ = [
     "make_plan",
     "meta_with_classes",
     "metric_catalogue",
+    "needed_inputs",
     "no_grad",
     "once_differentiable",
     "ones",

@@ -11,10 +11,12 @@ from engine.data import CAST_BYTES, Batches, held_out_rows
 from engine.documents import Reader
 from engine.dtypes import is_float
 from engine.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
+from engine.fit.absent_inputs import absent_inputs
 from engine.fit.class_weights import weigh_classes
 from engine.footprint import Footprint
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.limits import LIMITS
+from engine.graph.needed import without_inputs
 from engine.graph.probe import probe
 from engine.graph.trace import bind_dims, build
 from engine.metrics import find_comparison
@@ -100,6 +102,8 @@ def check_fit(
     if not definition.inputs:
         reader.fault("/graph", "no_input", "the graph has no input to feed rows to")
     _check_names(definition, recipe, columns, reader)
+    absent = absent_inputs(definition, recipe, columns, columns if validation is None else validation)
+    definition = without_inputs(definition, absent)
     _check_windows(definition, recipe, columns, reader)
     _check_patterns(definition, recipe, reader)
     fed = _check_feeds(definition, recipe, columns, "/dataset", reader)

@@ -78,14 +78,14 @@ class Predictor:
     def input_dtypes(self) -> dict[str, DType]:
         """The dtype that numbers for each input are read as: its own, or float64 where they are normalised first."""
         specs = self.definition.inputs
-        return {name: FLOAT64 if name in self._scales else specs[name].dtype for name in self.inputs}
+        return {name: FLOAT64 if name in self._scales else spec.dtype for name, spec in specs.items()}
 
     def predict(self, inputs: Mapping[str, Array], chunk: int = 256) -> dict[str, Array]:
         """Compute the outputs.
 
         Args:
-            inputs: an array for each input that the outputs depend on, with one leading extent for the rows. Text is
-                fed as the number of its class.
+            inputs: an array for each input that the outputs depend on, with one leading extent for the rows; another
+                one may be given, and is only checked. Text is fed as the number of its class.
             chunk: rows that are computed at a time; the result does not depend on it beyond rounding. Where an output
                 has no axis of rows in front, or one more behind, all rows are computed at once.
 
@@ -111,7 +111,7 @@ class Predictor:
             for name, array in arrays.items():
                 arrays[name] = self._scales.apply(name, array).astype(self.definition.inputs[name].dtype)
         bind_dims(self.definition, {name: array.shape for name, array in arrays.items()})
-        return arrays
+        return {name: arrays[name] for name in self.inputs}
 
     def _run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         key = tuple((name, array.shape) for name, array in arrays.items())

@@ -134,8 +134,12 @@ def _feed_faults(applicant: Applicant) -> Iterator[Finding]:
     if applicant.dataset is None:
         return
     columns = {column.name: column for column in applicant.dataset.columns}
+    references = applicant.definition.losses or applicant.definition.outputs
+    needed = engine.needed_inputs(applicant.definition, references, training=True)
     for name, spec in inputs.items():
         source = feeds.get(name, name)
+        if name not in needed and name not in feeds and source not in columns:
+            continue
         pointer = f"/feeds/{_escaped(name)}" if name in feeds else "/dataset"
         if source not in columns:
             yield Finding(

@@ -20,9 +20,11 @@ from engine.data import (
     split_examples,
 )
 from engine.errors import DataError
+from engine.fit.absent_inputs import absent_inputs
 from engine.fit.class_weights import weigh_classes
 from engine.fit.stepping import Rows
 from engine.graph.definition import Definition
+from engine.graph.needed import without_inputs
 from engine.graph.trace import bind_dims
 from engine.metrics.target_units import targets_in_units
 from engine.recipe import Recipe
@@ -37,7 +39,7 @@ class Examples:
 
     Attributes:
         recipe: as it is carried out on so many examples.
-        definition: the graph, with the weights of its classes.
+        definition: the graph, with the weights of its classes, without the inputs that the fit does without.
         scales: how inputs are normalised.
         targets: the normalised inputs that the loss compares with predictions.
         batches: the training examples, in order.
@@ -50,6 +52,8 @@ class Examples:
         self, definition: Definition, recipe: Recipe, columns: Columns, validation: Columns | None = None
     ) -> None:
         """Open the columns; `validation` are those of held-out rows, in place of a split."""
+        absent = absent_inputs(definition, recipe, columns, columns if validation is None else validation)
+        given, definition = definition, without_inputs(definition, absent)
         source = _opened(definition, recipe, columns)
         self.recipe = recipe = recipe.on(source.count)
         train, self.held_out = split_examples(source, recipe.validation, recipe.seed)
@@ -58,6 +62,7 @@ class Examples:
         if self.targets:
             self.recipe = recipe = with_units_loss(recipe, definition)
         self.definition = weigh_classes(definition, recipe.class_weights, source, train)
+        self._complete = weigh_classes(given, recipe.class_weights, source, train) if absent else self.definition
         self._dtypes = {name: spec.dtype for name, spec in self.definition.inputs.items()}
         self._exact = source.scaled(self.scales)
         self.training = cast_inputs(self._exact, self._dtypes)
@@ -68,6 +73,11 @@ class Examples:
             self.held_out = np.arange(self.validation.count)
         recipe.check_schedule(len(self.held_out), self.batches.per_epoch)
         self._ahead: Prefetcher | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the graph with the inputs that the fit does without: it does not depend on the columns."""
+        return self._complete.digest
 
     def dims(self, rows: int) -> dict[str, int]:
         """Return the extents of the graph at a number of training rows."""

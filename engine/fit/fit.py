@@ -302,7 +302,7 @@ class Fit:
         checkpoint.cursor["epoch"] = self.epoch
         Kept(self._cursor, self._best, self._last, self._anchor, self._epoch_state()).write(checkpoint, self.recipe)
         checkpoint.state.update({SCALES + n: array.copy() for n, array in self._examples.scales.to_arrays().items()})
-        checkpoint.meta = {"graph": self.definition.digest, "fingerprint": fingerprint(self.executor)}
+        checkpoint.meta = {"graph": self._examples.digest, "fingerprint": fingerprint(self.executor)}
         checkpoint.meta = meta_with_classes(checkpoint.meta, self.recipe.classes)
         return checkpoint
 
@@ -316,7 +316,7 @@ class Fit:
         Raises:
             CheckpointError: the checkpoint belongs to another graph or seed, or is incomplete.
         """
-        if checkpoint.meta.get("graph") != self.definition.digest:
+        if checkpoint.meta.get("graph") != self._examples.digest:
             raise CheckpointError("the checkpoint belongs to another graph")
         if checkpoint.cursor.get("seed", self.recipe.seed) != self.recipe.seed:
             raise CheckpointError(f"the checkpoint was made with another seed; this fit has {self.recipe.seed}")

@@ -16,24 +16,32 @@ from engine.value import Array
 NUMBERS = "biuf"
 
 
-def check_feeds(definition: Definition, wanted: Collection[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
-    """Return an array for each of the inputs `wanted`; their shapes are for `bind_dims` to check.
+def check_feeds(definition: Definition, needed: Collection[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
+    """Return an array for each input that is given, in the graph's order; their shapes are for `bind_dims` to check.
+
+    Args:
+        definition: the graph.
+        needed: the inputs that must be given; others may be left out, and are checked where they are given.
+        inputs: numbers by name.
 
     Raises:
         DocumentError: a missing or unknown name, or numbers that do not suit the input, each with its pointer.
     """
     findings = [
         Finding(
-            f"/inputs/{escape(name)}", "unknown_name", f"nothing needs an input of this name{nearest(name, wanted)}"
+            f"/inputs/{escape(name)}",
+            "unknown_name",
+            f"the graph has no input of this name; it has {', '.join(definition.inputs) or 'none'}"
+            f"{nearest(str(name), definition.inputs)}",
         )
         for name in inputs
-        if name not in wanted
+        if name not in definition.inputs
     ]
     findings += [
-        Finding("/inputs", "missing_field", f"the input {name!r} is required") for name in wanted if name not in inputs
+        Finding("/inputs", "missing_field", f"the input {name!r} is required") for name in needed if name not in inputs
     ]
     arrays = {}
-    for name in wanted:
+    for name in definition.inputs:
         if name not in inputs:
             continue
         array, dtype = as_numbers(inputs[name]), definition.inputs[name].dtype

@@ -49,7 +49,8 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
     reader = Reader()
     request = reader.mapping(request, "")
     reader.fields(request, "", (*FIELDS, "want"))
-    point = read_point(definition, request, reader)
+    point = read_point(definition, request, reader, wanted=request.get("want", list(NAMES)))
+    definition = point.definition
     graph = build(definition, point.dims, training=point.training)
     names, wanted = read_wants(request.get("want", list(NAMES)), graph, reader)
     reader.finish()

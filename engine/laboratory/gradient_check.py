@@ -72,8 +72,9 @@ def check_gradients(definition: Definition, request: Mapping[str, Any]) -> dict[
     request = reader.mapping(request, "")
     reader.fields(request, "", (*FIELDS, "of", "by", *SETTINGS, "elements"))
     tolerances = _tolerances(request, reader)
-    point = read_point(definition, request, reader)
-    graph = build(_widened(definition), point.dims, training=point.training)
+    named = [request.get("of"), request.get("by")]
+    point = read_point(definition, request, reader, wanted=named if any(named) or definition.losses else None)
+    graph = build(_widened(point.definition), point.dims, training=point.training)
     of, by = _names(graph, request, reader)
     reader.finish()
     check_leaves(graph)

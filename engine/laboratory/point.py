@@ -12,6 +12,7 @@ import numpy as np
 from engine.documents import Reader
 from engine.errors import REFUSALS, DocumentError, EngineError, Finding, escape, nearest
 from engine.graph.definition import Definition
+from engine.graph.needed import needed_inputs, without_inputs
 from engine.graph.tensors import read_tensor
 from engine.graph.trace import bind_dims
 from engine.initializers import initialize
@@ -26,7 +27,8 @@ STATES = ("parameters", "buffers")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Arrays for every input and for some parameters and buffers of a graph, the seed of the rest, and the mode.
+    """Arrays for every input of a graph, which lacks those that were left out, and for some
+    parameters and buffers, the seed of the rest, and the mode.
 
     `passes` is how many passes have drawn random numbers from the seed before.
     """
@@ -56,8 +58,23 @@ class Point:
         return arrays
 
 
-def read_point(definition: Definition, request: Mapping[str, Any], reader: Reader, *, training: bool = False) -> Point:
-    """Read the fields `FIELDS` of a request; `training` is the mode where it gives none.
+def read_point(
+    definition: Definition,
+    request: Mapping[str, Any],
+    reader: Reader,
+    *,
+    training: bool = False,
+    wanted: Any = None,
+) -> Point:
+    """Read the fields `FIELDS` of a request.
+
+    Args:
+        definition: the graph. The point has it without the inputs that are left out and what depends on them.
+        request: what is read; an input that nothing wanted depends on need not be in it.
+        reader: where faults go.
+        training: the mode where the request gives none.
+        wanted: what is asked for beside the losses: "outputs" for those that are declared, and any document in which
+            values and inputs are named; left out, the outputs if there is no loss.
 
     Raises:
         DocumentError: every fault up to here, with pointers into the request.
@@ -65,8 +82,8 @@ def read_point(definition: Definition, request: Mapping[str, Any], reader: Reade
     seed = reader.typed(request.get("seed", 0), int, "/seed", "seed", 0)
     training = reader.typed(request.get("training", training), bool, "/training", "training", training)
     inputs = _tensors(definition, request, "inputs", reader)
-    for name in definition.inputs:
-        if name not in inputs:
+    for name in needed_inputs(definition, (*definition.losses, *_wanted(definition, wanted))):
+        if name not in inputs and name not in request.get("inputs", {}):
             reader.fault("/inputs", "missing_field", f"the input {name!r} is required")
     given = {}
     for table in STATES:
@@ -78,7 +95,26 @@ def read_point(definition: Definition, request: Mapping[str, Any], reader: Reade
                 reader.fault(f"/{table}/{escape(name)}", "shape_mismatch", detail)
     reader.finish()
     dims = bind_dims(definition, {name: array.shape for name, array in inputs.items()})
-    return Point(definition, inputs, given, seed, training, dims)
+    dims = {**dict.fromkeys(definition.dimension_names, 1), **dims}
+    remaining = without_inputs(definition, definition.inputs.keys() - inputs.keys())
+    return Point(remaining, inputs, given, seed, training, dims)
+
+
+def _wanted(definition: Definition, wanted: Any) -> list[str]:
+    """Return the references in a document of what is wanted."""
+    if wanted is None:
+        return [] if definition.losses else list(definition.outputs)
+    found: list[str] = []
+    waiting = [wanted]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            found += definition.outputs if item == "outputs" else [item]
+        elif isinstance(item, Mapping):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            waiting += item
+    return found
 
 
 def run(executor: NumpyExecutor) -> None:

@@ -80,7 +80,7 @@ def profile_step(definition: Definition, request: Mapping[str, Any]) -> list[Tim
     timings = profile(walk, repeats)
     if recipe is None:
         return timings
-    form, plan = _update(definition, point, recipe)
+    form, plan = _update(point.definition, point, recipe)
     check_memory(plan)
     check_work(plan, "/repeats", "ask for fewer repeats", repeats)
     return [*timings, *profile_update(plan, _arrays(form, walk), repeats)]

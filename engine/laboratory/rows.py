@@ -58,6 +58,7 @@ def row_losses(definition: Definition, request: Mapping[str, Any]) -> RowLosses:
     if top < 0:
         reader.fault("/top", "out_of_range", "top must be at least 0")
     point = read_point(definition, request, reader)
+    definition = point.definition
 
     def bind(dims: Mapping[str, int]) -> NumpyExecutor:
         form = Form(definition, (), None)
@@ -79,7 +80,7 @@ def losses_by_row(definition: Definition, inputs: Mapping[str, Array], bind: Bin
 
     Args:
         definition: the graph.
-        inputs: arrays for all inputs, of extents that agree.
+        inputs: arrays for all inputs that the losses depend on, of extents that agree.
         bind: returns what computes the loss at the extents of a single row.
 
     Returns:
@@ -90,7 +91,7 @@ def losses_by_row(definition: Definition, inputs: Mapping[str, Array], bind: Bin
     """
     if not definition.losses:
         raise DocumentError([Finding("", "no_loss", "the graph has no loss that a row could have")])
-    rows, by_row = _rows(definition, inputs), row_inputs(definition)
+    rows, by_row = _rows(definition, inputs), _by_row(definition, inputs)
     first = {name: array[:1] if name in by_row else array for name, array in inputs.items()}
     losses = np.empty(rows, np.float64)
     if not rows:
@@ -108,12 +109,16 @@ def losses_by_row(definition: Definition, inputs: Mapping[str, Array], bind: Bin
 
 
 def _rows(definition: Definition, inputs: Mapping[str, Array]) -> int:
-    by_row = row_inputs(definition)
+    by_row = _by_row(definition, inputs)
     if not by_row:
         raise DocumentError(
             [Finding("/inputs", "shape_mismatch", "no input begins with a named extent, so there are no rows")]
         )
     return len(inputs[by_row[0]])
+
+
+def _by_row(definition: Definition, inputs: Mapping[str, Array]) -> list[str]:
+    return [name for name in row_inputs(definition) if name in inputs]
 
 
 def _shapes(arrays: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from engine.errors import EngineError, UnknownName, nearest
 from engine.graph.definition import Definition, NodeSpec
+from engine.graph.needed import names_needed
 from engine.graph.trace import Trace, output_index
 from engine.metrics.forms import NUMBERS, PredictionForm, derive, misfit
 from engine.metrics.operands import Operands
@@ -110,27 +111,14 @@ def _predicts(definition: Definition, nodes: Mapping[str, NodeSpec], predictions
     """Tell whether a computed value predicts an input that it is compared with."""
     if predictions.partition(":")[0] not in nodes:
         return False
-    read = _needed(nodes, [predictions]) & definition.inputs.keys()
+    read = names_needed(nodes, [predictions]) & definition.inputs.keys()
     return predictions in definition.outputs or (bool(read) and targets not in read)
 
 
 def _nodes_of_losses(definition: Definition, nodes: Mapping[str, NodeSpec]) -> list[NodeSpec]:
     """Return the nodes that a declared loss depends on, in order."""
-    found = _needed(nodes, definition.losses)
+    found = names_needed(nodes, definition.losses)
     return [node for node in definition.nodes if node.name in found]
-
-
-def _needed(nodes: Mapping[str, NodeSpec], references: Sequence[str]) -> set[str]:
-    """Return the names of all nodes and leaves that values are computed from, themselves included."""
-    found: set[str] = set()
-    waiting = [reference.partition(":")[0] for reference in references]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            inputs = nodes[name].inputs if name in nodes else ()
-            waiting += [each.partition(":")[0] for each in inputs if isinstance(each, str)]
-    return found
 
 
 def find_operands(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ KNOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Arrays for all inputs of a graph, in its order, their shapes and the extents that follow.
+    """Arrays for the inputs of a graph that are given, in its order, the shapes of all and the extents that follow.
 
     `by_row` are the inputs that hold one entry for each row.
     """
@@ -59,13 +59,17 @@ class Feeds:
         self._dims: dict[tuple[Shape, ...], dict[str, int]] = {}
         self._by_row = row_inputs(definition)
 
-    def batch(self, inputs: Mapping[str, Any]) -> Batch:
-        """Check the inputs of a call.
+    def batch(self, inputs: Mapping[str, Any], needed: Collection[str]) -> Batch:
+        """Check the inputs of a call, of which those that are `needed` must be given.
 
         Raises:
             DocumentError: a missing or unknown input, numbers or a shape that do not suit it, with its pointer.
         """
-        arrays = self._ready(inputs) or self._cast(check_feeds(self._definition, self._definition.inputs, inputs))
+        arrays = self._ready(inputs)
+        if arrays is None:
+            arrays = self._cast(check_feeds(self._definition, needed, inputs))
+        if len(arrays) < len(self._dtypes):
+            return self._partial_batch(arrays)
         shapes = tuple([array.shape for array in arrays.values()])
         dims = self._dims.get(shapes)
         if dims is None:
@@ -76,11 +80,21 @@ class Feeds:
             self._dims[shapes] = dims
         return Batch(arrays, shapes, dims, self._by_row)
 
+    def _partial_batch(self, arrays: Mapping[str, Array]) -> Batch:
+        """Return a batch without some inputs; an extent that only these have is 1."""
+        given = {name: array.shape for name, array in arrays.items()}
+        dims = {**dict.fromkeys(self._definition.dimension_names, 1), **bind_dims(self._definition, given)}
+        shapes = tuple(
+            tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
+            for spec in self._definition.inputs.values()
+        )
+        return Batch(arrays, shapes, dims, tuple(name for name in self._by_row if name in arrays))
+
     def parts(self, batch: Batch, size: int) -> Iterator[Batch]:
         """Yield a batch in parts of so many rows; the last may have fewer."""
         for start in range(0, batch.rows, size):
             cut = {n: a[start : start + size] if n in self._by_row else a for n, a in batch.arrays.items()}
-            yield self.batch(cut)
+            yield self.batch(cut, cut.keys())
 
     def _ready(self, inputs: Mapping[str, Any]) -> dict[str, Array] | None:
         """Return arrays that can be fed as they are, in the graph's order; None if any needs a closer look."""
@@ -96,4 +110,4 @@ class Feeds:
 
     def _cast(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         with np.errstate(all="ignore"):
-            return {name: arrays[name].astype(dtype, copy=False) for name, dtype in self._dtypes.items()}
+            return {name: array.astype(self._dtypes[name], copy=False) for name, array in arrays.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from engine.errors import DocumentError, Finding, GradientError
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.feeds import as_numbers
 from engine.graph.limits import LIMITS
+from engine.graph.needed import needed_inputs, without_inputs
 from engine.graph.probe import probe
 from engine.laboratory.point import Point
 from engine.laboratory.profiling import Timing, profile, profile_update, update_plan
@@ -96,6 +97,7 @@ class Session:
         self._counters = Counters(seed)
         self._scales = Scales()
         self._feeds = Feeds(self.definition)
+        self._needed: dict[tuple[str, bool], tuple[str, ...]] = {}
         self._owner = object()
         self._parameters_version = self._buffers_version = 0
         self._predictor: Predictor | None = None
@@ -153,7 +155,7 @@ class Session:
         """Run a forward pass: outputs and losses.
 
         Args:
-            inputs: an array for each input.
+            inputs: an array for each input that outputs, losses or, in training, running statistics depend on.
             training: whether dropout drops, and running statistics are used and updated as in training.
             keep: whether `backward` is to be called: then there is a tape.
 
@@ -161,7 +163,8 @@ class Session:
             DocumentError: inputs that do not suit, with pointers.
         """
         keeping = (self._owner, self._parameters_version) if keep else None
-        done, limited = self._passes.forward(self._batch(inputs), self._key, training=training, keep=keeping)
+        batch = self._batch(inputs, self.inputs_needed("forward", training=training))
+        done, limited = self._passes.forward(batch, self._key, training=training, keep=keeping)
         self._count(1, limited=limited)
         if limited and done.tape is not None:
             done = replace(done, tape=replace(done.tape, version=self._parameters_version))
@@ -196,7 +199,7 @@ class Session:
         """Run forward and backward, and add the gradients of the sum of the losses.
 
         Args:
-            inputs: an array for each input.
+            inputs: an array for each input that the losses, the wanted outputs or running statistics depend on.
             reduction: "sum" or "mean" over rows, whatever the loss of the graph does; by default what it does. With
                 "sum", calls for the parts of a batch come to the bits of one call with `micro_batch_size`.
             outputs: whether the declared outputs are wanted.
@@ -206,7 +209,7 @@ class Session:
             DocumentError: inputs that do not suit, or a reduction that cannot be had, with pointers.
         """
         check_request(self.definition, reduction, micro_batch_size, outputs=outputs)
-        batch = self._batch(inputs)
+        batch = self._batch(inputs, self.inputs_needed("forward" if outputs else "losses"))
         natural = None if reduction is None and micro_batch_size is None else self._reduction
         done = self._passes.forward_backward(
             batch, self._key, natural, reduction, size=micro_batch_size, outputs=outputs
@@ -307,16 +310,30 @@ class Session:
         inputs = self.definition.inputs.items()
         return {name: replace(spec, dtype=FLOAT64) if name in self._scales else spec for name, spec in inputs}
 
-    def _batch(self, inputs: Mapping[str, Any]) -> Batch:
+    def inputs_needed(self, wanted: Literal["forward", "losses"], *, training: bool = True) -> tuple[str, ...]:
+        """Return the inputs that a pass must be given.
+
+        Args:
+            wanted: "forward" for the declared outputs and the losses, "losses" for these alone.
+            training: whether running statistics and the like are updated, which then are wanted too.
+        """
+        key = (wanted, training)
+        if key not in self._needed:
+            outputs = self.definition.outputs if wanted == "forward" else ()
+            references = (*outputs, *self.definition.losses)
+            self._needed[key] = needed_inputs(self.definition, references, training=training)
+        return self._needed[key]
+
+    def _batch(self, inputs: Mapping[str, Any], needed: Collection[str]) -> Batch:
         """Return the inputs of a call, checked; those that the parameters were trained on normalised are too."""
         if not self._scales.of:
-            return self._feeds.batch(inputs)
+            return self._feeds.batch(inputs, needed)
         scaled = {}
         for name, value in inputs.items():
             array = as_numbers(value) if name in self._scales else None
             with np.errstate(all="ignore"):
                 scaled[name] = value if array is None else self._scales.apply(name, array)
-        return self._feeds.batch(scaled)
+        return self._feeds.batch(scaled, needed)
 
     def _current_predictor(self) -> Predictor:
         version = (self._parameters_version, self._buffers_version)
@@ -365,11 +382,12 @@ class Session:
     def losses_by_row(self, inputs: Mapping[str, Any]) -> Array:
         """Return the loss of each row by itself, in evaluation mode, float64 [rows]: which rows spike."""
         work = self._work
+        batch = self._batch(inputs, self.inputs_needed("losses", training=False))
 
         def bind(dims: Mapping[str, int]) -> NumpyExecutor:
             return work.executors.of(("row", tuple(dims.items())), plan_evaluation, work.model, dims, ())
 
-        return losses_by_row(self.definition, self._batch(inputs).arrays, bind)
+        return losses_by_row(self.definition, batch.arrays, bind)
 
     def first_nonfinite(self, inputs: Mapping[str, Any]) -> Nonfinite | None:
         """Find the first that is not finite: of the leaves, of the nodes in order, then of the backward pass's."""
@@ -387,9 +405,11 @@ class Session:
 
     def _walk(self, inputs: Mapping[str, Any]) -> Walk:
         """Return a training step from where the session stands."""
-        batch, model, (seed, passes) = self._batch(inputs), self._work.model, self._key
+        needed = self.inputs_needed("losses" if self.definition.losses else "forward", training=False)
+        batch, model, (seed, passes) = self._batch(inputs, needed), self._work.model, self._key
         states = {**model.parameters, **model.buffers}
-        return Walk(Point(self.definition, batch.arrays, states, seed, True, batch.dims, passes))
+        definition = without_inputs(self.definition, self.definition.inputs.keys() - batch.arrays.keys())
+        return Walk(Point(definition, batch.arrays, states, seed, True, batch.dims, passes))
 
     @cached_property
     def _reduction(self) -> Reduction | None:

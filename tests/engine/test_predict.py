@@ -104,7 +104,7 @@ def test_inputs_of_another_extent_are_not_cut_with_the_rows():
 
 FAULTS = {
     "a missing input": ({}, [("/inputs", "missing_field")]),
-    "an input the outputs do not need": ({"x": X, "label": LABELS}, [("/inputs/label", "unknown_name")]),
+    "a faulty input the outputs do not need": ({"x": X, "label": LABELS[:5]}, [("/inputs/label", "shape_mismatch")]),
     "an unknown input": ({"y": X}, [("/inputs/y", "unknown_name"), ("/inputs", "missing_field")]),
     "another width": ({"x": X[:, :3]}, [("/inputs/x", "shape_mismatch")]),
     "another rank": ({"x": X[0]}, [("/inputs/x", "shape_mismatch")]),

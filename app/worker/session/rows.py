@@ -1,7 +1,7 @@
 """Rows of datasets as inputs: taken out of mapped files."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -85,14 +85,20 @@ class Rows:
             self.classes = engine.read_class_encodings(classes)
 
     def inputs(
-        self, choice: Mapping[str, Any], feeds: Mapping[str, str] | None, names: Iterable[str]
+        self,
+        choice: Mapping[str, Any],
+        feeds: Mapping[str, str] | None,
+        names: Iterable[str],
+        optional: Container[str] = (),
     ) -> dict[str, Array]:
-        """Return rows for the inputs `names`.
+        """Return rows for the inputs `names`, and for those of them that are `optional` where there is a column.
 
         Args:
             choice: `dataset`, and either `indices` or `start` and `stop`.
             feeds: column of each input; by default the session's, then that of its name.
-            names: the inputs of the graph that are needed.
+            names: the inputs of the graph that are fed.
+            optional: inputs that nothing needs: they are left out if there is no column of their name, and none is
+                named for them.
 
         Raises:
             Invalid: no such dataset, column or row, with its pointer.
@@ -104,7 +110,8 @@ class Rows:
         if dataset not in self._datasets:
             raise _refusal("/rows/dataset", "unknown_name", f"the session knows no dataset {dataset[:64]!r}")
         asked = {**self._feeds, **(feeds or {})}
-        columns = {name: self._column(dataset, name, asked) for name in names}
+        fed = [n for n in names if n not in optional or n in asked or n in self._datasets[dataset]]
+        columns = {name: self._column(dataset, name, asked) for name in fed}
         if choice.get("indices") is not None:
             indices = _indices(choice["indices"], columns)
             return {name: column.take(indices) for name, column in columns.items()}

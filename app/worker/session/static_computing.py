@@ -75,7 +75,10 @@ class Computing:
         rows = call.options.get("rows")
         if rows is None:
             return arrays_of(self._session, call, "inputs")
-        found = self._rows.inputs(rows, call.options.get("feeds"), self._session.definition.inputs)
+        definition = self._session.definition
+        needed = engine.needed_inputs(definition, (*definition.losses, *definition.outputs))
+        optional = definition.inputs.keys() - frozenset(needed)
+        found = self._rows.inputs(rows, call.options.get("feeds"), definition.inputs, optional)
         for name, array in found.items():
             with engine_faults("/rows"):
                 self._session.check_set(name, array, graph_of(self._session, call))

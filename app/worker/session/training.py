@@ -112,18 +112,28 @@ class TrainingBench:
         fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
         return fingerprint
 
-    def _fed(self, call: Call, names: tuple[str, ...] | None = None) -> Mapping[str, Any]:
-        """Return the inputs of a call, as arrays or as the lists of numbers that the engine reads."""
+    def _fed(
+        self, call: Call, names: tuple[str, ...] | None = None, needed: tuple[str, ...] | None = None
+    ) -> Mapping[str, Any]:
+        """Return the inputs of a call, as arrays or as the lists of numbers that the engine reads.
+
+        `names` are those that are fed, by default all; `needed` those that must be, by default those for the losses.
+        """
         rows = call.options.get("rows")
         if rows is not None:
-            return self._rows.inputs(rows, call.options.get("feeds"), self._inputs if names is None else names)
+            needed = self._session.inputs_needed("losses", training=False) if needed is None else needed
+            optional = frozenset(self._inputs).difference(needed) if names is None else ()
+            fed = self._inputs if names is None else names
+            return self._rows.inputs(rows, call.options.get("feeds"), fed, optional)
         given = engine.encode_texts(self._rows.classes, call.options.get("inputs") or {})
         call = replace(call, options={**call.options, "inputs": given})
         return _given(call, "inputs", self._inputs if names is None else names, self._session.fed_inputs)
 
     def _forward(self, call: Call) -> Result:
         keep = call.options.get("keep", False)
-        done = self._session.forward(self._fed(call), training=call.options.get("training", True), keep=keep)
+        training = call.options.get("training", True)
+        needed = self._session.inputs_needed("forward", training=training)
+        done = self._session.forward(self._fed(call, needed=needed), training=training, keep=keep)
         tape_id = None
         if done.tape is not None:
             assert call.seq is not None  # it is logged
@@ -137,8 +147,9 @@ class TrainingBench:
 
     def _forward_backward(self, call: Call) -> Result:
         options = call.options
+        needed = self._session.inputs_needed("forward" if options.get("outputs") else "losses")
         done = self._session.forward_backward(
-            self._fed(call),
+            self._fed(call, needed=needed),
             reduction=options.get("reduction"),
             micro_batch_size=options.get("micro_batch_size"),
             outputs=options.get("outputs", False),
