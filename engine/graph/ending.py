@@ -13,7 +13,16 @@ from typing import Any, Protocol
 
 from engine.documents import Reader
 from engine.dtypes import FLOAT32, is_float
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, escape, nearest
+from engine.errors import (
+    AttributeValueError,
+    DocumentError,
+    EngineError,
+    Finding,
+    UnknownName,
+    UnsupportedOp,
+    escape,
+    nearest,
+)
 from engine.graph.tensors import read_tensor
 from engine.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
 from engine.registry import Op, lookup
@@ -61,12 +70,31 @@ def end_in_loss(document: Any, x: Value, stack: Stack) -> tuple[Value, ...]:
     kind = reader.typed(document.get("kind"), str, "/loss/kind", "kind", "")
     reader.finish()
     try:
-        op = lookup(kind)
-        if op.name not in LOSSES:
-            raise AttributeValueError(f"{kind[:64]!r} is not a loss; losses are {', '.join(LOSSES)}")
+        op = _loss_called(kind)
     except EngineError as error:
         raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
     return _Ending(op, LOSSES[op.name], document, x, stack).build()
+
+
+def _loss_called(kind: str) -> Op[Any]:
+    """Return the op of the loss called `kind`, or known by that alias.
+
+    Raises:
+        UnsupportedOp: a loss of the engines this one follows that it does not have.
+        UnknownName: no op has this name; the message lists the losses.
+        AttributeValueError: the op of this name is no loss; the message lists the losses.
+    """
+    listed = f"losses are {', '.join(LOSSES)}"
+    try:
+        op = lookup(kind)
+    except UnsupportedOp:
+        raise
+    except UnknownName as error:
+        names = [name for loss in LOSSES for name in (loss, *lookup(loss).aliases)]
+        raise UnknownName(f"there is no loss called {kind[:64]!r}; {listed}{nearest(kind, names)}") from error
+    if op.name not in LOSSES:
+        raise AttributeValueError(f"{kind[:64]!r} is not a loss; {listed}")
+    return op
 
 
 class _Ending:

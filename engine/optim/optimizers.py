@@ -39,7 +39,8 @@ def make_optimizer(document: Mapping[str, Any]) -> Optimizer:
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         shown = str(kind)[:64]
-        raise UnknownName(f"there is no optimizer called {shown!r}{nearest(shown, kinds)}")
+        listed = f"optimizers are {', '.join(kinds)}"
+        raise UnknownName(f"there is no optimizer called {shown!r}; {listed}{nearest(shown, kinds)}")
     options = {key: value for key, value in document.items() if key != "kind"}
     chosen = kinds[kind]
     if chosen is Chain:

@@ -9,6 +9,8 @@ import httpx
 import numpy as np
 import pytest
 
+import engine
+
 from .stage import PARABOLA, X2A3B4, Begin, Static, created, program
 
 
@@ -236,9 +238,26 @@ def test_g20_and_g22_opt_fit_is_a_fit_whose_rate_follows_the_epoch(http: httpx.C
 
 
 def test_g21_an_unknown_optimizer_is_refused_with_those_that_there_are(http: httpx.Client) -> None:
-    refused = http.post("/v1/fits", json={**FIT, "optimizer": {"kind": "adamv"}})
+    for kind in ("adamv", "nothing_of_the_kind"):
+        refused = http.post("/v1/fits", json={**FIT, "optimizer": {"kind": kind}})
+        assert refused.status_code == 422
+        for known in engine.optimizer_catalogue():
+            assert known["kind"] in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["msee", "nothing_of_the_kind", "exp"])
+def test_g21_an_unknown_loss_is_refused_with_those_that_there_are(http: httpx.Client, kind: str) -> None:
+    model = {
+        "inputs": {"x": ["batch", 3], "y": ["batch", 1]},
+        "layers": [{"layer": "linear", "units": 1}],
+        "loss": {"kind": kind},
+    }
+    refused = http.post("/v1/graphs", json=model)
     assert refused.status_code == 422
-    assert "adam" in refused.json()["detail"]
+    (error,) = refused.json()["errors"]
+    assert error["pointer"] == "/loss/kind"
+    for loss in engine.loss_catalogue():
+        assert loss["kind"] in error["detail"]
 
 
 def test_g23_shapes_of_one_element_are_scalars(begin: Begin) -> None:
