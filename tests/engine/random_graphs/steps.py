@@ -105,6 +105,7 @@ def whole_numbers(g: Generator) -> Sequence[str]:
 def reduction(g: Generator) -> Sequence[str]:
     """Reduce a value along some axes."""
     op, x = OPS[g.draw.choice(REDUCTIONS)], g.known()
+    _check_pairs(g, op.name, x)
     attrs = {}
     rank = g.values[x].ndim
     if "axis" in op.attributes and rank:
@@ -118,11 +119,18 @@ def reduction(g: Generator) -> Sequence[str]:
     return [made]
 
 
+def _check_pairs(g: Generator, op: str, x: str) -> None:
+    """Refuse a large product: derivatives of its gradient take memory for every pair of factors."""
+    if op in ("prod", "cumprod"):
+        g.room_for(g.values[x].size, g.values[x].size)
+
+
 def along(g: Generator) -> Sequence[str]:
     """Apply an op that mixes the elements along an axis."""
     x = g.known()
     rank = g.values[x].ndim
     op = g.draw.choice(ALONG)
+    _check_pairs(g, op, x)
     return g.node(op, x, **({"axis": g.draw.randrange(rank)} if rank else {}))[:1]
 
 
