@@ -104,7 +104,7 @@ def _transformed(op: str, parts: Pair, axis: int, n: int | None, norm: Norm, *, 
     return (real, imaginary) if factor == 1 else (real * factor, imaginary * factor)
 
 
-def _sizes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[tuple[int, int | None]]:
+def transformed_axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[tuple[int, int | None]]:
     """Return each axis that is transformed and how many elements it is brought to."""
     if axes is None:
         places = tuple(range(x.ndim - len(sizes), x.ndim)) if sizes is not None else tuple(range(x.ndim))
@@ -184,7 +184,7 @@ def fftn(
 ) -> tuple[Value, Value]:
     """fft along each of several axes (all of them, or as many last ones as there are `sizes`): both its parts."""
     parts = _parts("fftn", real, imaginary)
-    for axis, n in _sizes("fftn", real, axes, sizes):
+    for axis, n in transformed_axes("fftn", real, axes, sizes):
         parts = _transformed("fftn", parts, axis, n, norm, inverse=False)
     return parts
 
@@ -200,7 +200,7 @@ def ifftn(
 ) -> tuple[Value, Value]:
     """ifft along each of several axes (all of them, or as many last ones as there are `sizes`): both its parts."""
     parts = _parts("ifftn", real, imaginary)
-    for axis, n in _sizes("ifftn", real, axes, sizes):
+    for axis, n in transformed_axes("ifftn", real, axes, sizes):
         parts = _transformed("ifftn", parts, axis, n, norm, inverse=True)
     return parts
 

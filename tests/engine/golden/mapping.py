@@ -417,11 +417,13 @@ NETWORKS = {
 }
 
 FOURIER = {
-    **{f"fft.{kind}": to(kind, "x n= dim= norm=", arg.default_norm) for kind in ("fft", "ifft", "rfft")},
-    "fft.irfft": to("irfft", "x n= dim= norm=", arg.default_norm),
+    **{
+        f"fft.{kind}": to(kind, "x n= dim= norm=", arg.default_norm)
+        for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    },
     **{
         f"fft.{way}fft{kind}": to(f"{way}fft{kind}", "x s= dim= norm=", arg.several_axes)
-        for way in ("", "i")
+        for way in ("", "i", "r", "ir")
         for kind in ("2", "n")
     },
     **{f"fft.{way}fftshift": to(f"{way}fftshift", "x dim=", arg.several_axes) for way in ("", "i")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,3 +54,27 @@ def test_a_transform_and_its_inverse_undo_each_other() -> None:
         np.testing.assert_allclose(imaginary.numpy(), 0, atol=1e-14)
     np.testing.assert_array_equal(OPS["fftfreq"](n=5, d=0.5, dtype="float64").numpy(), np.fft.fftfreq(5, 0.5))
     np.testing.assert_array_equal(OPS["ifftshift"](OPS["fftshift"](x)).numpy(), x)
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize(("sizes", "axes"), [(None, None), ((4, 3), None), (None, (2, 0)), ((5, 4), (0, 1)), (None, 1)])
+def test_transforms_over_several_axes_are_those_of_numpy(sizes: Any, axes: Any, norm: str) -> None:
+    x, y = np.random.default_rng(0).standard_normal((2, 3, 4, 5))
+    options = {"sizes": sizes, "axes": axes, "norm": norm}
+    places = (axes,) if isinstance(axes, int) else axes
+    expected = np.fft.rfftn(x, s=sizes, axes=places if sizes is None or axes else (-2, -1), norm=norm)
+    real, imaginary = OPS["rfftn"](x, **options)
+    np.testing.assert_allclose(real.numpy() + 1j * imaginary.numpy(), expected, atol=1e-14)
+    inverse = np.fft.irfftn(x + 1j * y, s=sizes, axes=places if sizes is None or axes else (-2, -1), norm=norm)
+    np.testing.assert_allclose(OPS["irfftn"](x, y, **options).numpy(), inverse, atol=1e-14)
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("n", [None, 4, 7])
+def test_transforms_that_are_real_are_those_of_numpy(n: int | None, norm: str) -> None:
+    x, y = np.random.default_rng(0).standard_normal((2, 3, 5))
+    np.testing.assert_allclose(
+        OPS["hfft"](x, y, n=n, norm=norm).numpy(), np.fft.hfft(x + 1j * y, n, norm=norm), atol=1e-13
+    )
+    real, imaginary = OPS["ihfft"](x, n=n, norm=norm)
+    np.testing.assert_allclose(real.numpy() + 1j * imaginary.numpy(), np.fft.ihfft(x, n, norm=norm), atol=1e-14)

@@ -44,7 +44,8 @@ TABLE = {
     " gaussian_nll_loss poisson_nll_loss focal_loss ctc_loss",
     "casts": "cast astype type_as detach stop_gradient bitcast",
     "counting": "histc bincount isin equal signbit isposinf isneginf",
-    "Fourier transforms": "fft ifft rfft irfft fft2 ifft2 fftn ifftn fftshift ifftshift fftfreq rfftfreq",
+    "Fourier transforms": "fft ifft rfft irfft fft2 ifft2 fftn ifftn rfft2 irfft2 rfftn irfftn hfft ihfft "
+    "fftshift ifftshift fftfreq rfftfreq",
     "optimizer steps": "opt_step_adamw opt_step_sgd",
 }
 
