@@ -115,7 +115,10 @@ def check(place: str, type_: Any, value: Any) -> Any:
         raise AttributeValueError(f"{place} has {len(value)} values; at most {LONGEST_LIST} are taken")
     accepted, result = _match(type_, value)
     if not accepted:
-        raise AttributeValueError(f"{place} must be {describe(type_)}, not {_show(value)}")
+        choices = get_args(type_) if get_origin(type_) is Literal and isinstance(value, str) else ()
+        raise AttributeValueError(
+            f"{place} must be {describe(type_)}, not {_show(value)}{nearest(str(value), choices)}"
+        )
     return result
 
 

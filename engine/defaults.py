@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from engine.dtypes import DEFAULT_FLOAT, DType, computing_dtype, dtype_of, is_float
-from engine.errors import DeviceError, DTypeError, nearest
+from engine.errors import DeviceError, DTypeError, accepted_names
 
 DEVICES = ("cpu",)
 """Every device the engine computes on."""
@@ -67,7 +67,7 @@ def check_device(device: str | None) -> str:
     if device not in DEVICES:
         raise DeviceError(
             f"there is no device {str(device)[:64]!r} here: this engine computes on {', '.join(DEVICES)}"
-            f"{nearest(str(device), DEVICES)}"
+            f"{accepted_names(device, DEVICES)}"
         )
     return device
 

@@ -16,6 +16,12 @@ CANDIDATES = 1000
 """Among so many names the nearest is looked for, so that a fault in a large graph costs milliseconds."""
 
 
+MOST_LISTED = 40
+"""A choice of so many names is listed in full where an unknown one is refused."""
+
+GGML_PREFIX = re.compile(r"^ggml_opt_(loss|optimizer)_type_")
+
+
 Severity = Literal["error", "warning", "info"]
 
 
@@ -243,6 +249,25 @@ def name_op(error: EngineError, name: str) -> None:
     """Put the name of an op in front of the message of `error`, unless the message has it."""
     if not re.search(rf"\b{re.escape(name)}\b", str(error)):
         error.args = (f"{name}: {error}", *error.args[1:])
+
+
+def accepted_names(name: object, known: Iterable[str], catalogue: str = "") -> str:
+    """Return what to say behind an unknown name of a choice: the nearest name, and those that are accepted.
+
+    Of more than `MOST_LISTED` names the nearest three are given, and `catalogue`, where the others are listed.
+    Prefixes of ggml's constants, as GGML_OPT_LOSS_TYPE_, are left out of the comparison.
+    """
+    names = list(dict.fromkeys(known))
+    asked = GGML_PREFIX.sub("", str(name)[:64].lower())
+    by_lower = {each.lower(): each for each in names}
+    if len(names) <= MOST_LISTED:
+        matches = get_close_matches(asked, by_lower, n=1, cutoff=0.6)
+        guess = f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
+        return f"{guess}; accepted are {', '.join(names) or 'none'}"
+    matches = get_close_matches(asked, by_lower, n=3, cutoff=0.0)
+    first = f"; did you mean {by_lower[matches[0]]!r}?"
+    others = ", ".join(by_lower[match] for match in matches)
+    return f"{first}; of {len(names)} accepted names the nearest are {others}; {catalogue} lists all"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

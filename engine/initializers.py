@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.attributes import Attribute, attributes_of, bind
 from engine.dtypes import DType
-from engine.errors import AttributeValueError, UnknownName, nearest
+from engine.errors import AttributeValueError, UnknownName, accepted_names
 from engine.value import Array, Shape
 
 Fan = Literal["fan_in", "fan_out"]
@@ -52,7 +52,9 @@ def resolve(kind: Mapping[str, Any]) -> tuple[Draw, dict[str, Any]]:
     name = kind.get("kind")
     if not isinstance(name, str) or name not in INITIALIZERS:
         shown = str(name)[:64]
-        raise UnknownName(f"there is no initializer called {shown!r}{nearest(shown, INITIALIZERS)}")
+        raise UnknownName(
+            f"there is no initializer called {shown!r}{accepted_names(shown, INITIALIZERS, 'GET /v1/initializers')}"
+        )
     given = {key: value for key, value in kind.items() if key != "kind"}
     return INITIALIZERS[name], bind(name, options_of(name), given)
 

@@ -24,7 +24,15 @@ from engine.dtypes import (
     result_type,
     to_float,
 )
-from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError, UnknownName, name_op, nearest
+from engine.errors import (
+    AttributeValueError,
+    EngineError,
+    GradientError,
+    ShapeError,
+    UnknownName,
+    accepted_names,
+    name_op,
+)
 from engine.modes import MODES, recording_calls
 from engine.narrow import SMALL, rounded, widened
 from engine.samples import Sample
@@ -462,7 +470,7 @@ def lookup(name: str) -> Op[Any]:
     op = OPS.get(name) or ALIASES.get(name)
     if op is None:
         refuse_unsupported(name)
-        raise UnknownName(f"there is no op called {name[:64]!r}{nearest(name, [*OPS, *ALIASES])}")
+        raise UnknownName(f"there is no op called {name[:64]!r}{accepted_names(name, [*OPS, *ALIASES], 'GET /v1/ops')}")
     return op
 
 

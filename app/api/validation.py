@@ -1,7 +1,9 @@
 """From what pydantic finds wrong with a request to findings with JSON pointers."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -113,7 +115,11 @@ def _code(kind: str) -> str:
 
 def _advice(error: Mapping[str, Any]) -> str:
     message = str(error["msg"])
-    return message[:1].lower() + message[1:]
+    advice = message[:1].lower() + message[1:]
+    given, accepted = error.get("input"), re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected", "")))
+    if _code(error["type"]) == "unknown_name" and isinstance(given, str) and get_close_matches(given[:64], accepted):
+        return advice + nearest(given, accepted)
+    return advice
 
 
 def _hint(steps: Sequence[Any], shape: Any) -> str:

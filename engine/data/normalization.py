@@ -14,7 +14,7 @@ from engine.data.scaling import Affine, Scales
 from engine.data.source import Source
 from engine.data.statistics import Chunks, Moments, quantiles
 from engine.documents import Reader
-from engine.errors import DataError, escape, nearest
+from engine.errors import DataError, accepted_names, escape, nearest
 from engine.options import read_options
 from engine.ranges import Range
 from engine.value import Array
@@ -133,7 +133,7 @@ def _read_kind(reader: Reader, document: Any, pointer: str) -> Normalization | N
         return None
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        hint = nearest(str(kind), KINDS) or f"; they are {', '.join(KINDS)}"
+        hint = accepted_names(kind, KINDS)
         reader.fault(f"{pointer}/kind", "unknown_name", f"there is no normalisation {str(kind)[:64]!r}{hint}")
         return None
     options = {name: value for name, value in document.items() if name != "kind"}

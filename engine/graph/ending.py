@@ -13,19 +13,11 @@ from typing import Any, Protocol
 
 from engine.documents import Reader
 from engine.dtypes import FLOAT32, is_float
-from engine.errors import (
-    AttributeValueError,
-    DocumentError,
-    EngineError,
-    Finding,
-    UnknownName,
-    UnsupportedOp,
-    escape,
-    nearest,
-)
+from engine.errors import AttributeValueError, DocumentError, Finding, UnsupportedOp, accepted_names, escape, nearest
 from engine.graph.tensors import read_tensor
 from engine.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
-from engine.registry import Op, lookup
+from engine.registry import ALIASES, OPS, Op
+from engine.unsupported import refuse_unsupported
 from engine.value import Array, Value
 
 COUNTED = ("cross_entropy", "nll_loss")
@@ -33,6 +25,14 @@ COUNTED = ("cross_entropy", "nll_loss")
 
 FACTORS = ("weight", "pos_weight")
 """Operands that multiply losses."""
+
+
+GGML_LOSSES = {
+    "MEAN_SQUARED_ERROR": "mse_loss", "CROSS_ENTROPY": "ggml_cross_entropy", "MEAN": "mean", "SUM": "sum",
+}  # fmt: skip
+"""The losses of ggml's optimizer (GGML_OPT_LOSS_TYPE_*), and the ops that stand for them."""
+
+REDUCTIONS = {name: f"write a program that ends in loss = {name}(...)" for name in ("mean", "sum")}
 
 
 class Stack(Protocol):
@@ -69,31 +69,30 @@ def end_in_loss(document: Any, x: Value, stack: Stack) -> tuple[Value, ...]:
     document = {"kind": document} if isinstance(document, str) else reader.mapping(document, "/loss")
     kind = reader.typed(document.get("kind"), str, "/loss/kind", "kind", "")
     reader.finish()
-    try:
-        op = _loss_called(kind)
-    except EngineError as error:
-        raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
+    op = _find_loss(kind)
     return _Ending(op, LOSSES[op.name], document, x, stack).build()
 
 
-def _loss_called(kind: str) -> Op[Any]:
-    """Return the op of the loss called `kind`, or known by that alias.
+def _find_loss(kind: str) -> Op[Any]:
+    """Return the op of a loss.
 
     Raises:
-        UnsupportedOp: a loss of the engines this one follows that it does not have.
-        UnknownName: no op has this name; the message lists the losses.
-        AttributeValueError: the op of this name is no loss; the message lists the losses.
+        DocumentError: there is no such loss; the message lists them.
     """
-    listed = f"losses are {', '.join(LOSSES)}"
     try:
-        op = lookup(kind)
-    except UnsupportedOp:
-        raise
-    except UnknownName as error:
-        names = [name for loss in LOSSES for name in (loss, *lookup(loss).aliases)]
-        raise UnknownName(f"there is no loss called {kind[:64]!r}; {listed}{nearest(kind, names)}") from error
-    if op.name not in LOSSES:
-        raise AttributeValueError(f"{kind[:64]!r} is not a loss; {listed}")
+        refuse_unsupported(kind)
+    except UnsupportedOp as error:
+        raise DocumentError([Finding("/loss/kind", error.code, str(error))]) from error
+    op = OPS.get(kind) or ALIASES.get(kind)
+    if op is None or op.name not in LOSSES:
+        asked = GGML_LOSSES.get(kind.upper().removeprefix("GGML_OPT_LOSS_TYPE_"), kind)
+        if asked in REDUCTIONS:
+            hint = f"; {REDUCTIONS[asked]}; losses are {', '.join(LOSSES)}"
+        else:
+            hint = accepted_names(asked, LOSSES, "GET /v1/losses")
+        detail = f"there is no loss called {kind[:64]!r}{hint}"
+        code = "unknown_name" if op is None else AttributeValueError.code
+        raise DocumentError([Finding("/loss/kind", code, detail)])
     return op
 
 

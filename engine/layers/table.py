@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, get_type_hints
 
 from engine.attributes import attributes_of
-from engine.errors import UnknownName, nearest
+from engine.errors import UnknownName, accepted_names
 from engine.layers.scope import Scope
 from engine.registry import lookup
 from engine.value import Value
@@ -51,7 +51,7 @@ def layer_of_op(name: str, *, kind: str = "") -> Layer:
 def find_layer(kind: str) -> Layer:
     """Return the layer called `kind`."""
     if kind not in LAYERS:
-        raise UnknownName(f"there is no layer called {kind[:64]!r}{nearest(kind, LAYERS)}")
+        raise UnknownName(f"there is no layer called {kind[:64]!r}{accepted_names(kind, LAYERS, 'GET /v1/layers')}")
     return LAYERS[kind]
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from engine.documents import Reader
-from engine.errors import nearest
+from engine.errors import accepted_names
 from engine.metrics.accuracies import Accuracy, TopKAccuracy
 from engine.metrics.areas import Auc
 from engine.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall
@@ -85,7 +85,7 @@ def _read_metric(reader: Reader, document: Any, pointer: str) -> Metric | None:
     kind = document["kind"]
     if not isinstance(kind, str) or kind not in METRICS:
         shown = str(kind)[:64]
-        hint = nearest(shown, METRICS) or f"; there are {', '.join(METRICS)}"
+        hint = accepted_names(shown, METRICS, "GET /v1/metrics")
         reader.fault(f"{pointer}/kind", "unknown_name", f"there is no metric called {shown!r}{hint}")
         return None
     options = {name: option for name, option in document.items() if name != "kind"}

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 
-from engine.errors import MissingExtra
+from engine.errors import MissingExtra, UnknownName, accepted_names
 from engine.native.blas import numpy_blas
 from engine.plan import NumpyExecutor, Plan
 from engine.value import Array
+
+KNOWN_EXECUTORS = ("auto", "numpy", "native")
 
 MOST_SHARDS = 8
 """Into how many shards a batch is cut at most."""
@@ -36,10 +38,15 @@ def chosen(executor: str) -> str:
     """Return the executor that a request for one stands for: "auto" is the fastest there is.
 
     Raises:
+        UnknownName: there is none of this name.
         MissingExtra: it does not work here.
     """
     if executor == "auto":
         return executors()[-1]
+    if executor not in KNOWN_EXECUTORS:
+        raise UnknownName(
+            f"there is no executor called {str(executor)[:64]!r}{accepted_names(executor, KNOWN_EXECUTORS)}"
+        )
     if executor == "native" and (missing := why_missing()):
         raise MissingExtra(missing)
     return executor

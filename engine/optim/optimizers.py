@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.attributes import attributes_of, bind
-from engine.errors import AttributeValueError, UnknownName, nearest
+from engine.errors import AttributeValueError, UnknownName, accepted_names
 from engine.optim.adafactor import Adafactor
 from engine.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from engine.optim.adaptive import Adadelta, Adagrad, RMSprop
@@ -39,8 +39,7 @@ def make_optimizer(document: Mapping[str, Any]) -> Optimizer:
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         shown = str(kind)[:64]
-        listed = f"optimizers are {', '.join(kinds)}"
-        raise UnknownName(f"there is no optimizer called {shown!r}; {listed}{nearest(shown, kinds)}")
+        raise UnknownName(f"there is no optimizer called {shown!r}{accepted_names(shown, kinds, 'GET /v1/optimizers')}")
     options = {key: value for key, value in document.items() if key != "kind"}
     chosen = kinds[kind]
     if chosen is Chain:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
-from engine.errors import AttributeValueError, UnknownName, nearest
+from engine.errors import AttributeValueError, UnknownName, accepted_names
 
 
 class LossType(IntEnum):
@@ -73,8 +73,7 @@ def kind_of(kinds: type[Kind], given: object) -> Kind:
             if kind == given:
                 return kind
     what = PREFIXES[kinds].removeprefix("GGML_OPT_").removesuffix("_").replace("_", " ").lower()
-    guess = nearest(str(given).upper(), kinds.__members__)
-    raise UnknownName(f"there is no {what} {str(given)[:64]!r}; there are {', '.join(kinds.__members__)}{guess}")
+    raise UnknownName(f"there is no {what} {str(given)[:64]!r}{accepted_names(given, kinds.__members__)}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,16 @@ from typing import Any, Literal
 
 from engine.attributes import MISSING, Attribute, attributes_of, check, describe
 from engine.documents import Reader, type_name
-from engine.errors import AttributeValueError, DocumentError, EngineError, Finding, UnknownName, escape, nearest
+from engine.errors import (
+    AttributeValueError,
+    DocumentError,
+    EngineError,
+    Finding,
+    UnknownName,
+    accepted_names,
+    escape,
+    nearest,
+)
 from engine.optim.schedules.composed import Member
 from engine.optim.schedules.schedule import Schedule
 from engine.optim.schedules.table import CHECKS, NESTED, SCHEDULES
@@ -73,7 +82,8 @@ class _Reading:
         kind = document.get("kind")
         if not isinstance(kind, str) or kind not in SCHEDULES:
             shown = str(kind)[:64]
-            self.report(pointer, UnknownName(f"there is no schedule called {shown!r}{nearest(shown, SCHEDULES)}"))
+            hint = accepted_names(shown, SCHEDULES, "GET /v1/schedules")
+            self.report(pointer, UnknownName(f"there is no schedule called {shown!r}{hint}"))
             return None
         if depth > DEPTH:
             self.refuse(pointer, f"schedules may stand within one another {DEPTH} deep, not deeper")

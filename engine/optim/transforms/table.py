@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from engine.documents import Reader
-from engine.errors import nearest
+from engine.errors import accepted_names
 from engine.optim.transforms.adam import ScaleByAdam, ScaleByAdamax, ScaleByAdan, ScaleByAmsgrad, ScaleByRadam
 from engine.optim.transforms.blocks import (
     Centralize,
@@ -70,7 +70,8 @@ def _transform(reader: Reader, entry: Any, pointer: str) -> GradientTransform | 
         return None
     if not isinstance(kind, str) or kind not in TRANSFORMS:
         shown, place = str(kind)[:64], f"{pointer}/kind" if isinstance(entry, Mapping) else pointer
-        reader.fault(place, "unknown_name", f"there is no transform called {shown!r}{nearest(shown, TRANSFORMS)}")
+        hint = accepted_names(shown, TRANSFORMS, "GET /v1/optimizers")
+        reader.fault(place, "unknown_name", f"there is no transform called {shown!r}{hint}")
         return None
     options = {name: value for name, value in document.items() if name != "kind"}
     return read_options(reader, options, pointer, TRANSFORMS[kind])

@@ -52,7 +52,7 @@ def test_options_are_read_and_name_the_rows():
         ([{}], "/metrics/0", "missing_field", "'kind' is required"),
         ([{"name": "f1"}], "/metrics/0", "missing_field", "'kind' is required"),
         (["acuracy"], "/metrics/0/kind", "unknown_name", "did you mean 'accuracy'?"),
-        (["f1", "zzz"], "/metrics/1/kind", "unknown_name", "there are accuracy, top_k_accuracy, precision,"),
+        (["f1", "zzz"], "/metrics/1/kind", "unknown_name", "accepted are accuracy, top_k_accuracy, precision,"),
         ([{"kind": ["f1"]}], "/metrics/0/kind", "unknown_name", "there is no metric called"),
         ([{"kind": "f1", "avarage": "macro"}], "/metrics/0/avarage", "unknown_field", "did you mean 'average'?"),
         ([{"kind": "f1", "average": "mean"}], "/metrics/0/average", "attribute_invalid", "one of 'binary', 'macro'"),

@@ -278,7 +278,8 @@ def test_every_fault_of_a_chain_in_a_recipe_is_found_below_the_optimizer():
     transforms = [{"kind": "scale_by_adam", "b1": -1, "eps": -1}, "centralise"]
     with pytest.raises(DocumentError) as caught:
         engine.read_recipe({"epochs": 1, "optimizer": {"kind": "chain", "transforms": transforms}})
-    assert [(finding.pointer, finding.detail) for finding in caught.value.findings] == [
+    found = [(finding.pointer, finding.detail.partition("; accepted are ")[0]) for finding in caught.value.findings]
+    assert found == [
         ("/optimizer/transforms/0/b1", "b1 must be at least 0 and less than 1, not -1.0"),
         ("/optimizer/transforms/0/eps", "eps must be at least 0, not -1.0"),
         ("/optimizer/transforms/1", "there is no transform called 'centralise'; did you mean 'centralize'?"),
