@@ -127,7 +127,8 @@ def _visited(walk: Walk) -> list[Timing]:
 def _updated(executor: NumpyExecutor) -> list[Timing]:
     plan, timings = executor.plan, []
     for place, step in enumerate(plan.steps):
-        call = prepare(step, executor.arrays)
+        inputs, outputs = ([executor.arrays[n] for n in numbers] for numbers in (step.inputs, step.outputs))
+        call = prepare(step, inputs, outputs)
         with np.errstate(all="ignore"):
             start = time.perf_counter()
             if call is not None:

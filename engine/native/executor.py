@@ -16,9 +16,9 @@ from engine.native.lowering import LOWERINGS, Call, Status, Work, address_of, wo
 from engine.native.machine import BARRIER, machine
 from engine.native.team import team
 from engine.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
-from engine.plan.plan import Plan, Step
+from engine.plan.plan import Phase, Plan, Step
+from engine.plan.runs import Run, Seen, runs_of_phase
 from engine.plan.sharding import JOIN
-from engine.plan.split_rules import WHOLE
 from engine.value import Array
 
 assert kernels  # declares the lowerings
@@ -73,12 +73,10 @@ class NativeExecutor(NumpyExecutor):
         super().__init__(plan, state)
 
     def _bind(self) -> None:
-        self._of_shards = (
-            [self._shard_arrays(shard) for shard in range(self.plan.shards)] if self.plan.shards > 1 else []
-        )
+        self._of_shards = [self._shard_arrays() for _ in range(self.plan.shards)] if self.plan.shards > 1 else []
         self._stretches: list[Stretch | PythonCall] = []
         self._status = np.zeros(8 * (len(self.plan.steps) * self.plan.shards + 1), np.int64)
-        lowered = [self._lowered_phase(phase.steps, sharded=phase.sharded) for phase in self.plan.phases]
+        lowered = [self._lowered_phase(phase) for phase in self.plan.phases]
         lowered.append([[self._copied(target, source) for target, source in self.plan.copies]])
         self._make_scratch(lowered)
         for phase in lowered:
@@ -145,17 +143,16 @@ class NativeExecutor(NumpyExecutor):
         barrier = address_of(self._barrier)
         return int(self._run_table(address_of(table), len(table), times, address_of(self._halt), barrier, workers))
 
-    def _lowered_phase(self, steps: Sequence[int], *, sharded: bool) -> list[list[list[Call] | PythonCall]]:
+    def _lowered_phase(self, phase: Phase) -> list[list[list[Call] | PythonCall]]:
         """Return, for each shard, calls or a Python function for each step."""
-        shards = range(self.plan.shards if sharded else 1)
-        return [self._lowered_steps(steps, shard if sharded else None) for shard in shards]
+        return [self._lowered_steps(phase, shard) for shard in range(self.plan.shards if phase.sharded else 1)]
 
-    def _lowered_steps(self, steps: Sequence[int], shard: int | None) -> list[list[Call] | PythonCall]:
+    def _lowered_steps(self, phase: Phase, shard: int) -> list[list[Call] | PythonCall]:
         """Return calls or a Python function for each step, or for each fused group."""
         group_of = {place: group for group in self.plan.groups for place in group}
         items: list[list[Call] | PythonCall] = []
-        for place in steps:
-            item = self._lowered(self.plan.steps[place], shard)
+        for place, run in zip(phase.steps, runs_of_phase(self.plan, phase, shard), strict=True):
+            item = self._lowered(run)
             group = group_of.get(place, (place,))
             if place != group[0] and isinstance(item, list) and isinstance(items[-1], list):
                 items[-1] += item
@@ -163,82 +160,39 @@ class NativeExecutor(NumpyExecutor):
                 items.append(item)
         return [self._chained.joined(item) if isinstance(item, list) else item for item in items]
 
-    def _lowered(self, step: Step, shard: int | None) -> list[Call] | PythonCall:
-        arrays: Mapping[int, Array] = self.arrays if shard is None else self._of_shards[shard]
+    def _lowered(self, run: Run) -> list[Call] | PythonCall:
+        step = run.step
+        inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))
         if step.op is JOIN:
-            return self._joined(step, shard)
-        if shard is not None:
-            arrays, step = self._seen(step, arrays, shard)
+            return _joined(inputs, outputs[0])
         if step.op.name == "pack":
-            return self._packed(step, arrays)
+            return _packed(step, inputs, outputs[0])
         lowering = LOWERINGS.get(step.op.name)
         if lowering is not None:
-            work = Work([arrays[n] for n in step.inputs], [arrays[n] for n in step.outputs], step.attrs)
-            calls = lowering(work)
+            calls = lowering(Work(inputs, outputs, step.attrs))
             if calls is not None:
-                return [self._checked(call, partial(step.op.body, *work.inputs, **step.attrs)) for call in calls]
-        call = prepare(step, arrays)
+                return [self._checked(call, partial(step.op.body, *inputs, **step.attrs)) for call in calls]
+        call = prepare(step, inputs, outputs)
         if call is None:
             return []
         self.python_steps.append(step.op.name)
         return call
 
+    def _array(self, seen: Seen) -> Array:
+        """Return the array of a value as a step sees it."""
+        arrays = self.arrays if seen.owner is None else self._of_shards[seen.owner]
+        array = arrays[seen.number]
+        if seen.axis is None:
+            return array
+        extent = array.shape[seen.axis] // self.plan.shards
+        part: Array = array[(slice(None),) * seen.axis + (slice(seen.part * extent, (seen.part + 1) * extent),)]
+        return part
+
     def _copied(self, target: int, source: int) -> list[Call] | PythonCall:
         return _copy(self.arrays[source], self.arrays[target])
 
-    def _packed(self, step: Step, arrays: Mapping[int, Array]) -> list[Call] | PythonCall:
-        """Copy what was not computed in its place in the vector; the gaps between are zero from the start."""
-        calls: list[Call] = []
-        vector = arrays[step.outputs[0]]
-        for number, offset in zip(step.inputs, step.attrs["offsets"], strict=True):
-            array = arrays[number]
-            place = vector[offset : offset + array.size].reshape(array.shape)
-            if array.size and address_of(place) != address_of(array):
-                copied = _copy(array, place)
-                if not isinstance(copied, list):
-                    return prepare(step, arrays) or []
-                calls += copied
-        return calls
-
-    def _joined(self, step: Step, shard: int | None) -> list[Call] | PythonCall:
-        """Add up the summands of all shards: of the whole vector, or of a shard's part of it."""
-        parts = [arrays[step.inputs[0]] for arrays in self._of_shards]
-        out = self.arrays[step.outputs[0]]
-        if shard is not None:
-            parts, out = [self._part(part, 0, shard) for part in parts], self._of_shards[shard][step.outputs[0]]
-        calls: list[Call] = []
-        total = parts[0]
-        for part in parts[1:]:
-            added = LOWERINGS["add"](Work([total, part], [out], {}))
-            if added is None:
-                return partial(_add_up, parts, out)
-            calls += added
-            total = out
-        return calls
-
-    def _seen(self, step: Step, arrays: Mapping[int, Array], shard: int) -> tuple[Mapping[int, Array], Step]:
-        """Return arrays in which whole inputs are as a shard sees them, and without what only the first shard adds."""
-        windows = {n: w for n, w in zip(step.inputs, step.windows, strict=True) if w is not None}
-        parts = {n: self.arrays[n] if w == WHOLE else self._part(self.arrays[n], w, shard) for n, w in windows.items()}
-        seen = {**arrays, **parts}
-        if step.op.name == "pack" and shard:
-            kept = [i for i, n in enumerate(step.inputs) if self._is_partial(n)]
-            offsets = tuple(step.attrs["offsets"][i] for i in kept)
-            step = replace(step, inputs=tuple(step.inputs[i] for i in kept), attrs={**step.attrs, "offsets": offsets})
-        return seen, step
-
-    def _is_partial(self, number: int) -> bool:
-        return self.plan.roots[self.plan.buffers[number].root].kind == "partial"
-
-    def _part(self, array: Array, axis: int, shard: int) -> Array:
-        """Return a shard's part of an array along an axis."""
-        extent = array.shape[axis] // self.plan.shards
-        index = (slice(None),) * axis + (slice(shard * extent, (shard + 1) * extent),)
-        part: Array = array[index]
-        return part
-
-    def _shard_arrays(self, shard: int) -> dict[int, Array]:
-        """Return the arrays that a shard works on: its own ones, its parts of split ones, and the whole ones."""
+    def _shard_arrays(self) -> dict[int, Array]:
+        """Return arrays in memory of a shard's own."""
         plan, memory = self.plan, list(self._memory)
         arena = aligned(plan.shard_bytes)
         for place, root in enumerate(plan.roots):
@@ -246,15 +200,8 @@ class NativeExecutor(NumpyExecutor):
                 memory[place] = arena[root.offset : root.offset + root.nbytes]
             elif root.kind == "partial":
                 memory[place] = aligned(root.nbytes)
-        arrays = {}
-        for number, buffer in plan.buffers.items():
-            if plan.roots[buffer.root].kind in ("shard", "partial"):
-                arrays[number] = view(buffer, memory)
-            elif buffer.split is not None:
-                arrays[number] = self._part(self.arrays[number], buffer.split, shard)
-            else:
-                arrays[number] = self.arrays[number]
-        return arrays
+        own = {n: b for n, b in plan.buffers.items() if plan.roots[b.root].kind in ("shard", "partial")}
+        return {number: view(buffer, memory) for number, buffer in own.items()}
 
     def _checked(self, call: Call, body: PythonCall) -> Call:
         """Give a call that tells of wrong operands a word to do so."""
@@ -309,6 +256,32 @@ class NativeExecutor(NumpyExecutor):
 def _copy(source: Array, target: Array) -> list[Call] | PythonCall:
     calls = LOWERINGS["copy"](Work([source], [target], {}))
     return partial(np.copyto, target, source) if calls is None else list(calls)
+
+
+def _packed(step: Step, pieces: list[Array], vector: Array) -> list[Call] | PythonCall:
+    """Copy what was not computed in its place in the vector; the gaps between are zero from the start."""
+    calls: list[Call] = []
+    for array, offset in zip(pieces, step.attrs["offsets"], strict=True):
+        place = vector[offset : offset + array.size].reshape(array.shape)
+        if array.size and address_of(place) != address_of(array):
+            copied = _copy(array, place)
+            if not isinstance(copied, list):
+                return prepare(step, pieces, [vector]) or []
+            calls += copied
+    return calls
+
+
+def _joined(parts: Sequence[Array], out: Array) -> list[Call] | PythonCall:
+    """Add up the summands of all shards, in their order."""
+    calls: list[Call] = []
+    total = parts[0]
+    for part in parts[1:]:
+        added = LOWERINGS["add"](Work([total, part], [out], {}))
+        if added is None:
+            return partial(_add_up, parts, out)
+        calls += added
+        total = out
+    return calls
 
 
 def _add_up(parts: Sequence[Array], out: Array) -> None:

@@ -43,7 +43,10 @@ class NumpyExecutor:
     def _bind(self) -> None:
         """Prepare what `run` does."""
         arrays, plan = self.arrays, self.plan
-        self._calls = [call for step in plan.steps if (call := prepare(step, arrays)) is not None]
+        prepared = (
+            prepare(step, [arrays[n] for n in step.inputs], [arrays[n] for n in step.outputs]) for step in plan.steps
+        )
+        self._calls = [call for call in prepared if call is not None]
         self._calls += [partial(np.copyto, arrays[target], arrays[source]) for target, source in plan.copies]
 
     @property
@@ -94,10 +97,8 @@ def aligned(nbytes: int) -> Array:
     return block[start : start + nbytes]
 
 
-def prepare(step: Step, arrays: Mapping[int, Array]) -> Call | None:
+def prepare(step: Step, inputs: list[Array], outputs: list[Array]) -> Call | None:
     """Bind one step to its arrays; None when there is nothing to do at run time."""
-    inputs = [arrays[number] for number in step.inputs]
-    outputs = [arrays[number] for number in step.outputs]
     if step.op.name == "pack":
         return _prepare_pack(step, inputs, outputs[0])
     if any(computes_in_float32(step.op, Spec(array.shape, array.dtype)) for array in inputs):

@@ -127,7 +127,8 @@ def _kernels(arrangement: Arrangement, arrays: dict[int, Array], names: Names, *
 
 
 def _prepared(instruction: Instruction, arrays: dict[int, Array]) -> Callable[[], Any] | None:
-    return prepare(Step(instruction.op, instruction.inputs, instruction.outputs, instruction.attrs), arrays)
+    step = Step(instruction.op, instruction.inputs, instruction.outputs, instruction.attrs)
+    return prepare(step, [arrays[n] for n in step.inputs], [arrays[n] for n in step.outputs])
 
 
 def _plain(instruction: Instruction, arrays: dict[int, Array]) -> Callable[[], Any] | None:

@@ -33,6 +33,11 @@ GRAPHS = {
     "transformer": network(TABLE, BLOCK, {"layer": "layer_norm"}, FLAT, x=TOKENS),
     "lstm": network({"layer": "lstm", "units": 5, "result": "last"}, x=("batch", 6, 4)),
     "gru": network({"layer": "gru", "units": 5, "bidirectional": True}, FLAT, x=("batch", 6, 4)),
+    "squared": {
+        "inputs": {"x": ["batch", 64], "y": ["batch", 64]},
+        "parameters": {"w": [64, 64]},
+        "program": "m = w @ w\nloss = mean((tanh(x @ m) - y) ** 2)",  # shards see both operands of w @ w differently
+    },
     "shared": {
         "inputs": {"x": ["batch", 4], "y": ["batch", 4]},
         "parameters": {"w": [4, 4], "b": []},
@@ -164,9 +169,9 @@ def test_what_is_not_a_number_is_passed_on(shards):
 def test_subnormal_numbers_become_zero_and_python_keeps_them():
     document = GRAPHS["mlp"]
     plan, arrays = planned(document, RECIPES["adamw"], "float32")
-    arrays["moment1:vector:float32"][...] = 1e-44
+    arrays["slot:moment1:vector:float32"][...] = 1e-44
     state, _, _ = trained(NativeExecutor, plan(), arrays, document)
-    moments = np.abs(state["moment1:vector:float32"].astype(np.float64))
+    moments = np.abs(state["slot:moment1:vector:float32"].astype(np.float64))
     assert not ((moments > 0) & (moments < np.finfo(np.float32).tiny)).any()
     assert np.float32(1e-30) * np.float32(1e-10) > 0
 

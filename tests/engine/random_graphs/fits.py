@@ -154,11 +154,9 @@ def broken(case: RandomFit) -> Broken | None:
         return Broken(f"{type(error).__name__} in {last.name}", str(error)[:500])
 
 
-def _prepared(noise: Noise, step: Step, arrays: Mapping[int, Array]) -> Callable[[], Any] | None:
+def _prepared(noise: Noise, step: Step, inputs: list[Array], outputs: list[Array]) -> Callable[[], Any] | None:
     """Bind a step as the NumPy executor does, and move its results."""
-    call = prepare(step, arrays)
-    outputs = [arrays[number] for number in step.outputs]
-
+    call = prepare(step, inputs, outputs)
     if call is None:
         return None
 
