@@ -65,7 +65,7 @@ class Assignments:
             variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
             checkpoints = [(each, work.checkpoints.kept(each.id)) for each in (fit, *variants) if not each.terminal]
         runtime = self._runtime(fit)
-        inputs, feeds = graph.definition["inputs"], fit.request.get("feeds") or {}
+        inputs, feeds = graph.definition.get("inputs", {}), fit.request.get("feeds") or {}
         encodings = column_encodings(model_classes(fit.request, inputs, datasets), feeds, inputs, datasets)
         beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
         return Assignment(

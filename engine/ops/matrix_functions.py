@@ -13,18 +13,18 @@ import numpy as np
 
 from engine.attributes import Ints
 from engine.batching import by_itself
-from engine.dtypes import FLOAT64
+from engine.dtypes import FLOAT64, INT64
 from engine.errors import AttributeValueError, ShapeError
 from engine.infer import normalize_axis, require_float
 from engine.ops.arrangement import movedim
-from engine.ops.creation import zeros
+from engine.ops.creation import arange, zeros
 from engine.ops.elementwise import power
 from engine.ops.equations import inv, solve
 from engine.ops.matrices import adjoint, regular, require_square
 from engine.ops.shape import concat, reshape, slice, unsqueeze
 from engine.registry import composite, primitive
 from engine.samples import Argument, sample
-from engine.value import Array, Spec, Value, as_value
+from engine.value import Array, Spec, Value
 
 PADE = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
@@ -90,8 +90,8 @@ def vander(x: Value, *, columns: int | None = None, increasing: bool = False) ->
     count = x.shape[-1] if columns is None else columns
     if count < 0:
         raise AttributeValueError(f"vander: columns {count} must be at least 0")
-    exponents = np.arange(count) if increasing else np.arange(count)[::-1]
-    return power(unsqueeze(x, axis=-1), as_value(exponents.astype(np.int64)))
+    bounds = {"start": 0, "stop": count} if increasing else {"start": count - 1, "stop": -1, "step": -1}
+    return power(unsqueeze(x, axis=-1), arange(**bounds, dtype=INT64))
 
 
 def _system(*shape: int) -> Argument:

@@ -88,4 +88,4 @@ def test_any_array_reads_back_in_either_format(array):
 def test_any_plan_of_columns_reads_back(plans):
     sizes = [f"[{','.join(map(str, plan.shape))}]" if plan.shape else "" for plan in plans]
     spec = ",".join(f"{plan.name}:{plan.dtype}{size}" for plan, size in zip(plans, sizes, strict=True))
-    assert list(parse_columns_spec(spec)) == plans
+    assert [selection.plan for selection in parse_columns_spec(spec)] == plans

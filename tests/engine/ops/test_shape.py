@@ -127,7 +127,7 @@ def test_indexing_follows_numpy(index: Any) -> None:
         ((0, 0, 0, 0), "too many indices: 4 for 3 axes"),
         (1.5, "an index is an integer, a slice, None, ..., an integer array or a mask, not float"),
         (True, "not bool"),
-        (slice(None, None, -1), "slice step -1 must be at least 1"),
+        (slice(None, None, 0), "slice step 0 must"),
     ],
 )
 def test_a_bad_index_is_refused(index: Any, message: str) -> None:
