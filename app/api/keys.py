@@ -21,7 +21,7 @@ def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
     anybody: revoke it, and make another.
     """
     if "idempotency-key" in http.headers:
-        detail = "header parameter: a key is made anew by each request, since its answer is not kept; leave this out"
+        detail = "header parameter: each request creates a new key, since the response is not stored; omit this header"
         finding = Finding("/idempotency-key", "unknown_header", detail)
         raise Invalid(detail, code=finding.code, findings=[finding])
     expires_at = None if request.expires_at is None else read_rfc3339(request.expires_at)

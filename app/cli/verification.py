@@ -1,6 +1,6 @@
 """Whether a data directory is whole: its database, its blobs, what sessions have kept, and the audit trail.
 
-Nothing is written there, so a server may be using it. What it changes meanwhile is looked at again before it is told.
+It writes nothing, so a server may be running; what the server changes is read again before it is reported.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ from app.worker.session.folder import newest_of, read_log
 from app.worker.session.records import DamagedLog
 
 TRIES = 5
-"""How often the files of a session are looked at that it replaces meanwhile."""
+"""How often the files of a session that a running server replaces are read again."""
 
 
 @dataclass(frozen=True, slots=True)

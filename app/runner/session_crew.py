@@ -344,7 +344,7 @@ class SessionCrew:
         self._dismiss(post)
 
     async def _wait_for_repair(self, post: Post, failure: Failed) -> None:
-        """Refuse what waits for a session that cannot be taken up before a stored file is whole again."""
+        """Refuse the steps queued for a session that cannot start until a stored file is repaired."""
         assert failure.blob is not None
         _logger.error("session %s cannot be taken up now: %s", post.session_id, failure.detail)
         await self._record(partial(self._attempts.note_damage, failure.blob, failure.detail))
