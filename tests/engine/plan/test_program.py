@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from engine.errors import EngineError
 from engine.infer import same
 from engine.model import Model
 from engine.modes import tracing
+from engine.numerics import blas_threads
 from engine.ops import OPS
 from engine.plan import NumpyExecutor, Plan, make_plan, plan_program
 from engine.registry import OPS as REGISTRY
@@ -197,7 +199,10 @@ def test_programs_of_training_steps_run_where_there_is_no_engine_and_give_the_sa
         (tmp_path / f"{name}.py").write_text(plan_program(plan))
         arrays = {f"{step} {leaf}": array for step, feed in enumerate(feeds) for leaf, array in feed.items()}
         np.savez(tmp_path / f"{name}.npz", **arrays, **{f"state {n}": array for n, array in state.items()})
-    subprocess.run([sys.executable, "-I", "-c", ALONE, str(tmp_path), str(STEPS)], check=True, timeout=120)
+    # The bits of products depend on it, and tests that ran before in this process may have changed it.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": blas_threads()}
+    command = [sys.executable, "-I", "-c", ALONE, str(tmp_path), str(STEPS)]
+    subprocess.run(command, check=True, timeout=120, env=environment)
     for name, (plan, state, feeds) in trainings.items():
         executor, found = NumpyExecutor(plan, state), np.load(tmp_path / f"{name}.out.npz")
         for step, feed in enumerate(feeds):

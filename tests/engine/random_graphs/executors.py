@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -195,24 +196,29 @@ def _spoil(executor: NumpyExecutor) -> None:
                 arrays[number][...] = spoilt
 
 
-def replay(traced: Traced, nodes: Any, noise: Callable[[Any, Array], Array]) -> Results:
-    """Run the nodes of a trace in order without a plan; `noise` may change results, and leaves (for op None)."""
+def replay(traced: Traced, nodes: Any, noise: Any) -> Results:
+    """Run the nodes of a trace in order without a plan, leaves and results moved by a `tolerance.Noise`."""
     program, graph = traced.program, traced.graph
     arrays: dict[object, Array] = {graph.key.key: key_value(*RUN_KEY).numpy()}
     for table in (graph.inputs, graph.parameters, graph.buffers):
-        arrays.update({leaf.key: noise(None, program.leaves[name]) for name, leaf in table.items()})
+        arrays.update({leaf.key: noise.leaf(program.leaves[name]) for name, leaf in table.items()})
 
     def array_of(value: Value) -> Array:
         return arrays[value.key] if value.data is None else value.data
 
     for node in nodes:
         inputs = [array_of(value) for value in node.inputs]
-        made = MODES.kernels.run(_kernel(node), *inputs, **node.attrs)
-        for index, output in enumerate(made if isinstance(made, tuple) else (made,)):
-            array = np.asarray(output, order=None if node.op.view else "C")
-            arrays[(node, index)] = array if node.op.view else noise(node.op.name, array)
+        run = partial(_results, node, inputs)
+        made = run() if node.op.view else noise.around(node.op.name, node.attrs, inputs, run)
+        arrays.update({(node, index): array for index, array in enumerate(made)})
     states = {f"state {name}": array_of(traced.updates.get(name, leaf)) for name, leaf in traced.states.items()}
     return {**{name: array_of(value) for name, value in traced.results.items()}, **states}
+
+
+def _results(node: Any, inputs: Sequence[Array]) -> list[Array]:
+    made = MODES.kernels.run(_kernel(node), *inputs, **node.attrs)
+    results = made if isinstance(made, tuple) else (made,)
+    return [np.asarray(result, order=None if node.op.view else "C") for result in results]
 
 
 def _kernel(node: Any) -> Callable[..., Any]:

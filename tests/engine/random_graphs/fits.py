@@ -160,10 +160,13 @@ def _prepared(noise: Noise, step: Step, inputs: list[Array], outputs: list[Array
     if call is None:
         return None
 
-    def run() -> None:
+    def called() -> list[Array]:
         call()
-        for output in outputs:
-            output[...] = noise(step.op.name, output)
+        return outputs
+
+    def run() -> None:
+        for output, moved in zip(outputs, noise.around(step.op.name, step.attrs, inputs, called), strict=True):
+            output[...] = moved
 
     return run
 
@@ -172,11 +175,11 @@ def replaying(case: RandomFit) -> Replay:
     """Return a function that runs a fit by NumPy from other weights and rows, see Tolerance."""
 
     def replay(noise: Noise) -> Results:
-        columns = {name: noise(None, column) for name, column in case.columns.items()}
+        columns = {name: noise.leaf(column) for name, column in case.columns.items()}
         with patch.object(numpy_executor, "prepare", partial(_prepared, noise)):
             fit = replace(case, columns=columns).start("numpy")
             for array in fit.model.parameters.values():
-                array[...] = noise(None, array)
+                array[...] = noise.leaf(array)
             return finished(fit)
 
     return replay

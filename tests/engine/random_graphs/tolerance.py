@@ -2,13 +2,14 @@
 
 NumPy runs the program again with every floating leaf, and every result of an op whose compiled kernel need not give the
 same bits, moved by a few units in the last place. What comes out tells for each element how well the program determines
-it: cancellation, sums of many terms, steps at a bound that a number is next to. A program that is suspected is run so
+it: cancellation, sums of many terms, steps at a bound that a number is next to. What cancels inside an op is told by
+`cancellation.py`. A program that is suspected is run so
 more often before it is called wrong, so that no chance decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from engine.dtypes import is_float
 from engine.errors import REFUSALS, EngineError
 from engine.native.lowering import LOWERINGS
 from engine.value import Array
+from tests.engine.random_graphs.cancellation import cancelled
 from tests.engine.random_graphs.executors import Results
 
 UNITS = 4.0
@@ -46,25 +48,47 @@ DECOMPOSITIONS = (
 LOGARITHMS = ("log_softmax", "softmax_cross_entropy", "logaddexp")
 """Ops whose results are logarithms of sums: near 0 they are as exact as a sum that is near 1."""
 
-Noise = Callable[[str | None, Array], Array]
-"""Moves the numbers of a leaf (None) or of the result of an op."""
-Replay = Callable[[Noise], Results]
 
+class Noise:
+    """Moves leaves, and the results of ops, by a few units in the last place: another run has other noise."""
 
-def moving(seed: int) -> Noise:
-    """Return the noise of one run."""
-    generator = np.random.default_rng(seed)
+    def __init__(self, seed: int) -> None:
+        """Draw from a seed."""
+        self._generator = np.random.default_rng(seed)
 
-    def noise(op: str | None, array: Array) -> Array:
-        moved = op is None or op in DECOMPOSITIONS or (op in LOWERINGS and op not in SAME_BITS)
-        if not moved or not is_float(array.dtype):
+    def leaf(self, array: Array) -> Array:
+        """Return the numbers of a leaf, moved."""
+        return self._moved(array, array)
+
+    def around(
+        self, op: str, attrs: Mapping[str, Any], inputs: Sequence[Array], run: Callable[[], Sequence[Array]]
+    ) -> list[Array]:
+        """Run an op, which may write over its inputs, and return its results, moved by what its kernel may be off."""
+        if op not in DECOMPOSITIONS and (op not in LOWERINGS or op in SAME_BITS):
+            return list(run())
+        with np.errstate(all="ignore"):
+            terms = cancelled(op, inputs, attrs)
+            first, *others = (
+                self._moved(result, np.maximum(np.abs(result), 1) if op in LOGARITHMS else result) for result in run()
+            )
+            for term in terms:
+                first = np.asarray(first + (self._amounts(term.size, first.dtype) * term.share).astype(first.dtype))
+        return [first, *others]
+
+    def _moved(self, array: Array, size: Array) -> Array:
+        if not is_float(array.dtype):
             return array
         with np.errstate(all="ignore"):
-            amount = UNITS * epsilon(array.dtype) * (2 * generator.random(array.shape, np.float32) - 1)
-            size = np.maximum(np.abs(array), 1) if op in LOGARITHMS else array
-            return np.asarray(array + size * amount.astype(array.dtype), array.dtype)
+            amounts = self._amounts(size, array.dtype).astype(array.dtype)
+            return np.asarray(array + amounts, array.dtype)
 
-    return noise
+    def _amounts(self, size: Array, dtype: np.dtype[Any]) -> Array:
+        """Return random parts of rounding errors of numbers of a size."""
+        part = UNITS * epsilon(dtype) * (2 * self._generator.random(size.shape, np.float32) - 1)
+        return np.asarray(size * part.astype(size.dtype))
+
+
+Replay = Callable[[Noise], Results]
 
 
 def epsilon(dtype: np.dtype[Any]) -> float:
@@ -96,7 +120,7 @@ class Tolerance:
         while self._runs < runs:
             self._runs += 1
             try:
-                self._moved.append(self._replay(moving(self._runs)))
+                self._moved.append(self._replay(Noise(self._runs)))
             except (EngineError, *REFUSALS):
                 continue  # an op that checks its numbers found one out of its range
 

@@ -1,0 +1,76 @@
+"""The sizes of what cancels inside an op: its result may be off by their rounding errors, however small it is itself.
+
+The gradient of the sum of `standardize(x)` is 0 by mathematics. What comes out is the rounding error of the mean
+divided by the standard deviation: that of one kernel and that of another need not be alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.infer import normalize_axes
+from engine.value import Array
+
+
+class Cancelled(NamedTuple):
+    """Numbers that one result of an op is the small difference of: an error of them moves it by `share` times as much.
+
+    Attributes:
+        size: how large they are, float64; with extent 1 on axes along which all have the same error, that of a sum.
+        share: of the shape of the result, or 1.
+    """
+
+    size: Array
+    share: Array | float = 1.0
+
+
+def cancelled(op: str, inputs: Sequence[Array], attrs: Mapping[str, Any]) -> Sequence[Cancelled]:
+    """Return what cancels in the first result of an op; nothing for most."""
+    rule = RULES.get(op)
+    return () if rule is None else rule(*(array.astype(np.float64) for array in inputs), **attrs)
+
+
+def _centred(x: Array, axes: tuple[int, ...], eps: float, weight: Array | float = 1.0) -> Sequence[Cancelled]:
+    """Of (x - mean) / std * weight."""
+    factor = weight / np.sqrt(x.var(axis=axes, keepdims=True) + eps)
+    return (Cancelled(_mean(np.abs(x), axes) * np.abs(factor)),)
+
+
+def _standardize(x: Array, *, axis: Any, eps: float, centre: bool) -> Sequence[Cancelled]:
+    return _centred(x, normalize_axes(axis, x.ndim), eps) if centre else ()
+
+
+def _batch_norm(x: Array, weight: Array, *_: Array, eps: float, training: bool, **__: Any) -> Sequence[Cancelled]:
+    axes = (0, *range(2, x.ndim))
+    return _centred(x, axes, eps, weight.reshape(1, -1, *(1,) * (x.ndim - 2))) if training else ()
+
+
+def _standardize_backward(g: Array, y: Array, factor: Array, *, axis: Any, centre: bool) -> Sequence[Cancelled]:
+    axes = normalize_axes(axis, g.ndim)
+    along = Cancelled(factor * _mean(np.abs(g * y), axes), y)
+    return (along, Cancelled(factor * _mean(np.abs(g), axes))) if centre else (along,)
+
+
+def _softmax_backward(g: Array, y: Array, *, axis: int) -> Sequence[Cancelled]:
+    return (Cancelled(np.abs(g * y).sum(axis=axis, keepdims=True), y),)
+
+
+def _log_softmax_backward(g: Array, y: Array, *, axis: int) -> Sequence[Cancelled]:
+    return (Cancelled(np.abs(g).sum(axis=axis, keepdims=True), np.exp(y)),)
+
+
+def _mean(x: Array, axes: tuple[int, ...]) -> Array:
+    mean: Array = x.mean(axis=axes, keepdims=True)
+    return mean
+
+
+RULES: Mapping[str, Callable[..., Sequence[Cancelled]]] = {
+    "standardize": _standardize,
+    "standardize_backward": _standardize_backward,
+    "batch_norm": _batch_norm,
+    "softmax_backward": _softmax_backward,
+    "log_softmax_backward": _log_softmax_backward,
+}
