@@ -20,10 +20,10 @@ import httpx
 import pytest
 
 from tests.mould import ForkedServer, Mould
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "tests" / "engine"
-PATIENCE = 30.0
 MEMORY = Path("/dev/shm")
 MEMORY_MIN = 6 * 1024**3
 """Less free memory is left alone: the tests' folders take 1 GiB of it."""

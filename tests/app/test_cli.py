@@ -16,6 +16,7 @@ from app.cli.serve import REFUSED
 from app.demo import dataset_path, graph_path
 from app.demo.server import running_server
 from tests.conftest import mould
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 KEY = "not-so-secret"
@@ -81,7 +82,7 @@ def test_a_server_says_one_line_when_it_is_ready_and_stops_cleanly_at_ctrl_c(tmp
     with serving("--port", 0, "--data-dir", tmp_path, "--workers", 1) as process:
         line = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=20)
+        rest, errors = process.communicate(timeout=PATIENCE)
     assert READY.fullmatch(line), errors
     assert (rest, process.returncode) == ("", 0)
     assert "Traceback" not in errors
@@ -213,7 +214,7 @@ def test_ctrl_c_leaves_the_fit_running_and_says_how_to_see_it_again(url, files):
     with subprocess.Popen(command, cwd=ROOT, preexec_fn=heed_interrupts, **pipes) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        text, errors = process.communicate(timeout=20)
+        text, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (130, "")
     fit = re.search(r"adjoint watch (fit_[a-z0-9]{26})", text)[1]
     with Client(url, KEY) as client:

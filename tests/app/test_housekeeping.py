@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from app.housekeeping import housekeeping
-
-PATIENCE = 10.0
+from tests.patience import PATIENCE
 
 
 def keep_house(chores: Sequence[Callable[[], object]], until: Callable[[], bool], seconds: float = 0.001) -> None:

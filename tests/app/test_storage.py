@@ -13,6 +13,7 @@ from app.blobs.local import LocalBlobStore
 from app.durable import Durable
 from app.store.unit_of_work import Store
 from tests.conftest import PATIENCE, ServerProcess, StartServer
+from tests.patience import LONGEST_WAIT
 
 PROGRAM = {
     "inputs": {"x": ["batch"], "y": ["batch"]},
@@ -84,7 +85,7 @@ def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(start_
         time.sleep(0.05)
     created(http.post("/v1/graphs", json=PROGRAM))
     assert http.post(f"/v1/fits/{fit_id}:cancel").status_code < 300
-    assert http.get(f"/v1/fits/{fit_id}", params={"wait": PATIENCE}).json()["state"] == "cancelled"
+    assert http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()["state"] == "cancelled"
 
 
 @pytest.fixture

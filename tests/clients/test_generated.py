@@ -54,7 +54,7 @@ def test_a_round_trip(api):
     body = FitRequest(graph=graph.id, dataset=dataset.id, epochs=2, batch_size=50)
     fit = create_fit.sync(client=api, body=body)
     assert isinstance(fit, Fit)
-    fit = get_fit.sync(fit.id, client=api, wait=30, until="terminal")
+    fit = get_fit.sync(fit.id, client=api, wait=60, until="terminal")
     assert isinstance(fit, Fit)
     assert (fit.state, fit.step, fit.error) == ("succeeded", 6, None)
     assert fit.id in [item.id for item in list_fits.sync(client=api, state="succeeded").data]
@@ -93,7 +93,7 @@ def test_options_of_a_fit_are_typed(api):
     assert body.to_dict() == request
     fit = create_fit.sync(client=api, body=body)
     assert isinstance(fit, Fit), fit
-    assert get_fit.sync(fit.id, client=api, wait=30).state == "succeeded"
+    assert get_fit.sync(fit.id, client=api, wait=60).state == "succeeded"
 
 
 def test_the_catalogues_are_typed(api):

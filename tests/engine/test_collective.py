@@ -10,8 +10,8 @@ from engine.collective import Alone, in_memory
 from engine.dtypes import BFLOAT16
 from engine.errors import AttributeValueError, CollectiveError, DTypeError, RankAborted, RankLost, ShapeError
 from engine.shared_collective import Rendezvous
+from tests.patience import PATIENCE
 
-PATIENCE = 10.0
 PIECE_BYTES = 256  # so that a test's buffers need several
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "uint8", *(["bfloat16"] if BFLOAT16 else [])]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LAUNCH, PATIENCE, ServerProcess, serving
+from tests.conftest import LAUNCH, ServerProcess, serving
 from tests.hostile.listeners import family
+from tests.patience import LONGEST_WAIT
 
 WATCHED = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind")
 HOOK = f"""
@@ -74,7 +75,7 @@ def test_no_process_of_the_server_connects_to_anybody(watched: ServerProcess, se
     uploaded = http.post("/v1/datasets", content=b"x\n1\n2\n", headers={"Content-Type": "text/csv"})
     request = {"graph": graph, "dataset": uploaded.json()["id"], "steps": 3, "resources": BRIEF}
     fit = http.post("/v1/fits", json=request).json()["id"]
-    assert http.get(f"/v1/fits/{fit}", params={"wait": PATIENCE}).json()["state"] == "succeeded"
+    assert http.get(f"/v1/fits/{fit}", params={"wait": LONGEST_WAIT}).json()["state"] == "succeeded"
     session = http.post("/v1/sessions", json={"graph": graph, "resources": BRIEF}).json()["id"]
     assert http.post(f"/v1/sessions/{session}:forward", json={"inputs": {"x": [1.0]}}).status_code == 200
     working = {worker["pid"] for worker in http.get("/v1/system").json()["workers"]}

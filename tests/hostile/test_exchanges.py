@@ -14,6 +14,7 @@ from tests.hostile.exchanges import bodies, framing, headers, methods, origins, 
 from tests.hostile.listeners import family, listeners
 from tests.hostile.siege import HEALTHY_SECONDS, Siege
 from tests.hostile.wire import PROBLEM, Answer, Exchange, exchange
+from tests.patience import LONGEST_WAIT
 
 TABLES: dict[str, tuple[Exchange, ...]] = {
     "request line": request_lines.EXCHANGES,
@@ -75,7 +76,7 @@ def target(siege: Siege) -> Target:
     http = server.http
     graph = http.post("/v1/graphs", json=GRAPH).json()["id"]
     fit = http.post("/v1/fits", json={"graph": graph, **FIT}).json()["id"]
-    assert http.get(f"/v1/fits/{fit}", params={"wait": PATIENCE}).json()["state"] == "succeeded"
+    assert http.get(f"/v1/fits/{fit}", params={"wait": LONGEST_WAIT}).json()["state"] == "succeeded"
     checkpoint = http.get(f"/v1/fits/{fit}/checkpoints/latest").json()["id"]
     dataset = http.get("/v1/datasets").json()["data"][0]["id"]
     named = {"GRAPH": graph, "DATASET": dataset, "FIT": fit, "CHECKPOINT": checkpoint}

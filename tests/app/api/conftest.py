@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import LONGEST_WAIT
+
 PARABOLA = {"inputs": {"a": [], "b": []}, "parameters": {"x": []}, "program": "f = a*x**2 + b"}
 LINE = {
     "name": "line",
@@ -60,7 +62,7 @@ def points(http: httpx.Client) -> dict[str, Any]:
 def fit(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -> dict[str, Any]:
     """Return a fit that has succeeded, with 12 steps in 3 epochs."""
     queued = created(http.post("/v1/fits", json={"graph": line["id"], "dataset": points["id"], **RECIPE}))
-    done: dict[str, Any] = http.get(f"/v1/fits/{queued['id']}", params={"wait": 30}).json()
+    done: dict[str, Any] = http.get(f"/v1/fits/{queued['id']}", params={"wait": LONGEST_WAIT}).json()
     assert done["state"] == "succeeded", done
     return done
 

@@ -17,9 +17,9 @@ from app.server import Server, bound_socket, url_of
 from app.service.sessions import Sessions
 from app.settings import Settings
 from tests.app.api.fake_sessions import SESSION, FakeSessions
+from tests.patience import PATIENCE
 
 LIMIT = 32 * 1024
-PATIENCE = 30.0
 HERE = f"/v1/sessions/{SESSION}"
 
 

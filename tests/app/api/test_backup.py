@@ -11,8 +11,8 @@ import pytest
 
 from adjoint_client.archive import Manifest, Nowhere, read_archive
 from tests.conftest import ServerProcess, StartServer
+from tests.patience import PATIENCE
 
-PATIENCE = 20.0
 GET = b"GET /v1/backup HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from app.api.schemas.bundles import Bundle
 from app.api.validation import validated
+from tests.patience import LONGEST_WAIT
 
 from .conftest import LINE, POINTS, RECIPE, bundle_of, created, refused
 
@@ -41,7 +42,7 @@ EQUAL = {"bit_exact": True, "differences": [], "first_row": None}
 
 
 def ended(http: httpx.Client, fit_id: str) -> Document:
-    fit: Document = http.get(f"/v1/fits/{fit_id}", params={"wait": 30}).json()
+    fit: Document = http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()
     assert fit["terminal"], fit
     return fit
 

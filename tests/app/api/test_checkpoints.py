@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.patience import LONGEST_WAIT
 
 # Range headers, and the bytes they stand for (None: all of them, with 200).
 RANGES: dict[str, tuple[int, int] | None] = {
@@ -191,7 +192,7 @@ def test_a_faulty_body_is_refused(
 
 def test_a_deleted_checkpoint_is_gone_and_remembered(http: httpx.Client, line: Any, points: Any) -> None:
     fit = http.post("/v1/fits", json={"graph": line["id"], "dataset": points["id"], "steps": 1}).json()
-    http.get(f"/v1/fits/{fit['id']}", params={"wait": 30})
+    http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT})
     latest = http.get(f"/v1/fits/{fit['id']}/checkpoints/latest").json()
     here = f"/v1/checkpoints/{latest['id']}"
     assert http.delete(here).status_code == 204

@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import LONGEST_WAIT
+
 from .conftest import bundle_of, created, refused
 
 SPECIES = ("setosa", "versicolor", "virginica")
@@ -45,7 +47,7 @@ def upload(http: httpx.Client, columns: Mapping[str, Any]) -> str:
 
 def finished(http: httpx.Client, **request: Any) -> dict[str, Any]:
     begun = created(http.post("/v1/fits", json=request))
-    fit: dict[str, Any] = http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()
+    fit: dict[str, Any] = http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == "succeeded", fit["error"]
     return fit
 
@@ -216,7 +218,7 @@ def test_a_replay_has_the_classes_of_its_bundle(http: httpx.Client, graph: str) 
     fit = finished(http, graph=graph, dataset=dataset, classes=order, **options)
     bundle = bundle_of(http, fit["id"])
     again = replay(http, bundle).json()
-    done = http.get(f"/v1/fits/{again['id']}", params={"wait": 30}).json()
+    done = http.get(f"/v1/fits/{again['id']}", params={"wait": LONGEST_WAIT}).json()
     assert done["request"]["classes"] == fit["request"]["classes"]
     assert done["replay"]["verdict"]["bit_exact"] is True
     bundle["datasets"][0]["columns"][2]["classes"] = ["a", "b", "c"]

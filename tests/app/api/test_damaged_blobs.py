@@ -19,6 +19,7 @@ import pytest
 from app.cli.verification import verify_directory
 from tests.conftest import ServerProcess
 from tests.extent import FULL
+from tests.patience import LONGEST_WAIT
 
 from .conftest import LINE, RECIPE, created
 
@@ -102,7 +103,7 @@ class Bench:
     def fitted(self, **request: Any) -> dict[str, Any]:
         asked = {"graph": self.graph["id"], "dataset": self.dataset["id"], **RECIPE, **request}
         queued = created(self.http.post("/v1/fits", json=asked))
-        done: dict[str, Any] = self.http.get(f"/v1/fits/{queued['id']}", params={"wait": 30}).json()
+        done: dict[str, Any] = self.http.get(f"/v1/fits/{queued['id']}", params={"wait": LONGEST_WAIT}).json()
         return done
 
     def get(self, path: str, **headers: str) -> Callable[[], httpx.Response]:

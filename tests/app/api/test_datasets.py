@@ -13,6 +13,8 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.patience import PATIENCE
+
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 Y = np.array([0, 1, 1, 0], dtype=np.int64)
 
@@ -171,10 +173,10 @@ def test_an_upload_that_breaks_off_leaves_nothing(server: Any) -> None:
     http = server.http
     before = http.get("/v1/datasets", params={"limit": 1}).json()["data"]
     head = b"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 100000\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), timeout=PATIENCE) as connection:
         connection.sendall(head + b"a\n1\n")
     temporary = server.data_dir / "blobs" / "tmp"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while [*temporary.iterdir()]:
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.app.api.conftest import refused
 from tests.conftest import PATIENCE, ServerProcess
+from tests.patience import LONGEST_WAIT
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def test_silence_is_filled_with_heartbeats(cramped: Any) -> None:
     text = cramped.http.get(f"/v1/fits/{fit_id}/events", params={"timeout": 1.5}).text
     assert text.count(": heartbeat\n\n") >= 2
     cramped.http.post(f"/v1/fits/{fit_id}:cancel")
-    cramped.http.get(f"/v1/fits/{fit_id}", params={"wait": 20})
+    cramped.http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT})
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_readers_that_take_nothing_neither_hold_a_fit_up_nor_fill_the_memory(ser
     before = process.memory_info().rss
     with ExitStack() as open_ones:
         readers = [open_ones.enter_context(stalled(server, fit_id)) for _ in range(READERS)]
-        while not (fit := http.get(f"/v1/fits/{fit_id}", params={"wait": 30}).json())["terminal"]:
+        while not (fit := http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json())["terminal"]:
             pass
         assert (fit["state"], fit["step"]) == ("succeeded", 100)
         whole = raw(http, fit_id, 0)

@@ -8,13 +8,15 @@ import httpx
 import psutil
 import pytest
 
+from tests.patience import LONGEST_WAIT, PATIENCE
+
 from .conftest import RECIPE, created
 
 Begin = Callable[..., str]
 
 
 def waited(http: httpx.Client, fit_id: str, **params: Any) -> dict[str, Any]:
-    return dict(http.get(f"/v1/fits/{fit_id}", params={"wait": 30, **params}).json())
+    return dict(http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT, **params}).json())
 
 
 def until(http: httpx.Client, fit_id: str, *states: str) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def until(http: httpx.Client, fit_id: str, *states: str) -> dict[str, Any]:
     while answer.json()["state"] not in states:
         assert not answer.json()["terminal"], answer.text
         seen = {"If-None-Match": answer.headers["etag"]}
-        answer = http.get(f"/v1/fits/{fit_id}", params={"wait": 30, "until": "change"}, headers=seen)
+        answer = http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT, "until": "change"}, headers=seen)
     return dict(answer.json())
 
 
@@ -81,7 +83,7 @@ def test_a_killed_fit_has_ended_at_once_and_can_go_on(http: httpx.Client, begin:
     killed = ask(http, fit_id, "kill")
     assert (killed["state"], killed["stop_reason"]) == ("cancelled", "killed")
     assert killed["attempts"][-1]["outcome"] == "killed_by_client"
-    process.wait(10)
+    process.wait(PATIENCE)
     assert waited(http, fit_id) == killed
     assert ask(http, fit_id, "kill") == killed
     assert ask(http, fit_id, "resume")["reopened_at"] == killed["step"]
@@ -161,7 +163,7 @@ def test_whatever_a_crowd_asks_for_a_fit_ends_once(http: httpx.Client, begin: Be
     statuses: list[int] = []
 
     def press(actions: list[str]) -> None:
-        with httpx.Client(base_url=http.base_url, timeout=30) as own:
+        with httpx.Client(base_url=http.base_url, timeout=PATIENCE) as own:
             statuses.extend(own.post(f"/v1/fits/{fit_id}:{action}").status_code for action in actions)
 
     crowd = [["pause", "resume", "cancel"], ["cancel", "kill"], ["resume", "pause", "cancel"], ["pause", "cancel"]]

@@ -16,6 +16,7 @@ from engine.data.normalization import KINDS
 from engine.options import Option, options_of
 from engine.recipe import Recipe
 from engine.recipe.averaging import Averaging
+from tests.patience import LONGEST_WAIT
 
 ROWS = {
     "columns": {
@@ -153,7 +154,7 @@ def test_a_fit_runs_with(http: httpx.Client, rows: str, classes: str, name: str)
     response = http.post("/v1/fits", json=request)
     assert response.status_code == 202, response.text
     assert response.json()["request"] == request
-    fit = http.get(response.headers["location"], params={"wait": 30}).json()
+    fit = http.get(response.headers["location"], params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == "succeeded", fit["error"]
 
 
@@ -174,7 +175,7 @@ def test_nulls_mean_the_default_where_they_mean_nothing_else(http: httpx.Client,
         request = {"graph": classes, "dataset": rows, "epochs": 1, **options, **changes}
         response = http.post("/v1/fits", json=request)
         assert response.status_code == 202, response.text
-        assert http.get(response.headers["location"], params={"wait": 30}).json()["state"] == "succeeded"
+        assert http.get(response.headers["location"], params={"wait": LONGEST_WAIT}).json()["state"] == "succeeded"
 
 
 @pytest.mark.parametrize(("every_epochs", "steps"), [({"every_epochs": 1}, [12, 8, 4]), ({"every_epochs": None}, [12])])
@@ -184,7 +185,7 @@ def test_null_turns_checkpoints_by_epoch_off(
     policy = {"keep_best": False, "keep_last": 5, **every_epochs}
     request = {"graph": classes, "dataset": rows, "epochs": 3, "batch_size": 8, "checkpoint": policy}
     fit = http.post("/v1/fits", json=request).json()
-    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json()["state"] == "succeeded"
     kept = http.get(f"/v1/fits/{fit['id']}/checkpoints").json()["data"]
     assert [checkpoint["step"] for checkpoint in kept] == steps
 
@@ -194,7 +195,7 @@ def test_a_fit_that_ends_early_says_why(http: httpx.Client, rows: str, classes: 
     request = {"graph": classes, "dataset": rows, "epochs": 50, "early_stopping": stopping}
     begun = http.post("/v1/fits", json=request).json()
     assert begun["stop_reason"] is None
-    fit = http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()
+    fit = http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT}).json()
     assert (fit["state"], fit["progress"]) == ("succeeded", 1.0)
     assert fit["step"] < fit["total_steps"]
     assert "loss" in fit["stop_reason"]

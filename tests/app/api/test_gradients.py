@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.app.api.conftest import refused
+from tests.patience import LONGEST_WAIT
 
 from .conftest import created
 
@@ -28,7 +29,7 @@ NAMES = {"block/w.1": "block%2Fw.1", "c": "c"}
 
 def run(http: httpx.Client, **request: Any) -> dict[str, Any]:
     fit = created(http.post("/v1/fits", json={"graph": MODEL, "batch_size": 4, "seed": 1, **request}))
-    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()
+    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json()
     assert done["terminal"], done
     return done
 

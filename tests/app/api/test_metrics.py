@@ -11,6 +11,7 @@ import pytest
 
 from app.store.database import FILE_NAME
 from tests.app.api.conftest import refused
+from tests.patience import LONGEST_WAIT
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def here(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -> st
         "optimizer": {"kind": "sgd", "lr": 0.05},
     }
     fit = http.post("/v1/fits", json=request).json()
-    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+    assert http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json()["state"] == "succeeded"
     return f"/v1/fits/{fit['id']}/metrics"
 
 
@@ -123,7 +124,7 @@ def test_a_fit_that_diverges_can_still_be_read(
         "divergence": divergence,
     }
     here = f"/v1/fits/{http.post('/v1/fits', json=request).json()['id']}"
-    fit = http.get(here, params={"wait": 30}).json()
+    fit = http.get(here, params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == state
     assert state == "succeeded" or fit["error"]["code"] == "numerics_nonfinite"
     assert state == "succeeded" or f"loss of step {fit['step']} is" in fit["error"]["detail"]
@@ -205,7 +206,7 @@ def test_a_curve_that_grows_has_another_tag_with_each_row(http: httpx.Client, lo
             assert known.setdefault(answer.headers["etag"], answer.content) == answer.content
             assert answer.headers["etag"] != tag
     http.post(f"/v1/fits/{fit_id}:cancel")
-    http.get(f"/v1/fits/{fit_id}", params={"wait": 30})
+    http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT})
     last = http.get(here, params={"limit": 10_000})
     assert http.get(here, params={"limit": 10_000}, headers={"If-None-Match": last.headers["etag"]}).status_code == 304
 
@@ -229,7 +230,7 @@ def diverged(http: httpx.Client, line: dict[str, Any], points: dict[str, Any]) -
         "record": {"gradients": {"steps": [50]}},
     }
     fit = http.post("/v1/fits", json=request).json()
-    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()
+    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json()
     assert done["terminal"]
     return done
 

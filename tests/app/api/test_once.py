@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import PATIENCE
+
 GRAPH = {"inputs": {"a": []}, "program": "f = a"}
 INLINE: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
@@ -62,7 +64,7 @@ def test_a_crowd_with_one_key_makes_one_fit(http: httpx.Client) -> None:
     answers: list[httpx.Response] = []
 
     def send() -> None:
-        with httpx.Client(base_url=http.base_url, timeout=30) as own:
+        with httpx.Client(base_url=http.base_url, timeout=PATIENCE) as own:
             answers.append(own.post("/v1/fits", json=INLINE, headers={"Idempotency-Key": "crowd"}))
 
     threads = [threading.Thread(target=send) for _ in range(12)]

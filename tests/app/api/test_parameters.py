@@ -8,6 +8,7 @@ import pytest
 
 from app.main import openapi_document
 from tests.app.api.conftest import POINTS, refused
+from tests.patience import LONGEST_WAIT
 
 DOCUMENT = openapi_document()
 ROUTES = [
@@ -49,7 +50,7 @@ def test_a_body_that_no_route_reads_and_conditions_that_none_checks_are_refused(
     http: httpx.Client, method: str, path: str, operation: dict[str, Any]
 ) -> None:
     if "requestBody" not in operation:
-        assert refused(http.request(method, path, json={"wait": 30})) == [("", "unknown_field")]
+        assert refused(http.request(method, path, json={"wait": LONGEST_WAIT})) == [("", "unknown_field")]
     headers = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "header"}
     if method != "get" and "if-match" not in headers:
         assert refused(http.request(method, path, headers={"If-Match": '"x"'})) == [("/if-match", "unknown_header")]

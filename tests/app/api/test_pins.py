@@ -7,17 +7,17 @@ import httpx
 import pytest
 
 from tests.conftest import StartServer
+from tests.patience import LONGEST_WAIT, PATIENCE
 
 from .conftest import LINE, POINTS, RECIPE
 
-PATIENCE = 20.0
 UNKNOWN = "/v1/checkpoints/ckpt_00000000000000000000000000"
 
 
 def ended(http: httpx.Client, **changes: Any) -> dict[str, Any]:
     request = {"graph": LINE, "dataset": {"columns": POINTS["columns"]}, **RECIPE, **changes}
     fit = http.post("/v1/fits", json=request).json()
-    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()
+    done: dict[str, Any] = http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json()
     assert done["state"] == "succeeded", done
     return done
 
@@ -71,7 +71,7 @@ def test_fits_go_when_there_are_too_many_but_for_those_that_are_wanted(start_ser
     request = {"graph": LINE, "dataset": {"columns": POINTS["columns"]}, **RECIPE, "labels": {"keep": "true"}}
     fits = [http.post("/v1/fits", json=request).json() for _ in range(4)]
     for fit in fits:
-        assert http.get(f"/v1/fits/{fit['id']}", params={"wait": 30}).json()["state"] == "succeeded"
+        assert http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT}).json()["state"] == "succeeded"
     gone = latest(http, fits[2])
     http.patch(f"/v1/checkpoints/{latest(http, fits[1])['id']}", json={"pinned": True})
     for fit in fits[1:]:

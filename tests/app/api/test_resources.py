@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 import engine
+from tests.patience import LONGEST_WAIT
 
 from .conftest import created
 
@@ -30,7 +31,7 @@ def begun(http: httpx.Client, long_fit: dict[str, Any]) -> Any:
     yield begin
     for fit_id in ids:
         http.post(f"/v1/fits/{fit_id}:cancel")
-        http.get(f"/v1/fits/{fit_id}", params={"wait": 30})
+        http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT})
 
 
 def process_of(http: httpx.Client, fit: Mapping[str, Any]) -> psutil.Process:
@@ -51,7 +52,7 @@ def test_before_its_first_process_a_fit_runs_with_nothing(http: httpx.Client, lo
     fit = created(http.post("/v1/fits", json=long_fit))
     assert fit["runtime"] is None
     http.post(f"/v1/fits/{fit['id']}:cancel")
-    http.get(f"/v1/fits/{fit['id']}", params={"wait": 30})
+    http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT})
 
 
 def test_more_threads_than_cores_are_not_given_but_told(begun: Any) -> None:
@@ -108,7 +109,7 @@ def test_a_row_of_every_step_is_recorded_only_where_the_fit_is_short(http: httpx
     begun = created(http.post("/v1/fits", json=body))
     assert begun["record_every_steps"] == 11
     http.post(f"/v1/fits/{begun['id']}:cancel")
-    http.get(f"/v1/fits/{begun['id']}", params={"wait": 30})
+    http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT})
 
 
 def test_the_server_tells_what_it_computes_with(http: httpx.Client) -> None:

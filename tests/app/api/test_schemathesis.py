@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.conftest import ServerProcess
+from tests.patience import PATIENCE
 
 EXAMPLES = 3
 Check = Callable[..., Any]
@@ -69,7 +70,7 @@ def check(case: schemathesis.Case, server: ServerProcess, checks: Sequence[Check
     """Send a request; fail if the contract does not declare the answer."""
     if case.query and "wait" in case.query:
         case.query["wait"] = 0
-    case.call_and_validate(base_url=server.url, checks=[*checks], timeout=30)
+    case.call_and_validate(base_url=server.url, checks=[*checks], timeout=PATIENCE)
 
 
 # `schema.parametrize` would make thousands of requests up while tests are collected, in each process, and give all

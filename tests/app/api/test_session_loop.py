@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import engine
 from tests.app.api.session_app import faults
+from tests.patience import LONGEST_WAIT
 
 X = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25]], np.float32)
 Y = np.array([1.0, -2.0, 0.5], np.float32)
@@ -115,7 +116,7 @@ def test_a_step_is_carried_out_later_if_that_is_preferred(http: httpx.Client, se
     headers = {"Prefer": "respond-async"}
     accepted = http.post(f"{session}:forward_backward", json=BATCH, headers=headers)
     assert (accepted.status_code, accepted.json()["done"]) == (202, False)
-    told = done(http.get(accepted.headers["location"], params={"wait": 30}))
+    told = done(http.get(accepted.headers["location"], params={"wait": LONGEST_WAIT}))
     assert (told["seq"], told["done"], told["answer"]["seq"]) == (1, True, 1)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import LONGEST_WAIT
+
 from .conftest import created
 
 GRAPH = {
@@ -34,7 +36,7 @@ def shards(http: httpx.Client) -> list[str]:
 
 def fitted(http: httpx.Client, **request: Any) -> dict[str, Any]:
     begun = created(http.post("/v1/fits", json={"graph": GRAPH, **RECIPE, **request}))
-    fit: dict[str, Any] = http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()
+    fit: dict[str, Any] = http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == "succeeded", fit["error"]
     return fit
 
@@ -102,7 +104,7 @@ def test_no_dataset_of_an_unfinished_fit_is_deleted(http: httpx.Client, whole: s
     response = http.delete(f"/v1/datasets/{shard}")
     assert (response.status_code, response.json()["code"]) == (409, "in_use")
     http.post(f"/v1/fits/{begun['id']}:cancel")
-    assert http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()["terminal"]
+    assert http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT}).json()["terminal"]
     assert http.delete(f"/v1/datasets/{shard}").status_code == 204
 
 

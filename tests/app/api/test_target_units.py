@@ -5,6 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.patience import LONGEST_WAIT
+
 from .conftest import LINE, created
 
 X = [[i / 8, -i / 16] for i in range(16)]
@@ -35,7 +37,7 @@ def test_predictions_and_losses_are_in_the_units_of_the_data(http: httpx.Client,
         "resources": {"executor": "numpy", "threads": 1},
     }
     begun = created(http.post("/v1/fits", json={**request, **options}))
-    fit = http.get(f"/v1/fits/{begun['id']}", params={"wait": 30}).json()
+    fit = http.get(f"/v1/fits/{begun['id']}", params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == "succeeded", fit["error"]
     if "sweep" in options:
         fit = http.get("/v1/fits", params={"parent": fit["id"]}).json()["data"][0]

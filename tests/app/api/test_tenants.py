@@ -19,6 +19,7 @@ from app.service.key_ring import KeyRing
 from app.service.keys import Keys
 from app.store.unit_of_work import Store
 from tests.conftest import PATIENCE, ServerProcess, StartServer, serving
+from tests.patience import LONGEST_WAIT
 
 from .conftest import created
 
@@ -110,7 +111,7 @@ def _owned(http: httpx.Client, owner: dict[str, str]) -> dict[str, str]:
 
     graph, dataset = post("/v1/graphs", GRAPH), post("/v1/datasets", {"name": "rows", **ROWS})
     fit = post("/v1/fits", {"graph": graph["id"], "dataset": dataset["id"], "epochs": 1, "record": GRADIENTS})
-    ended = http.get(f"/v1/fits/{fit['id']}", params={"wait": 30, "until": "terminal"}, headers=owner).json()
+    ended = http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT, "until": "terminal"}, headers=owner).json()
     assert ended["state"] == "succeeded"
     latest = http.get(f"/v1/fits/{fit['id']}/checkpoints/latest", headers=owner).json()
     session = post("/v1/sessions", {"graph": graph["id"], "optimizer": {"kind": "sgd"}})

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.app.api.conftest import created, refused
+from tests.patience import LONGEST_WAIT
 
 GRAPH = {
     "inputs": {"x": ["n"], "y": ["n"], "spare": ["n", 3]},
@@ -23,7 +24,7 @@ def paths(http: httpx.Client) -> dict[str, str]:
     rows = created(http.post("/v1/datasets", json={"columns": {"x": X, "y": Y}}))["id"]
     asked = {"graph": graph, "dataset": rows}
     fit = created(http.post("/v1/fits", json={**asked, "steps": 2, "batch_size": 3}))["id"]
-    done = http.get(f"/v1/fits/{fit}", params={"wait": 30}).json()
+    done = http.get(f"/v1/fits/{fit}", params={"wait": LONGEST_WAIT}).json()
     assert done["state"] == "succeeded", done
     checkpoint = http.get(f"/v1/fits/{fit}/checkpoints/latest").json()["id"]
     session = created(http.post("/v1/sessions", json={**asked, "optimizer": "sgd"}))["id"]

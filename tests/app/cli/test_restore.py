@@ -27,6 +27,7 @@ from app.store.unit_of_work import Store
 from tests.app.demanding_fits import CLASSIFIER
 from tests.app.runner.conftest import some_rows
 from tests.conftest import StartServer, serving
+from tests.patience import LONGEST_WAIT
 
 ROWS = 240
 REQUEST: dict[str, Any] = {
@@ -53,7 +54,7 @@ def reaches(http: httpx.Client, fit_id: str, step: int) -> None:
 
 def outcome(http: httpx.Client, fit_id: str) -> tuple[list[dict[str, Any]], str]:
     """Return all rows and the digest of the last checkpoint of a fit that succeeds."""
-    fit = http.get(f"/v1/fits/{fit_id}", params={"wait": 30}).json()
+    fit = http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == "succeeded", fit
     rows = http.get(f"/v1/fits/{fit_id}/metrics", params={"limit": 10_000}).json()["data"]
     return rows, http.get(f"/v1/fits/{fit_id}/checkpoints/latest").json()["digest"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.demo.lessons import LESSONS
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -66,7 +67,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, stop):
     with demo(tmp_path) as process:
         url = address(process.stdout.readline())
         process.send_signal(stop)
-        text, errors = process.communicate(timeout=30)
+        text, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "stopped" in text
     assert "Traceback" not in errors

@@ -116,7 +116,7 @@ def test_quoted_cells_hold_commas_quotes_and_line_ends(refusal, read):
 def test_a_cell_of_many_lines_takes_linear_time(refusal):
     began = time.process_time()
     assert refusal(b'a\n"' + b"\n" * (1 << 19) + b'"\n', "csv").code == "bad_value"
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 60, "a quadratic time is hours"
 
 
 def test_a_file_is_read_the_same_whatever_the_size_of_a_block(arrays, monkeypatch):

@@ -4,7 +4,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -125,10 +124,8 @@ def died(path: Path, target: Path, format: str, limits: IngestLimits) -> str:
 
 def test_a_child_that_takes_too_long_is_killed(tmp_path):
     path, target = zeros(tmp_path, 64 * MIB)
-    began = time.monotonic()
     limits = IngestLimits(wall_seconds=0.01, slowest_bytes_per_second=1 << 40)
     assert "no verdict" in died(path, target, "npy", limits)
-    assert time.monotonic() - began < 2
 
 
 def test_a_child_that_burns_its_cpu_time_is_killed(tmp_path, monkeypatch):

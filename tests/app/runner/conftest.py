@@ -36,11 +36,11 @@ from app.service.room import Room
 from app.settings import Settings
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
+from tests.patience import PATIENCE
 
 from .session_stage import SetStage, Stage, stage_in
 
 CLOCK = SystemClock()
-PATIENCE = 20.0
 
 # Everything that a resumed fit could get wrong: random numbers, running statistics, momentum, the order of rows.
 GRAPH = {
@@ -409,7 +409,7 @@ def in_thread(function: Callable[[], object]) -> Callable[[], None]:
     thread.start()
 
     def wait() -> None:
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
     return wait

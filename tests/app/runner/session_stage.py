@@ -30,9 +30,9 @@ from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_folders import SessionFolders
 from app.settings import Settings
 from app.store.unit_of_work import Store
+from tests.patience import PATIENCE
 
 CLOCK = SystemClock()
-PATIENCE = 10.0
 
 
 @dataclass

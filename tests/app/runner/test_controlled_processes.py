@@ -9,6 +9,7 @@ import pytest
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitState, Origin
+from tests.patience import PATIENCE
 
 from .conftest import CLOCK, RECIPE, Result, Workshop, all_end
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, assert_same, pid_of
@@ -38,7 +39,7 @@ def test_a_killed_fit_leaves_its_worker_to_the_next_and_can_go_on(workshop: Work
     workshop.submit("fit_2")
     workshop.supervisor(workers=1)
     workshop.until_rows(400)
-    with all_end([pid_of(workshop)], seconds=5):
+    with all_end([pid_of(workshop)], seconds=PATIENCE):
         workshop.kill()
     assert workshop.fit().state == "cancelled"
     workshop.until_state("succeeded", "fit_2")
@@ -84,7 +85,7 @@ def test_whatever_is_wanted_at_once_a_fit_ends_once(workshop: Workshop, wishes: 
     workshop.supervisor()
     workshop.until_rows(5)
     # While the lock is held the fit does not get as far as what is wished first.
-    with all_end([pid_of(workshop)], seconds=10), workshop.store._database.lock:
+    with all_end([pid_of(workshop)], seconds=PATIENCE), workshop.store._database.lock:
         for wish in dict.fromkeys(wishes):
             getattr(workshop, wish)()
     workshop.until_state("cancelled")

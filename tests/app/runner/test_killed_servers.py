@@ -8,6 +8,7 @@ import httpx
 import psutil
 
 from tests.app.demanding_fits import CLASSIFIER
+from tests.patience import LONGEST_WAIT, PATIENCE
 
 from .conftest import all_end, some_rows
 
@@ -33,7 +34,7 @@ def submitted(http: httpx.Client) -> str:
 
 
 def finished(http: httpx.Client, fit_id: str) -> dict[str, Any]:
-    fit: dict[str, Any] = http.get(f"/v1/fits/{fit_id}", params={"wait": 25}).json()
+    fit: dict[str, Any] = http.get(f"/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}).json()
     assert fit["state"] == "succeeded", fit
     return fit
 
@@ -64,7 +65,7 @@ def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(s
     next(step for step in steps_done(server.http, disturbed) if step > 120)
     family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
     assert len(family) == 3, "the fork server and two ranks"
-    with all_end(family, seconds=2.0):
+    with all_end(family, seconds=PATIENCE):
         server.stop(signal.SIGKILL)
     server = start_server()
     fit = finished(server.http, disturbed)

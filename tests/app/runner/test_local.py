@@ -26,10 +26,10 @@ from app.domain.messages import (
 from app.domain.runtime import allot
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
+from tests.patience import PATIENCE
 
 from .conftest import all_end
 
-PATIENCE = 10.0
 GRAPH = {
     "inputs": {"x": ["batch", 2]},
     "parameters": {"w": {"shape": [2], "init": {"kind": "zeros"}}},
@@ -243,7 +243,7 @@ def test_the_death_of_the_fork_server_takes_its_workers_and_is_made_good(
     pid = listener.await_message(lost, Started).pid
     fork_server = psutil.Process(pid).parent()
     assert fork_server is not None
-    with all_end([pid], seconds=2.0):
+    with all_end([pid], seconds=PATIENCE):
         fork_server.kill()
         assert listener.await_exit(lost).reason == "killed"
     found = runner.start(assign(2, steps=3))
@@ -262,6 +262,6 @@ def test_closing_leaves_no_process(assign: Assign) -> None:
     listener = Listener(runner)
     pids = [listener.await_message(runner.start(assign(number)), Started).pid for number in (1, 2)]
     parent = psutil.Process(pids[0]).ppid()
-    with all_end([*pids, parent], seconds=2.0):
+    with all_end([*pids, parent], seconds=PATIENCE):
         runner.close()
     runner.wake()

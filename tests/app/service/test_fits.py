@@ -20,6 +20,7 @@ from app.service.fits import Fits
 from app.service.wakes import Wakes
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
+from tests.patience import PATIENCE
 
 INLINE: dict[str, Any] = {
     "graph": {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w - 1) ** 2)"},
@@ -181,9 +182,9 @@ def test_a_wait_ends_with_the_fit_with_a_change_or_with_its_time(
 
     async def wait() -> None:
         assert (await fits.wait(fit_id, seconds=0.05)).fit.state is FitState.QUEUED
-        assert (await fits.wait(fit_id, seconds=10, news=lambda view: view.fit.version == 1)).fit.version == 1
-        change = asyncio.create_task(fits.wait(fit_id, seconds=10, any_change=True))
-        end = asyncio.create_task(fits.wait(fit_id, seconds=10))
+        assert (await fits.wait(fit_id, seconds=PATIENCE, news=lambda view: view.fit.version == 1)).fit.version == 1
+        change = asyncio.create_task(fits.wait(fit_id, seconds=PATIENCE, any_change=True))
+        end = asyncio.create_task(fits.wait(fit_id, seconds=PATIENCE))
         await asyncio.sleep(0.05)
         await asyncio.to_thread(revision.update, fit_id, {"labels": {"a": "b"}}, anything, dict)
         assert (await change).fit.labels == {"a": "b"}

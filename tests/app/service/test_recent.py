@@ -3,6 +3,7 @@ import threading
 import pytest
 
 from app.service.recent import Recent
+from tests.patience import PATIENCE
 
 
 class Source:
@@ -35,12 +36,12 @@ def test_what_was_read_before_a_change_and_comes_after_it_is_not_kept() -> None:
     def slowly(key: str) -> int:
         value = source.read(key)
         reading.set()
-        assert changed.wait(10)
+        assert changed.wait(PATIENCE)
         return value
 
     thread = threading.Thread(target=recent.read, args=("a", slowly))
     thread.start()
-    assert reading.wait(10)
+    assert reading.wait(PATIENCE)
     source.value = 2
     recent.forget("a")
     changed.set()

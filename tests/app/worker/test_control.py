@@ -10,8 +10,7 @@ from app.domain.wire import to_line
 from app.worker import control as module
 from app.worker.control import ORPHANED, WISHES, Control, agreed
 from engine.collective import Alone, in_memory
-
-PATIENCE = 5.0
+from tests.patience import PATIENCE
 
 
 @pytest.fixture

@@ -27,10 +27,10 @@ from app.durable import Durable
 from app.worker.loop import OUTCOMES, follow, work
 from app.worker.recorder import Recorder
 from engine.collective import in_memory
+from tests.patience import PATIENCE
 
 Assign = Callable[..., Assignment]
 ALONE = engine.Alone()
-PATIENCE = 10.0
 
 
 @dataclass

@@ -21,8 +21,8 @@ from app.worker import ranks
 from app.worker.family import BROKEN
 from app.worker.process import OUT_OF_MEMORY_SCORE
 from tests.app.runner.conftest import all_end
+from tests.patience import PATIENCE
 
-PATIENCE = 10.0
 SIZE = 3
 # The worker's own way through a fit, but for the fit: its ranks play the scene that the test names.
 FORK_SERVER = """
@@ -174,7 +174,7 @@ def parent(lasting: Parent) -> Iterator[Parent]:
 @pytest.mark.parametrize("victim", range(SIZE))
 def test_a_killed_rank_takes_the_others_along(parent: Parent, victim: int, scene: str) -> None:
     family = parent.start(scene)
-    with all_end(family.pids, seconds=1.0):
+    with all_end(family.pids, seconds=PATIENCE):
         os.kill(family.pids[victim], signal.SIGKILL)
     assert family.hear() is None
     assert parent.await_end(family) == -signal.SIGKILL
@@ -182,7 +182,7 @@ def test_a_killed_rank_takes_the_others_along(parent: Parent, victim: int, scene
 
 def test_the_runner_kills_all_ranks_at_once(parent: Parent) -> None:
     family = parent.start("apart")
-    with all_end(family.pids, seconds=1.0):
+    with all_end(family.pids, seconds=PATIENCE):
         parent.orders.sendall(ORDER.pack(family.number, KILL))
     assert parent.await_end(family) == -signal.SIGKILL
 
@@ -244,7 +244,7 @@ def test_ranks_are_as_modest_as_their_worker_and_only_the_server_stops_them(pare
 def test_no_rank_outlives_the_fork_server(end: Callable[[Any], None]) -> None:
     parent = started()
     families = [parent.start("apart"), parent.start("together")]
-    with all_end([parent.process.pid, *families[0].pids, *families[1].pids], seconds=2.0):
+    with all_end([parent.process.pid, *families[0].pids, *families[1].pids], seconds=PATIENCE):
         end(parent.process)
         parent.orders.close()
     parent.process.wait()

@@ -376,14 +376,14 @@ BAD = {
 
 @pytest.mark.parametrize(("document", "expected"), BAD.values(), ids=BAD)
 def test_a_faulty_document_is_refused_with_pointers_and_codes(document, expected):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(engine.DocumentError) as caught:
         engine.parse_graph(document)
     found = [(finding.pointer, finding.code) for finding in caught.value.findings]
     assert [pointer for pointer, _ in found] == [pointer for pointer, _ in expected], caught.value
     assert all(code in (None, actual) for (_, code), (_, actual) in zip(expected, found, strict=True)), found
     assert all(0 < len(finding.detail) < 2000 for finding in caught.value.findings)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 60, "what it asks for is computed, or looked at item by item"
 
 
 HINTS = {
@@ -405,17 +405,34 @@ def test_a_misspelt_name_is_answered_with_the_nearest_one(document, name):
         engine.parse_graph(document)
 
 
+def growth(run, size):
+    """Return how much more time of the processor `run` takes for eight times as much: 8 if that is linear."""
+
+    def seconds(count):
+        started = time.process_time()
+        run(count)
+        return time.process_time() - started
+
+    return min(seconds(8 * size) for _ in range(2)) / min(seconds(size) for _ in range(4))
+
+
+def of_many_nodes(count):
+    return nodes(*(node("rulu", ["nowhere"], name=f"n{index}") for index in range(count)))
+
+
+def of_many_fields(count):
+    return {f"field{index}": 0 for index in range(count)} | nodes(OK)
+
+
 @pytest.mark.slow
-def test_a_document_of_countless_faults_is_refused_at_once():
-    many = [node("rulu", ["nowhere"], name=f"n{index}") for index in range(9_000)]
-    started = time.perf_counter()
-    with pytest.raises(engine.DocumentError) as caught:
-        engine.parse_graph(nodes(*many))
-    assert len(caught.value.findings) == 100
-    with pytest.raises(engine.DocumentError) as caught:
-        engine.parse_graph({f"field{index}": 0 for index in range(9_000)} | nodes(OK))
-    assert len(caught.value.findings) == 100
-    assert time.perf_counter() - started < 5
+@pytest.mark.parametrize("make", [of_many_nodes, of_many_fields])
+def test_a_document_of_countless_faults_is_refused_at_once(make):
+    def refuse(count):
+        with pytest.raises(engine.DocumentError) as caught:
+            engine.parse_graph(make(count))
+        assert len(caught.value.findings) == 100
+
+    assert growth(refuse, 1_000) < 24
 
 
 def chain(length):
@@ -424,12 +441,11 @@ def chain(length):
 
 
 @pytest.mark.slow
-def test_a_chain_of_thousands_of_nodes_is_read_in_seconds():
-    started = time.perf_counter()
+def test_a_chain_of_thousands_of_nodes_is_read_in_a_time_that_grows_with_its_length():
     definition = engine.parse_graph(chain(5_000))
     assert len(definition.nodes) == 5_001
     assert definition.implicit_loss
-    assert time.perf_counter() - started < 5
+    assert growth(lambda count: engine.parse_graph(chain(count)), 600) < 24
 
 
 @pytest.mark.slow

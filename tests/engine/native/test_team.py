@@ -3,6 +3,7 @@
 import threading
 
 from engine.native.team import Team
+from tests.patience import PATIENCE
 
 
 def test_no_more_threads_work_than_there_are_cores():
@@ -22,7 +23,7 @@ def test_a_member_runs_what_it_is_given_and_comes_back():
     for turn in range(3):
         with team.members(2) as (jobs,):
             jobs.put(lambda turn=turn: (told.append(turn), done.release()))
-            assert done.acquire(timeout=10)
+            assert done.acquire(timeout=PATIENCE)
     assert told == [0, 1, 2]
 
 

@@ -5,10 +5,11 @@ import threading
 import pytest
 
 from engine.sweep import Ended, Halted, Ladder, LeftBehind, Reached, Walkers
+from tests.patience import PATIENCE
 
 
 def test_variants_run_side_by_side_and_all_come_to_their_ends() -> None:
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=PATIENCE)
     ran: list[int] = []
 
     def carry(variant: int, goal: int | None) -> Ended:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import engine
+from tests.patience import LONGEST_WAIT
 
 from .stage import PARABOLA, X2A3B4, Begin, Static, created, program
 
@@ -230,7 +231,7 @@ FIT = {
 
 def test_g20_and_g22_opt_fit_is_a_fit_whose_rate_follows_the_epoch(http: httpx.Client) -> None:
     fit = http.post("/v1/fits", json=FIT).json()
-    done = http.get(f"/v1/fits/{fit['id']}", params={"wait": 20, "until": "terminal"}).json()
+    done = http.get(f"/v1/fits/{fit['id']}", params={"wait": LONGEST_WAIT, "until": "terminal"}).json()
     assert done["state"] == "succeeded"
     rows = http.get(f"/v1/fits/{fit['id']}/metrics", params={"keys": "lr"}).json()["data"]
     rates = {row["epoch"]: row["values"]["lr"] for row in rows if "lr" in row["values"]}

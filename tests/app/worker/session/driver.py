@@ -22,8 +22,7 @@ from app.domain.runtime import allot
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
 from app.spelling.safetensors import safetensors_body
-
-PATIENCE = 30.0
+from tests.patience import PATIENCE
 
 MLP = {
     "inputs": {"x": {"shape": ["batch", 4]}, "label": {"shape": ["batch"], "dtype": "int64"}},
