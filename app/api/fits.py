@@ -99,13 +99,19 @@ def pause_fit(fit_id: FitId, control: FitControlDep) -> Response:
 
 @routes.post("/v1/fits/{fit_id}:resume", status_code=202, response_model=Fit)
 def resume_fit(fit_id: FitId, control: FitControlDep) -> Response:
-    """Let a fit that is paused, cancelled or failed go on from its last checkpoint."""
+    """Let a fit that is paused, cancelled or failed go on from its last checkpoint.
+
+    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to it, were cancelled
+    by themselves or failed by their numbers stay as they are.
+    """
     return _answer(control.resume(fit_id), 202)
 
 
 @routes.post("/v1/fits/{fit_id}:extend", status_code=202, response_model=Fit)
 def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep, once: OnceDep) -> Response:
-    """Let a fit that has ended go on for more epochs or steps than it has made."""
+    """Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its variants but
+    those that were left behind, cancelled by themselves or failed by their numbers.
+    """
     return once.answer(
         lambda keep: revision.extend(fit_id, extension.wanted(), keep), Fit.of, status=202, within="/v1/fits"
     )

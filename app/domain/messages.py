@@ -100,7 +100,8 @@ class SessionAssignment:
 class VariantShare:
     """Of one variant of a sweep: its fit, its recipe, the checkpoint to go on from, and how far it has come.
 
-    `reached` holds the metric at the rungs that it has come to; one that has `ended` does not run any more.
+    `reached` holds the metric at the rungs that it has come to; one that has `ended` does not run any more;
+    `reopened_at` is the step at which it was last taken up again after its end.
     """
 
     fit_id: str
@@ -108,6 +109,7 @@ class VariantShare:
     resume_from: str | None
     reached: list[float | None]
     ended: bool
+    reopened_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class SweepTerms:
         eta: of how many one goes on to the next rung.
         rungs: the steps after which they are compared; none but for halving.
         fit_bytes: the memory that one of them needs.
-        progressed_in: the last attempt in which one of them got any further.
+        progressed_in: the last attempt in which one of them got any further, or the first since it was taken up again.
+        variants: how many there were; None for a sweep from before this was kept.
     """
 
     kind: Literal["grid", "random", "halving"]
@@ -31,6 +32,7 @@ class SweepTerms:
     rungs: list[int]
     fit_bytes: int
     progressed_in: int = 0
+    variants: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,13 @@ class VariantTerms:
         index: its place among them.
         parameters: the values that make it different, by their paths in the request.
         reached: the metric at the rungs that it has come to.
+        withdrawn: whether it was cancelled by itself, and not with the sweep: then it does not go on with that.
     """
 
     index: int
     parameters: dict[str, Any]
     reached: list[float | None]
+    withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,6 +197,7 @@ def _admitted(
             eta=options.eta,
             rungs=list(estimate.rungs),
             fit_bytes=fit_bytes,
+            variants=len(variants),
         ),
         [
             AdmittedVariant(

@@ -134,6 +134,7 @@ class Assignments:
                 resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
                 reached=VariantTerms(**(fit.variant or {})).reached,
                 ended=fit.terminal,
+                reopened_at=fit.reopened_at,
             )
             for fit in variants
         ]

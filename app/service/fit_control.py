@@ -4,6 +4,7 @@ Each is one unit of work, which others wait for: whatever is called at the same 
 next as its table says, and ends once. To ask for what has been done already changes nothing.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from app.domain.errors import Conflict
@@ -13,6 +14,7 @@ from app.service.fit_terms import FitTerms
 from app.service.fit_view import FitView, view_of
 from app.service.journal import record_state
 from app.service.sweep_journal import close_variants
+from app.service.sweep_reopening import resumable
 from app.service.taking_up import TakingUp
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
@@ -44,7 +46,7 @@ class FitControl:
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             if fit.state not in (FitState.CANCELLING, FitState.CANCELLED):
-                fit = self._cancel(work, fit)
+                fit = self._cancel(work, _withdrawn(fit))
                 close_variants(work, fit, self._wakes.notify)
                 self._tell_parent(work, fit)
             return view_of(work, fit)
@@ -62,7 +64,7 @@ class FitControl:
                 for variant in work.fits.variants(fit_id):
                     if not variant.terminal:
                         self._end_killed(work, variant)
-                fit = self._end_killed(work, fit)
+                fit = self._end_killed(work, _withdrawn(fit))
                 self._stop_killed(work, fit)
                 self._tell_parent(work, fit)
             return view_of(work, fit)
@@ -82,15 +84,18 @@ class FitControl:
     def resume(self, fit_id: str) -> FitView:
         """Queue a fit that is paused, was cancelled or has failed; it goes on from its last checkpoint.
 
-        To resume what goes on changes nothing; Conflict if it has succeeded, is still pausing or cancelling, or is a
-        variant of a sweep, or a sweep that has ended.
+        With a sweep that has ended go its variants that it did not bring to their end; those that had ended before
+        keep their results. To resume what goes on changes nothing; Conflict if it has succeeded, is still pausing or
+        cancelling, is a variant of a sweep, or a sweep with no variant to go on.
         """
         with self._store.begin() as work:
             fit = work.fits.get(fit_id)
             check_whole(fit)
             if fit.state not in _GOING_ON:
-                _check_resumable(fit)
-                fit = self._taking_up.queue(work, fit)
+                ended_sweep = fit.terminal and fit.sweep is not None
+                if not ended_sweep:
+                    _check_resumable(fit)
+                fit = self._taking_up.queue(work, fit, resumable(work, fit) if ended_sweep else ())
             return view_of(work, fit)
 
     def _cancel(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
@@ -145,6 +150,11 @@ class FitControl:
             work.after_commit(partial(self._wakes.notify, fit.parent_id))
 
 
+def _withdrawn(fit: FitRecord) -> FitRecord:
+    """Return the fit, marked as one that ends by itself if it is a variant."""
+    return fit if fit.variant is None else replace(fit, variant={**fit.variant, "withdrawn": True})
+
+
 def _check_unended(fit: FitRecord, wish: str) -> None:
     if fit.terminal:
         raise Conflict(f"fit {fit.id} has {fit.state}; there is nothing left to {wish}", code="already_terminal")
@@ -157,7 +167,3 @@ def _check_resumable(fit: FitRecord) -> None:
         )
     if fit.state in (FitState.PAUSING, FitState.CANCELLING):
         raise Conflict(f"fit {fit.id} is {fit.state}; resume it when its process has stopped", code="not_paused")
-    if fit.terminal and fit.sweep is not None:
-        raise Conflict(
-            f"fit {fit.id} is a sweep that has {fit.state}, and its variants with it; submit it again", code="is_sweep"
-        )

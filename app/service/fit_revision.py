@@ -3,23 +3,24 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import engine
-from app.domain.errors import Conflict, Finding, Invalid
+from app.domain.errors import Conflict, Finding
 from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.messages import Log
 from app.domain.sweep import check_whole
 from app.service.admission import Admission, AdmittedFit, recipe_of
 from app.service.attempt_journal import record_log
 from app.service.engine_faults import engine_faults, invalid
+from app.service.fit_extension import Extension, FitExtension, check_checkpoint, with_rows_as_before
 from app.service.fit_inputs import FitInputs, InputReader
 from app.service.fit_terms import LABELS_MAX, FitTerms, deadline_of, priority_of
-from app.service.fit_view import FitView, record_every_steps, view_of
+from app.service.fit_view import FitView, view_of
 from app.service.idempotency import Keep
 from app.service.merge_patch import merged
 from app.service.model_classes import complete_classes
-from app.service.taking_up import TakingUp, check_startable
+from app.service.taking_up import TakingUp
 from app.service.wakes import Wakes
 from app.service.workforce import Workforce
 from app.store.unit_of_work import Store, UnitOfWork
@@ -30,17 +31,8 @@ Check = Callable[[FitView], None]
 Read = Callable[[dict[str, Any]], dict[str, Any]]
 """What reads a request as a client would have sent it, and raises Invalid if it is none."""
 
-LENGTHS = ("epochs", "steps")
 NOT_TRAINING = frozenset({"labels", "resources"})
 """Fields of a change that do not decide about numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """How much more of a fit is wanted."""
-
-    unit: Literal["epochs", "steps"]
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +68,11 @@ class FitRevision:
         self._workforce = workforce
         self._terms = terms
         self._admission = admission
-        self._taking_up = TakingUp(wakes, workforce, terms)
+        self._extension = FitExtension(store, inputs, TakingUp(wakes, workforce, terms), admission)
 
     def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
-        """Queue a fit that has ended for more epochs or steps than it has made; it goes on from its last checkpoint.
-
-        Conflict if it has not ended, is a sweep or a part of one, or has no checkpoint to go on from; Invalid or
-        TooLarge if it cannot be run for so long.
-        """
-        while True:
-            with self._store.begin() as work:
-                fit = work.fits.get(fit_id)
-                _check_extendable(work, fit)
-                check_startable(work, fit)
-            request, admitted = self._extended(fit, extension)
-            steps, memory_bytes = admitted.estimate.total_steps, admitted.memory_bytes
-            with self._store.begin() as work:
-                if work.fits.get(fit_id).version != fit.version:
-                    continue
-                fit = self._taking_up.queue(work, fit, request=request, total_steps=steps, memory_bytes=memory_bytes)
-                view = view_of(work, fit)
-                keep(work, view)
-                return view
+        """Queue a fit that has ended for more epochs or steps (see `FitExtension.extend`)."""
+        return self._extension.extend(fit_id, extension, keep)
 
     def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
         """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
@@ -118,23 +93,6 @@ class FitRevision:
                 if work.fits.get(fit_id).version == fit.version:
                     return self._stored(work, revision)
 
-    def _extended(self, fit: FitRecord, extension: Extension) -> tuple[dict[str, Any], AdmittedFit]:
-        """Return the request for so much more, and what there is to know of it."""
-        unit, request = extension.unit, _with_rows_as_before(fit, fit.request)
-        inputs = self._inputs.read(request, set())
-        try:
-            steps = 1 if unit == "steps" else self._admitted_as(fit, inputs, request).estimate.steps_per_epoch
-            request = {name: value for name, value in request.items() if name not in LENGTHS}
-            request[unit] = -(-fit.step // steps) + extension.count
-            admitted = self._admitted_as(fit, inputs, request)
-        except Invalid as error:
-            # The client named a number only, and not the field that does not go with it.
-            raise invalid(replace(fault, pointer=f"/{unit}") for fault in error.findings) from error
-        budget = request.get("budget") or {}
-        if budget.get("steps") is not None:
-            request["budget"] = {**budget, "steps": max(budget["steps"], admitted.estimate.total_steps)}
-        return request, admitted
-
     def _admitted_as(self, fit: FitRecord, inputs: FitInputs, request: Mapping[str, Any]) -> AdmittedFit:
         """Check a new request of a fit, which keeps the executor that it ran with."""
         return self._admission.fit(inputs.candidate(request, fit.runtime))
@@ -154,9 +112,9 @@ class FitRevision:
         if altered or _threads(request) != _threads(fit.request):
             _check_at_rest(fit)
         if altered:
-            _check_checkpoint(work, fit)
+            check_checkpoint(work, fit)
         if altered and fit.step > 0:
-            request = _with_rows_as_before(fit, request)
+            request = with_rows_as_before(fit, request)
         labels = merged(fit.labels, changes.get("labels") or {})
         if len(labels) > LABELS_MAX:
             raise invalid([Finding("/labels", "too_many", f"a fit has at most {LABELS_MAX} labels")])
@@ -205,22 +163,6 @@ class FitRevision:
         return view_of(work, after)
 
 
-def _check_extendable(work: UnitOfWork, fit: FitRecord) -> None:
-    check_whole(fit)
-    if fit.sweep is not None:
-        raise Conflict(
-            f"fit {fit.id} is a sweep, which has an end of its own; fork the variant that is to go on", code="is_sweep"
-        )
-    if not fit.terminal:
-        raise Conflict(
-            f"fit {fit.id} is {fit.state}; wait until it has ended, or change its epochs or steps while it is paused",
-            code="not_terminal",
-        )
-    # What has ended as it should has made a last row; from an earlier step on there would be none there.
-    if fit.state is FitState.SUCCEEDED:
-        _check_checkpoint(work, fit)
-
-
 def _check_at_rest(fit: FitRecord) -> None:
     """Conflict unless nothing works on the fit, nor may begin to while it changes."""
     if fit.sweep is not None:
@@ -232,25 +174,6 @@ def _check_at_rest(fit: FitRecord) -> None:
     untouched = fit.attempt == 0 and fit.state is FitState.QUEUED
     if not untouched and fit.state is not FitState.PAUSED:
         raise Conflict(f"fit {fit.id} is {fit.state}; pause it first and wait until it is paused", code="not_paused")
-
-
-def _check_checkpoint(work: UnitOfWork, fit: FitRecord) -> None:
-    """Conflict unless the fit can go on exactly where it stands: a row that was read is not made again otherwise."""
-    latest = work.checkpoints.latest(fit.id)
-    if fit.step > 0 and (latest is None or latest.step != fit.step):
-        there = "there is none" if latest is None else f"the last one is of step {latest.step}"
-        raise Conflict(
-            f"fit {fit.id} stands at step {fit.step} and has no checkpoint of it ({there}); resume it and pause it "
-            "again, or fork it",
-            code="no_checkpoint_here",
-        )
-
-
-def _with_rows_as_before(fit: FitRecord, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request with rows as often as so far, unless it says how often: its length would decide else."""
-    record = request.get("record") or {}
-    every = record.get("every_steps") or record_every_steps(fit)
-    return {**request, "record": {**record, "every_steps": every}}
 
 
 def _threads(request: Mapping[str, Any]) -> Any:

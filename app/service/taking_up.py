@@ -1,10 +1,12 @@
 """Taking a fit up again that has stopped: it queues, to go on from its last checkpoint."""
 
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitRecord, FitState
+from app.domain.sweep import terms_of
 from app.service.fit_terms import FitTerms
 from app.service.journal import record_reopening, record_state
 from app.service.time_limits import expired
@@ -22,20 +24,29 @@ class TakingUp:
         self._workforce = workforce
         self._terms = terms
 
-    def queue(self, work: UnitOfWork, fit: FitRecord, **changes: Any) -> FitRecord:
-        """Queue a paused or ended fit, with fields of its record changed; it keeps at which step it had ended.
+    def queue(self, work: UnitOfWork, fit: FitRecord, variants: Iterable[FitRecord] = ()) -> FitRecord:
+        """Queue a paused or ended fit, and `variants` of it that have ended; each keeps at which step it had ended.
 
-        Its journal goes on: what said that nothing follows says from now on that it was taken up again. Conflict if
-        its time is up or what it works with is gone, QueueFull.
+        Their journals go on: what said that nothing follows says from now on that they were taken up again. Conflict
+        if the fit's time is up or what it works with is gone, QueueFull.
         """
         check_startable(work, fit)
         self._terms.check_queue(work)
+        if fit.terminal and fit.sweep is not None:
+            # What its processes died of before is forgotten with its end.
+            fit = replace(fit, sweep=asdict(replace(terms_of(fit), progressed_in=fit.attempt + 1)))
+        queued = self._queue(work, fit)
+        for variant in variants:
+            self._queue(work, variant)
+        work.after_commit(self._workforce.wake)
+        return queued
+
+    def _queue(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
         if fit.terminal:
             record_reopening(work, fit)
-            changes.update(reopened_at=fit.step, error=None, finished_at=None, stop_reason=None)
-        queued = work.fits.update(fit.to(FitState.QUEUED, phase="queued", **changes))
+            fit = replace(fit, reopened_at=fit.step, error=None, finished_at=None, stop_reason=None)
+        queued = work.fits.update(fit.to(FitState.QUEUED, phase="queued"))
         record_state(work, queued)
-        work.after_commit(self._workforce.wake)
         work.after_commit(partial(self._wakes.notify, fit.id))
         return queued
 

@@ -85,7 +85,7 @@ class _Sweep:
             runtime=self._runtime,
             sweep=None,
             fork=None,
-            reopened_at=None,
+            reopened_at=variant.reopened_at,
         )
         rung = None if goal is None else Rung(goal, self._share.monitor)
         return work(assignment, recorder, self._control.of(variant.fit_id), engine.Alone(), rung)

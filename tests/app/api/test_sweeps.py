@@ -288,6 +288,35 @@ def test_a_sweep_goes_on_where_a_server_left_it(
     assert [parameters(second.http, variant["id"]) for variant in after] == expected["parameters"]
 
 
+def test_a_sweep_that_was_ended_is_resumed_to_the_bit(http: httpx.Client, long: dict[str, Any]) -> None:
+    expected = undisturbed(http, long, THREE)
+    fit = submit(http, **long, sweep=THREE)["id"]
+    await_(lambda: "succeeded" in http.get(f"/v1/fits/{fit}").json()["sweep"]["states"], "no variant ended")
+    assert http.post(f"/v1/fits/{fit}:kill").status_code == 202
+    before = variants(http, fit)
+    assert http.post(f"/v1/fits/{fit}:resume").status_code == 202
+    done = ended(http, fit, 60)
+    assert (done["state"], done["sweep"]["states"]) == ("succeeded", {"succeeded": 3})
+    after = variants(http, fit)
+    for earlier, later in zip(before, after, strict=True):
+        assert earlier["state"] != "succeeded" or earlier == later
+    assert [(entry["index"], entry["value"]) for entry in done["sweep"]["ranking"]] == expected["ranking"]
+    assert [rows(http, variant["id"]) for variant in after] == expected["rows"]
+    assert [parameters(http, variant["id"]) for variant in after] == expected["parameters"]
+
+
+def test_a_sweep_that_is_extended_is_the_longer_sweep(http: httpx.Client) -> None:
+    longer = ended(http, submit(http, sweep=GRID, epochs=RECIPE["epochs"] + 3)["id"])
+    fit = ended(http, submit(http, sweep=GRID)["id"])["id"]
+    extended = http.post(f"/v1/fits/{fit}:extend", json={"epochs": 3})
+    assert (extended.status_code, extended.json()["total_steps"]) == (202, longer["total_steps"])
+    done = ended(http, fit)
+    assert (done["state"], done["step"], done["progress"]) == ("succeeded", longer["step"], 1.0)
+    for one, other in zip(variants(http, fit), variants(http, longer["id"]), strict=True):
+        assert rows(http, one["id"]) == rows(http, other["id"])
+        assert parameters(http, one["id"]) == parameters(http, other["id"])
+
+
 def test_a_worker_that_is_killed_costs_the_sweep_an_attempt_only(http: httpx.Client, long: dict[str, Any]) -> None:
     fit = submit(http, **long, sweep=THREE)["id"]
 

@@ -14,7 +14,8 @@ from app.domain.errors import Conflict, QueueFull
 from app.domain.fit import FitState
 from app.service.datasets import Datasets
 from app.service.fit_control import FitControl
-from app.service.fit_revision import Extension, FitRevision
+from app.service.fit_extension import Extension
+from app.service.fit_revision import FitRevision
 from app.service.fit_view import FitView
 from app.service.fits import Fits
 from app.store.unit_of_work import Store
@@ -327,14 +328,20 @@ def test_a_variant_rests_and_goes_on_with_its_sweep_only(desk: Desk, store: Stor
     assert caught.value.code == "is_variant"
 
 
-def test_a_sweep_rests_and_goes_on_but_not_after_its_end(control: FitControl, store: Store, sweep_id: str) -> None:
+def test_a_sweep_rests_and_goes_on_also_after_its_end(control: FitControl, store: Store, sweep_id: str) -> None:
     assert control.pause(sweep_id).fit.state is FitState.PAUSED
     assert control.resume(sweep_id).fit.state is FitState.QUEUED
     assert [fit.state.value for fit in variants_of(store, sweep_id)] == ["queued"] * 3
+    control.cancel(variants_of(store, sweep_id)[0].id)
     control.cancel(sweep_id)
-    with pytest.raises(Conflict) as caught:
+    assert control.resume(sweep_id).fit.state is FitState.QUEUED
+    assert [fit.state.value for fit in variants_of(store, sweep_id)] == ["cancelled", "queued", "queued"]
+    for variant in variants_of(store, sweep_id)[1:]:
+        control.kill(variant.id)
+    control.kill(sweep_id)
+    with pytest.raises(Conflict, match="no variant") as caught:
         control.resume(sweep_id)
-    assert caught.value.code == "is_sweep"
+    assert caught.value.code == "already_terminal"
 
 
 def test_whatever_a_crowd_asks_for_a_fit_ends_once(desk: Desk, store: Store, fit_id: str) -> None:

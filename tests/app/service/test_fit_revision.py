@@ -9,7 +9,8 @@ from app.domain.errors import Conflict, Invalid, PreconditionFailed, TooLarge
 from app.domain.fit import FitRecord, FitState
 from app.service.admission import Admission, Candidate
 from app.service.datasets import Datasets
-from app.service.fit_revision import Extension, FitRevision
+from app.service.fit_extension import Extension
+from app.service.fit_revision import FitRevision
 from app.service.fit_view import FitView
 from app.service.fits import Fits
 from app.store.unit_of_work import Store
@@ -306,7 +307,6 @@ def test_a_sweep_keeps_its_variants_and_a_variant_its_request(
     assert revision.update(sweep_id, {"resources": {"priority": "low"}}, anything, dict).fit.priority == -1
     assert revision.update(variant, {"labels": {"a": "b"}}, anything, dict).fit.labels == {"a": "b"}
     bring(store, sweep_id, "succeeded")
-    for fit_id, code in ((sweep_id, "is_sweep"), (variant, "is_variant")):
-        with pytest.raises(Conflict) as caught:
-            revision.extend(fit_id, Extension("epochs", 1), nothing)
-        assert caught.value.code == code
+    with pytest.raises(Conflict) as caught:
+        revision.extend(variant, Extension("epochs", 1), nothing)
+    assert caught.value.code == "is_variant"

@@ -11,7 +11,8 @@ from app.domain.dataset import DatasetRecord
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.runtime import allot
-from app.service.fit_revision import Extension, FitRevision
+from app.service.fit_extension import Extension
+from app.service.fit_revision import FitRevision
 from app.service.fits import Fits
 from app.service.memory import PROCESS_BYTES
 from app.store.unit_of_work import Store

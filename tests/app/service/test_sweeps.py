@@ -33,6 +33,8 @@ from app.service.attempts import Attempts, Recorded
 from app.service.blob_sweeper import BlobSweeper
 from app.service.claim import Claim
 from app.service.fit_control import FitControl
+from app.service.fit_extension import Extension
+from app.service.fit_revision import FitRevision
 from app.service.fit_view import FitView
 from app.service.fits import Fits
 from app.service.sweeps import ranking
@@ -52,6 +54,7 @@ class Workplace:
     store: Store
     fits: Fits
     control: FitControl
+    revision: FitRevision
     attempts: Attempts
     staging: Path
     request: dict[str, Any]
@@ -72,6 +75,15 @@ class Workplace:
         for message in messages:
             news.add(message)
         return self.attempts.record(claim, news)
+
+    def crash_until_given_up(self, sweep: str, *messages: Message) -> None:
+        while not self.fit(sweep).terminal:
+            claim, _ = self.start()
+            self.say(claim, *messages)
+            self.say(claim, died=KILLED)
+
+    def extend(self, sweep: str, extension: Extension) -> FitRecord:
+        return self.revision.extend(sweep, extension, lambda _work, _view: None).fit
 
     def fit(self, fit_id: str) -> FitRecord:
         return self.fits.get(fit_id).fit
@@ -96,6 +108,7 @@ def place(
     store: Store,
     fits: Fits,
     control: FitControl,
+    revision: FitRevision,
     blobs: LocalBlobStore,
     sweeper: BlobSweeper,
     clock: ManualClock,
@@ -110,7 +123,9 @@ def place(
         work.datasets.add(rows_at_hand)
     attempts = Attempts(store, blobs, sweeper, staging, notified.append, clock)
     attempts.recover()
-    return Workplace(store, fits, control, attempts, staging, {**request_, "dataset": rows_at_hand.id}, notified)
+    return Workplace(
+        store, fits, control, revision, attempts, staging, {**request_, "dataset": rows_at_hand.id}, notified
+    )
 
 
 def rows(*seqs: int, loss: float = 0.5) -> Points:
@@ -235,6 +250,84 @@ def test_a_sweep_whose_processes_get_no_further_fails_with_its_variants(place: W
         place.say(claim, died=KILLED)
     assert place.states(sweep) == ["failed"] * 4
     assert {fit.error and fit.error["code"] for fit in place.variants(sweep)} == {"crash_loop"}
+
+
+def test_a_sweep_that_was_given_up_is_resumed_with_the_variants_that_it_kept_from_their_end(place: Workplace) -> None:
+    sweep = place.submit(GRID)
+    claim, _ = place.start()
+    first, second, third = (fit.id for fit in place.variants(sweep))
+    place.say(claim, About(first, rows(1, 2)), About(first, Finished("succeeded")))
+    place.say(claim, About(second, rows(1, 2)), About(second, place.checkpoint(claim, 2)))
+    place.say(claim, About(third, Failed("numerics_nonfinite", "no")))
+    place.say(claim, died=KILLED)
+    place.crash_until_given_up(sweep)
+    assert place.states(sweep) == ["failed", "succeeded", "failed", "failed"]
+    before = place.variants(sweep)
+    place.control.resume(sweep)
+    assert place.states(sweep) == ["queued", "succeeded", "queued", "failed"]
+    after = place.variants(sweep)
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert (after[1].reopened_at, after[1].error) == (2, None)
+    claim, assignment = place.start()
+    shares = share_of(assignment).variants
+    assert [(share.ended, share.resume_from is not None) for share in shares] == [
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+    # What crashed before does not count against it any more.
+    assert place.say(claim, died=KILLED).losses == 1
+    claim, _ = place.start()
+    place.say(claim, About(second, rows(3)), About(second, Finished("succeeded")), Finished("succeeded"))
+    assert place.states(sweep) == ["succeeded", "succeeded", "succeeded", "failed"]
+    with pytest.raises(Conflict, match="no variant"):
+        place.control.resume(sweep)
+
+
+def test_what_a_halving_sweep_has_decided_stands_when_it_is_resumed(place: Workplace) -> None:
+    sweep = place.submit(HALVING)
+    claim, _ = place.start()
+    first, second, third = (fit.id for fit in place.variants(sweep))
+    for fit_id, value in ((first, 0.5), (second, 0.25), (third, 0.75)):
+        place.say(claim, About(fit_id, rows(1, 2)), About(fit_id, Reached(2, value)), About(fit_id, Phase(WAITING)))
+    for left in (first, third):
+        place.say(claim, About(left, Finished("succeeded", "left behind at step 2")))
+    place.say(claim, About(second, rows(3)))
+    place.control.kill(sweep)
+    place.control.resume(sweep)
+    assert place.states(sweep) == ["queued", "succeeded", "queued", "succeeded"]
+    claim, _ = place.start()
+    place.say(claim, About(second, rows(4, 5, 6, 7, 8)), About(second, Reached(6, 0.1)))
+    place.say(claim, About(second, place.checkpoint(claim, 8)), About(second, Finished("succeeded")))
+    place.say(claim, Finished("succeeded"))
+    extended = place.extend(sweep, Extension("steps", 4))
+    assert place.states(sweep) == ["queued", "succeeded", "queued", "succeeded"]
+    assert [fit.total_steps for fit in place.variants(sweep)] == [8, 12, 8]
+    assert extended.total_steps == 3 * 2 + (12 - 2)
+    place.control.cancel(sweep)
+    place.fits.delete(third)
+    with pytest.raises(Conflict) as caught:
+        place.control.resume(sweep)
+    assert caught.value.code == "variants_deleted"
+
+
+def test_a_sweep_is_extended_to_one_length(place: Workplace) -> None:
+    sweep = place.submit(GRID)
+    claim, _ = place.start()
+    first, second, third = (fit.id for fit in place.variants(sweep))
+    place.say(claim, About(first, rows(*range(1, 9))), About(first, place.checkpoint(claim, 8)))
+    place.say(claim, About(first, Finished("succeeded")))
+    place.say(claim, About(second, rows(1, 2)))
+    place.control.cancel(third)
+    with pytest.raises(Conflict) as caught:
+        place.extend(sweep, Extension("epochs", 1))
+    assert caught.value.code == "not_terminal"
+    place.say(claim, died=KILLED)
+    place.control.cancel(sweep)
+    extended = place.extend(sweep, Extension("epochs", 2))
+    assert place.states(sweep) == ["queued", "queued", "queued", "cancelled"]
+    assert [fit.total_steps for fit in place.variants(sweep)] == [12, 12, 8]
+    assert (extended.request["epochs"], extended.total_steps) == (6, 32)
 
 
 def test_a_sweep_that_gets_further_between_its_losses_is_not_given_up(place: Workplace) -> None:

@@ -65,7 +65,9 @@ def sync_detailed(
 ) -> Response[Fit | Problem]:
     """Extend Fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made.
+     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
+    variants but
+    those that were left behind, cancelled by themselves or failed by their numbers.
 
     Args:
         fit_id (str):
@@ -103,7 +105,9 @@ def sync(
 ) -> Fit | Problem | None:
     """Extend Fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made.
+     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
+    variants but
+    those that were left behind, cancelled by themselves or failed by their numbers.
 
     Args:
         fit_id (str):
@@ -136,7 +140,9 @@ async def asyncio_detailed(
 ) -> Response[Fit | Problem]:
     """Extend Fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made.
+     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
+    variants but
+    those that were left behind, cancelled by themselves or failed by their numbers.
 
     Args:
         fit_id (str):
@@ -172,7 +178,9 @@ async def asyncio(
 ) -> Fit | Problem | None:
     """Extend Fit
 
-     Let a fit that has ended go on for more epochs or steps than it has made.
+     Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its
+    variants but
+    those that were left behind, cancelled by themselves or failed by their numbers.
 
     Args:
         fit_id (str):

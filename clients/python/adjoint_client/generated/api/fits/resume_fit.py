@@ -53,6 +53,10 @@ def sync_detailed(
 
      Let a fit that is paused, cancelled or failed go on from its last checkpoint.
 
+    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
+    it, were cancelled
+    by themselves or failed by their numbers stay as they are.
+
     Args:
         fit_id (str):
 
@@ -84,6 +88,10 @@ def sync(
 
      Let a fit that is paused, cancelled or failed go on from its last checkpoint.
 
+    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
+    it, were cancelled
+    by themselves or failed by their numbers stay as they are.
+
     Args:
         fit_id (str):
 
@@ -109,6 +117,10 @@ async def asyncio_detailed(
     """Resume Fit
 
      Let a fit that is paused, cancelled or failed go on from its last checkpoint.
+
+    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
+    it, were cancelled
+    by themselves or failed by their numbers stay as they are.
 
     Args:
         fit_id (str):
@@ -138,6 +150,10 @@ async def asyncio(
     """Resume Fit
 
      Let a fit that is paused, cancelled or failed go on from its last checkpoint.
+
+    Of a sweep that has ended, the variants go on that it kept from their end: those that had come to
+    it, were cancelled
+    by themselves or failed by their numbers stay as they are.
 
     Args:
         fit_id (str):
