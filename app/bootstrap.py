@@ -133,7 +133,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms, integrity)
     recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
-    runner = LocalRunner(clock)
+    runner = LocalRunner(clock, settings.lease_seconds)
     host = SessionHost(runner)
     crew = SessionCrew(session_attempts, host, settings, room)
     supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room)

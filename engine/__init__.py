@@ -102,7 +102,7 @@ from engine.modules import (
 )
 from engine.named_gradients import gradients_by_name
 from engine.native import executors
-from engine.native import preload as preload_native
+from engine.native import why_unusable as why_native_unusable
 from engine.numerics import fingerprint, set_blas_threads
 from engine.ops.random import seed
 from engine.optim import (
@@ -317,7 +317,6 @@ __all__ = [
     "plan_program",
     "plan_report",
     "predict_in_chunks",
-    "preload_native",
     "probability_cross_entropy_loss",
     "profile_step",
     "rand",
@@ -350,6 +349,7 @@ __all__ = [
     "vhp",
     "vjp",
     "vmap",
+    "why_native_unusable",
     "write_tensors",
     "zeros",
     "zeros_like",

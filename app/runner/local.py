@@ -4,37 +4,26 @@ import contextlib
 import logging
 import os
 import selectors
-import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Literal
 
 from app.domain.clock import Clock
 from app.domain.errors import BadMessage
 from app.domain.messages import Assignment, Control, Message, SessionAssignment, Started
-from app.domain.wire import FORK, KILL, ORDER, LineReader, to_line
+from app.domain.wire import FORK, KILL, LineReader, to_line
 from app.runner.exits import classify
+from app.runner.fork_server import ForkServer, ServerEnd
 from app.runner.memory_kills import memory_kills
-from app.runner.port import Exited, Handle, Report
+from app.runner.port import Exited, ExitReason, Handle, Report
 
 CHUNK_BYTES = 1 << 18
-CLOSE_SECONDS = 5.0
+LEASE_SECONDS = 30.0
 
 _COMMAND = (sys.executable, "-P", "-m", "app.worker.fork_server")
-_IMPORT_ROOT = Path(__file__).resolve().parents[2]
-# In force before NumPy is loaded: sums must not depend on the number of cores, nor anything on the seed of a hash.
-_ENVIRONMENT = {
-    "PYTHONPATH": str(_IMPORT_ROOT),
-    "PYTHONHASHSEED": "0",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
 
 _logger = logging.getLogger(__name__)
 
@@ -43,7 +32,8 @@ _logger = logging.getLogger(__name__)
 class _Worker:
     """A process as seen from here. It is gone when its socket has been read to the end and `status` is known.
 
-    `memory_kills` is how often the kernel had killed for want of memory when it began, `killed` whether we did.
+    `memory_kills` is how often the kernel had killed for want of memory when it began, `killed` whether we did;
+    `server_end` how the fork server ended, if it took the process with it.
     """
 
     handle: Handle
@@ -56,6 +46,7 @@ class _Worker:
     deadline: float | None = None
     memory_kills: int = field(default_factory=memory_kills)
     killed: bool = False
+    server_end: ServerEnd | None = None
 
     def interest(self, hold: Collection[Handle]) -> int:
         """Return what to wait for on the socket."""
@@ -66,11 +57,16 @@ class _Worker:
 
 
 class LocalRunner:
-    """A runner (see `port.Runner`) over a fork server, which is started anew should it die."""
+    """A runner (see `port.Runner`) over a fork server, which is started anew should it die or answer no more."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Measure time with `clock`. Nothing is started before `open` or the first `start`."""
+    def __init__(self, clock: Clock, lease_seconds: float = LEASE_SECONDS) -> None:
+        """Measure time with `clock`. Nothing is started before `open` or the first `start`.
+
+        A fork server that does not answer for `lease_seconds` is taken for stalled, as a worker is.
+        """
         self._clock = clock
+        self._server = ForkServer(clock, lease_seconds)
+        self._opened = False
         self._numbers = count(1)
         self._workers: dict[int, _Worker] = {}
         self._selector = selectors.DefaultSelector()
@@ -78,28 +74,21 @@ class LocalRunner:
         for end in (self._woken, self._waker):
             end.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
-        self._server: subprocess.Popen[bytes] | None = None
-        self._orders: socket.socket | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Say why no process can be started at present, None if one can; from any thread."""
+        return self._server.trouble
 
     def open(self) -> None:
         """Start the fork server; it loads the engine while this returns."""
-        if self._server is not None:
-            return
-        self._orders, theirs = socket.socketpair()
-        with theirs:
-            self._server = subprocess.Popen(  # noqa: S603 (the command is fixed)
-                _COMMAND,
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                env=_environment(),
-                start_new_session=True,  # Ctrl-C is for the server, which then drains
-            )
-        self._selector.register(self._orders, selectors.EVENT_READ)
+        self._opened = True
+        if self._server.channel is None:
+            self._selector.register(self._server.open(_COMMAND), selectors.EVENT_READ)
 
     def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
         """Have a process forked. It gets its assignment when it says that it is there."""
         self.open()
-        assert self._orders is not None
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
@@ -108,9 +97,9 @@ class LocalRunner:
         with theirs:
             try:
                 ends = [end.fileno() for end in (theirs, line) if end is not None]
-                socket.send_fds(self._orders, [ORDER.pack(number, FORK)], ends)
+                self._server.order(number, FORK, ends)
             except OSError:
-                _logger.exception("the fork server is gone")
+                _logger.exception("the fork server takes no orders")
                 worker.status = os.EX_UNAVAILABLE
         return handle
 
@@ -129,9 +118,9 @@ class LocalRunner:
         """Have the fork server kill: it knows which process still has the pid."""
         for number, worker in self._of(handle):
             worker.deadline, worker.killed = None, True
-            if worker.status is None and self._orders is not None:
+            if worker.status is None:
                 with contextlib.suppress(OSError):
-                    self._orders.sendall(ORDER.pack(number, KILL))
+                    self._server.order(number, KILL)
 
     def known(self) -> tuple[Handle, ...]:
         """Return the attempts whose end was not reported yet."""
@@ -140,12 +129,13 @@ class LocalRunner:
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> list[Report | Exited]:
         """Wait for news; see `port.Runner`. Deadlines of `stop` are kept here."""
         received: list[Report | Exited] = []
+        self._tend_server()
         self._watch(hold)
         for key, events in self._selector.select(self._until_deadline(timeout)):
             if key.fileobj is self._woken:
                 self._woken.recv(CHUNK_BYTES)
-            elif key.fileobj is self._orders:
-                self._read_orders()
+            elif key.fileobj is self._server.channel:
+                self._read_server()
             else:
                 received += self._exchange(key.data, events)
         self._kill_overdue()
@@ -159,9 +149,11 @@ class LocalRunner:
 
     def close(self) -> None:
         """Kill every process and wait until it is gone."""
-        if self._orders is not None:
-            # Its workers die with the fork server, and that when it reads the end of its orders.
-            self._forget_server()
+        self._opened = False
+        if (channel := self._server.channel) is not None:
+            # Its workers die with the fork server.
+            self._server.end()
+            self._selector.unregister(channel)
         for worker in self._workers.values():
             self._unwatch(worker)
         self._workers.clear()
@@ -186,6 +178,8 @@ class LocalRunner:
 
     def _until_deadline(self, timeout: float | None) -> float | None:
         deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
+        if self._opened:
+            deadlines.append(self._server.due_at)
         if any(worker.status is not None and worker.read_to_end for worker in self._workers.values()):
             return 0
         if not deadlines:
@@ -240,40 +234,40 @@ class LocalRunner:
             self._selector.unregister(worker.channel)
         worker.channel.close()
 
-    def _read_orders(self) -> None:
-        assert self._orders is not None
-        try:
-            report = self._orders.recv(ORDER.size, socket.MSG_WAITALL)
-        except OSError:
-            report = b""
-        if len(report) < ORDER.size:
-            self._lose_server()
-            return
-        number, status = ORDER.unpack(report)
-        if number in self._workers:
-            self._workers[number].status = status
+    def _tend_server(self) -> None:
+        """See that there is a fork server, and one that answers."""
+        channel = self._server.channel
+        if channel is not None:
+            self._note_end(channel, self._server.tend())
+        elif self._opened and self._clock.monotonic() >= self._server.due_at:
+            try:
+                self.open()
+            except OSError:
+                _logger.exception("no fork server can be started")
 
-    def _lose_server(self) -> None:
-        """Count every worker as killed, which the kernel does to them when the fork server dies."""
-        _logger.error("the fork server died; the fits that were running will be started again")
-        self._forget_server()
+    def _read_server(self) -> None:
+        channel = self._server.channel
+        assert channel is not None
+        report = self._server.read()
+        if isinstance(report, tuple):
+            number, status = report
+            if number in self._workers:
+                self._workers[number].status = status
+        else:
+            self._note_end(channel, report)
+
+    def _note_end(self, channel: socket.socket, end: ServerEnd | None) -> None:
+        """Count every worker as killed if the fork server has ended: the kernel does that to them."""
+        if end is None:
+            return
+        _logger.error("the fork server is gone: %s; the fits that were running will be started again", end.detail)
+        self._selector.unregister(channel)
         for worker in self._workers.values():
-            worker.status = -signal.SIGKILL if worker.status is None else worker.status
-            # Where the kernel does not, they end when they read this.
+            if worker.status is None:
+                worker.status, worker.server_end = end.status, end
+            # Where the kernel does not kill them, they end when they read this.
             with contextlib.suppress(OSError):
                 worker.channel.shutdown(socket.SHUT_WR)
-
-    def _forget_server(self) -> None:
-        assert self._orders is not None
-        assert self._server is not None
-        self._selector.unregister(self._orders)
-        self._orders.close()
-        try:
-            self._server.wait(CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait()
-        self._orders = self._server = None
 
     def _kill_overdue(self) -> None:
         now = self._clock.monotonic()
@@ -286,10 +280,13 @@ class LocalRunner:
             if worker.status is not None and worker.read_to_end:
                 del self._workers[number]
                 memory_ran_out = not worker.killed and memory_kills() > worker.memory_kills
-                yield Exited(worker.handle, *classify(worker.status, memory_ran_out=memory_ran_out))
+                yield Exited(worker.handle, *_classified(worker, worker.status, memory_ran_out=memory_ran_out))
 
 
-def _environment() -> dict[str, str]:
-    # The rest is passed on, since some of it (OPENBLAS_CORETYPE) decides about bits; our settings hold secrets.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
-    return {**kept, **_ENVIRONMENT}
+def _classified(worker: _Worker, status: int, *, memory_ran_out: bool) -> tuple[ExitReason, str]:
+    """Say how a process ended: with the fork server, or by itself."""
+    reason, detail = classify(status, memory_ran_out=memory_ran_out)
+    if (end := worker.server_end) is None:
+        return reason, detail
+    reason = "fork_server" if end.error else "stalled" if end.silent else reason
+    return reason, f"it ended with the process that it was forked from: {end.detail}"

@@ -27,6 +27,8 @@ class MemoryRunner:
         """Whether a process ends when it is asked to, without a word."""
         self.stubborn = False
         """Whether a process that is killed takes its time; the test ends it."""
+        self.trouble: str | None = None
+        """Why no process can be started."""
         self._known: set[Handle] = set()
         self._news: list[Report | Exited] = []
         self._changed = threading.Condition()

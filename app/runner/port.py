@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from app.domain.messages import Assignment, Control, Message, SessionAssignment
 
-ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error"]
+ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error", "stalled", "fork_server"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,12 @@ class Exited:
 
 
 class Runner(Protocol):
-    """Runs attempts, each in a process of its own. One thread uses it; any other may call `wake` only."""
+    """Runs attempts, each in a process of its own. One thread uses it; any other may call `wake` and `trouble` only."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no process can be started at present, None if one can."""
+        ...
 
     def open(self) -> None:
         """Get ready, so that the first start is as quick as the others."""
@@ -67,7 +72,7 @@ class Runner(Protocol):
         ...
 
     def receive(self, timeout: float | None, hold: Collection[Handle] = ()) -> Sequence[Report | Exited]:
-        """Wait for news at most `timeout` seconds (None: until there are some, or `wake` is called).
+        """Wait for news at most `timeout` seconds (None: as long as the runner likes), or until `wake` is called.
 
         What attempts in `hold` have to say is left where it is; a process that goes on talking comes to a halt.
         """

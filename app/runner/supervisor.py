@@ -135,6 +135,12 @@ class Supervisor:
         """Look at what is asked of the fit now, if a process works on it; from any thread."""
         self.cancel(fit_id)
 
+    def trouble(self) -> str | None:
+        """Say why no fit can be started at present, None if one can; from any thread."""
+        if not self._draining and self._thread.ident is not None and not self._thread.is_alive():
+            return "the thread that runs fits has ended"
+        return self._runner.trouble
+
     def workers(self) -> list[WorkerStatus]:
         """Return the processes that are at work, as far as they have reported; from any thread."""
         fits = [

@@ -13,6 +13,7 @@ CRASHES: Mapping[str, str] = MappingProxyType(
         "out_of_memory": _LESS_MEMORY,
         "blas_abort": _LESS_MEMORY,
         "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then resume it",
+        "fork_server": "put that right (the server's log has the whole of it), then resume it",
         "error": "the server's log says where it died; resume it once that is put right",
         "not_started": "see that the server may start processes (its log says what the system refused), then resume it",
     }

@@ -97,6 +97,8 @@ class System:
         """NotReady, with the reason, unless new work would be accepted and done."""
         if self._wakes.closed:
             raise NotReady("the server is stopping")
+        if (trouble := self._workforce.trouble()) is not None:
+            raise NotReady(f"no fit can be started: {trouble}")
         with self._store.begin() as work:
             work.fits.count([FitState.RUNNING])
         try:

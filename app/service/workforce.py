@@ -43,6 +43,10 @@ class Workforce(Protocol):
         """Look at what is asked of the fit that a process works on: its limits of time may be others."""
         ...
 
+    def trouble(self) -> str | None:
+        """Say why no fit can be started at present, None if one can."""
+        ...
+
     def workers(self) -> Sequence[WorkerStatus]:
         """Return the processes that are running now."""
         ...

@@ -1,136 +1,26 @@
 """The process that workers are forked from: it has NumPy and the engine loaded, so a worker is up in milliseconds.
 
 The runner starts it as `python -m app.worker.fork_server`, a socket as its standard input, and the environment as
-workers need it. It ends when the other end of that socket does, however the server ended, and takes them along.
+workers need it. It ends when the other end of that socket does, however the server ended, and takes them along. An
+error that ends it is logged and sent to the runner, which has it reported where fits fail of it.
 
 `multiprocessing`'s fork server would load the server's main module into every worker, needs the environment of the
 whole server changed while it starts, and leaves a folder and a second helper process behind when the server is killed.
 """
 
 import contextlib
-import gc
 import logging
 import os
-import select
 import signal
 import socket
-from collections.abc import Iterator
 
-import engine
-from app.domain.wire import FORK, KILL, ORDER
+from app.domain.wire import DYING, ORDER
 from app.log import log_as_json
-from app.worker import process
 from app.worker.family import BROKEN, adopt_orphans
 
+REASON_CHARACTERS = 1000
+
 _logger = logging.getLogger(__name__)
-
-FORK_FAILED = os.EX_OSERR
-
-ENDS = 2
-"""Sockets that come with an order to fork: the channel, and of a session its line."""
-
-
-class ForkServer:
-    """Forks, kills and buries workers, each known by the number that the runner gave it."""
-
-    def __init__(self, orders: socket.socket) -> None:
-        """Take orders from `orders`, and report on it how workers ended."""
-        self._orders = orders
-        self._numbers: dict[int, int] = {}
-        self._preloaded = False
-
-    def serve(self) -> None:
-        """Work until the runner is gone; then kill and bury every worker."""
-        with _child_exits() as exits:
-            while True:
-                ready, _, _ = select.select([self._orders, exits], [], [])
-                if exits in ready:
-                    exits.recv(4096)
-                    self._bury()
-                if self._orders in ready and not self._obey():
-                    break
-        for pid in self._numbers:
-            os.kill(pid, signal.SIGKILL)
-        # Their ranks, which die with them, are children of this process by then, or soon.
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                os.waitpid(-1, 0)
-
-    def _obey(self) -> bool:
-        """Carry out one order; False when there will be no more."""
-        order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, ENDS)
-        while order and len(order) < ORDER.size:
-            order += self._orders.recv(ORDER.size - len(order))
-        if not order:
-            return False
-        number, what = ORDER.unpack(order)
-        if what == FORK:
-            self._fork(number, *(socket.socket(fileno=end) for end in channels))
-        elif what == KILL:
-            for pid in [pid for pid, known in self._numbers.items() if known == number]:
-                os.kill(pid, signal.SIGKILL)
-        return True
-
-    def _fork(self, number: int, channel: socket.socket, line: socket.socket | None = None) -> None:
-        parent = os.getpid()
-        with channel, line or contextlib.nullcontext():
-            try:
-                pid = os.fork()
-            except OSError:
-                self._report(number, FORK_FAILED)
-                return
-            if pid == 0:
-                self._become_worker(channel, line, parent)
-            self._numbers[pid] = number
-        if not self._preloaded:
-            # The first worker loads the compiler by itself meanwhile; those after it have it from here. A server that
-            # has no work has not got it in its memory.
-            self._preloaded = True
-            self._preload()
-
-    def _preload(self) -> None:
-        """Load the compiler; without it workers load their own, and say why when they cannot."""
-        try:
-            engine.preload_native()
-        except (ImportError, OSError, RuntimeError):
-            _logger.exception("the native executor cannot be loaded beforehand")
-        gc.freeze()
-
-    def _become_worker(self, channel: socket.socket, line: socket.socket | None, parent: int) -> None:
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            # Else the runner would not notice the end of the fork server as long as a worker lives.
-            self._orders.close()
-            process.run(channel, line, parent)
-        finally:
-            os._exit(BROKEN)
-
-    def _bury(self) -> None:
-        with contextlib.suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                pid, status = ended
-                # A rank whose worker ended before it has no number: nobody but this process waits for it.
-                if pid in self._numbers:
-                    self._report(self._numbers.pop(pid), os.waitstatus_to_exitcode(status))
-
-    def _report(self, number: int, status: int) -> None:
-        self._orders.sendall(ORDER.pack(number, status))
-
-
-@contextlib.contextmanager
-def _child_exits() -> Iterator[socket.socket]:
-    """Yield a socket that becomes readable when a child process ends."""
-    readable, writable = socket.socketpair()
-    with readable, writable:
-        writable.setblocking(False)
-        signal.set_wakeup_fd(writable.fileno(), warn_on_full_buffer=False)
-        # With the default handler nothing would be written.
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        try:
-            yield readable
-        finally:
-            signal.set_wakeup_fd(-1)
 
 
 def main() -> None:
@@ -144,10 +34,22 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    # What is loaded stays where it is: a collection in a worker would otherwise copy the pages that it shares.
-    gc.collect()
-    gc.freeze()
-    ForkServer(orders).serve()
+    try:
+        # Imported here, so that a library that does not load is reported as any other error is.
+        from app.worker.forking import ForkServer
+
+        ForkServer(orders).serve()
+    except BaseException as error:
+        _logger.critical("the fork server ends by an error", exc_info=True)
+        _report(error, orders)
+        os._exit(BROKEN)
+
+
+def _report(error: BaseException, orders: socket.socket) -> None:
+    """Send the runner the last line of a traceback; one that is gone needs no reason."""
+    reason = f"{type(error).__name__}: {error}"[:REASON_CHARACTERS].encode(errors="replace")
+    with contextlib.suppress(OSError):
+        orders.sendall(ORDER.pack(DYING, len(reason)) + reason)
 
 
 if __name__ == "__main__":

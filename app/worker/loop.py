@@ -86,7 +86,7 @@ def follow(assignment: Assignment, collective: engine.Collective) -> None:
     Raises CollectiveError if the others are gone.
     """
     try:
-        runtime = chosen(Runtime.from_json(assignment.runtime))
+        runtime = chosen(Runtime.from_json(assignment.runtime), collective)
         check = BackgroundCheck()
         with closing(_prepared(assignment, runtime, collective, check)) as fit:
             # What they hold is checked by the first rank, without which no step is made.
@@ -106,7 +106,7 @@ def _lead(
     collective: engine.Collective,
     rung: Rung | None,
 ) -> Finished | Failed | Halfway:
-    runtime = chosen(Runtime.from_json(assignment.runtime))
+    runtime = chosen(Runtime.from_json(assignment.runtime), collective, recorder.send)
     check = BackgroundCheck()
     with closing(_prepared(assignment, runtime, collective, check, recorder)) as fit:
         check.finish()

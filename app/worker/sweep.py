@@ -43,7 +43,8 @@ class _Sweep:
             ended=[place for place, variant in enumerate(share.variants) if variant.ended],
         )
         # Variants run side by side; threads inside a step would get in their way.
-        runtime = chosen(replace(Runtime.from_json(assignment.runtime), threads=1))
+        alone = replace(Runtime.from_json(assignment.runtime), threads=1)
+        runtime = chosen(alone, engine.Alone(), recorder.send)
         self._runtime = runtime.to_json()
         recorder.send(Phase("training", None, replace(runtime, threads=share.threads).to_json()))
 

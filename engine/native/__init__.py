@@ -29,26 +29,45 @@ def why_missing() -> str | None:
     return None
 
 
+def why_unusable() -> str | None:
+    """Load the native executor into this process; return why it cannot be used here, or None.
+
+    What is installed may still not load: a library of another version, or a system that lets no process make memory
+    executable (SELinux, systemd's MemoryDenyWriteExecute). A failure is not remembered, since it may pass.
+    """
+    if missing := why_missing():
+        return missing
+    try:
+        from engine.native import executor  # imports numba
+        from engine.native.machine import machine
+
+        assert executor
+        machine()
+    except Exception as error:  # noqa: BLE001 - whatever a compiler raises, there are other executors
+        return f"the native executor cannot be loaded: {type(error).__name__}: {error}"
+    return None
+
+
 def executors() -> tuple[str, ...]:
-    """Return the names of the executors that work here."""
+    """Return the names of the executors that are installed here; whether "native" can be used, `why_unusable` says."""
     return ("numpy",) if why_missing() else ("numpy", "native")
 
 
 def chosen(executor: str) -> str:
-    """Return the executor that a request for one stands for: "auto" is the fastest there is.
+    """Return the executor that a request for one stands for: "auto" is the fastest that can be used here.
 
     Raises:
         UnknownName: there is none of this name.
         MissingExtra: it does not work here.
     """
     if executor == "auto":
-        return executors()[-1]
+        return "numpy" if why_unusable() else "native"
     if executor not in KNOWN_EXECUTORS:
         raise UnknownName(
             f"there is no executor called {str(executor)[:64]!r}{accepted_names(executor, KNOWN_EXECUTORS)}"
         )
-    if executor == "native" and (missing := why_missing()):
-        raise MissingExtra(missing)
+    if executor == "native" and (reason := why_unusable()):
+        raise MissingExtra(reason)
     return executor
 
 
@@ -66,14 +85,4 @@ def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | N
     return NativeExecutor(plan, state, threads)
 
 
-def preload() -> None:
-    """Load what the native executor needs, if it works here; processes forked from this one have it then."""
-    if not why_missing():
-        from engine.native import executor  # imports numba
-        from engine.native.machine import machine
-
-        assert executor
-        machine()
-
-
-__all__ = ["bind", "chosen", "executors", "most_shards", "preload", "why_missing"]
+__all__ = ["bind", "chosen", "executors", "most_shards", "why_missing", "why_unusable"]

@@ -12,8 +12,10 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numba
 
@@ -22,13 +24,28 @@ FOLDER_MODE = 0o755
 
 _logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
-def use_code_folder() -> bool:
-    """Have numba keep machine code in the folder; return whether there is one."""
+
+def compile_kept(compiled: Callable[[bool], T]) -> T:
+    """Return what `compiled(kept)` does, with machine code kept in the folder if there is one and it can be used.
+
+    A disk that is full or damaged costs time, since code is compiled again that is kept nowhere, and no more.
+    """
     folder = code_folder()
     if folder is not None:
         numba.config.CACHE_DIR = str(folder)
-    return folder is not None
+        try:
+            return compiled(True)
+        except OSError as error:
+            _note_unusable(folder, str(error))
+    return compiled(False)
+
+
+@cache
+def _note_unusable(folder: Path, error: str) -> None:
+    """Log, once for each error, that machine code cannot be kept."""
+    _logger.warning("a compiled kernel cannot be kept in %s and stays in memory: %s", folder, error)
 
 
 @cache

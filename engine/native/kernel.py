@@ -20,7 +20,7 @@ from numba import types
 
 from engine.dtypes import DType
 from engine.native.blas import numpy_blas
-from engine.native.code_folder import use_code_folder
+from engine.native.code_folder import compile_kept
 
 real = np.float32
 """What the dtype of a kernel is called in its body."""
@@ -79,8 +79,9 @@ class Kernel:
         parts = {name: inline(_typed(part, dtype, name)) for name, part in self.parts.items()}
         # The name of the copy is what its code is kept under on disk; parts may be of other files than the body.
         body = _typed(self.body, dtype, f"{self.name}_{dtype.name}_{self._digest()}", parts)
-        kept = use_code_folder()
-        return numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
+        return compile_kept(
+            lambda kept: numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
+        )
 
     def _digest(self) -> str:
         """Return what changes with the parts."""

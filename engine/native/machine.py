@@ -8,7 +8,7 @@ from typing import Any
 import numba
 from numba import types
 
-from engine.native.code_folder import use_code_folder
+from engine.native.code_folder import compile_kept
 from engine.native.inline.pointers import call, view
 from engine.native.inline.subnormals import FLUSH, control_word, set_control_word
 from engine.native.inline.threads import load, wait
@@ -26,9 +26,8 @@ def machine() -> Any:
     until the word at `halt` is not 0. The loop returns how often it went through. Subnormal numbers are zeros.
     """
     declare_symbols()
-    kept = use_code_folder()
     signature = types.int64(*[types.int64] * 6)
-    return numba.njit(signature, nogil=True, cache=kept, error_model="numpy")(_run)
+    return compile_kept(lambda kept: numba.njit(signature, nogil=True, cache=kept, error_model="numpy")(_run))
 
 
 def _run(table: Any, length: Any, times: Any, halt: Any, barrier: Any, threads: Any) -> Any:

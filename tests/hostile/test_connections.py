@@ -31,8 +31,8 @@ os.register_at_fork(after_in_child=lambda: _tell("started"))
 FOR_ALL = """
 import os
 from app.ingest import ingest
-from app.runner import local
-for environment in (ingest._ENVIRONMENT, local._ENVIRONMENT):
+from app.runner import fork_server
+for environment in (ingest._ENVIRONMENT, fork_server._ENVIRONMENT):
     environment.update(SEEN=os.environ["SEEN"], PYTHONPATH=os.environ["PYTHONPATH"])
 """
 """Has the processes that read uploads and those that train watched as well."""

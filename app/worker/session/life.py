@@ -67,7 +67,7 @@ class SessionLife:
             return Finished("drained")
 
     def _work(self) -> Finished:
-        runtime = chosen(Runtime.from_json(self._assignment.runtime))
+        runtime = chosen(Runtime.from_json(self._assignment.runtime), engine.Alone(), self._recorder.send)
         folder = Folder(Path(self._assignment.folder), self._recorder.durable)
         folder.lock()
         found = self._recovered(folder, runtime)

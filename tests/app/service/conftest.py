@@ -42,6 +42,7 @@ class IdleWorkforce:
     """Workers that do nothing, and note what they are told."""
 
     woken: int = 0
+    wrong: str | None = None
     cancelled: list[str] = field(default_factory=list)
     paused: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
@@ -62,6 +63,9 @@ class IdleWorkforce:
 
     def kill(self, fit_id: str) -> None:
         self.killed.append(fit_id)
+
+    def trouble(self) -> str | None:
+        return self.wrong
 
     def heed(self, fit_id: str) -> None:
         self.heeded.append(fit_id)

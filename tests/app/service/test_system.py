@@ -37,6 +37,12 @@ def test_a_server_whose_quota_is_used_up_is_not_ready(
         system.check_ready()
 
 
+def test_a_server_that_can_start_no_fit_is_not_ready(system: System, workforce: Any) -> None:
+    workforce.wrong = "there is no process to fork workers from"
+    with pytest.raises(NotReady, match="no fit can be started: there is no process"):
+        system.check_ready()
+
+
 def test_the_overview_counts_fits(system: System) -> None:
     overview = system.overview()
     assert (overview.queued, overview.running, list(overview.workers)) == (0, 0, [])

@@ -470,7 +470,7 @@ def test_the_loss_of_a_rank_is_no_verdict(assign: Assign, recorder: Recorder) ->
 def test_a_fit_never_goes_on_with_another_executor(
     assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "executors", lambda: ("numpy",))
+    monkeypatch.setattr(engine, "why_native_unusable", lambda: "install it with pip install 'adjoint[fast]'")
     assignment = assign()
     begun = replace(assignment, runtime={**assignment.runtime, "executor": "native"})
     verdict = work(begun, recorder, Wish(), ALONE)
@@ -478,3 +478,32 @@ def test_a_fit_never_goes_on_with_another_executor(
     assert verdict.code == "extra_missing"
     assert "adjoint[fast]" in verdict.detail
     assert server.heard() == []
+
+
+@pytest.mark.parametrize("lame", [0, 1])
+def test_all_ranks_take_numpy_where_one_cannot_use_the_native_executor(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, lame: int
+) -> None:
+    lead, executors, close = threading.get_ident(), [], engine.Fit.close
+
+    def reason() -> str | None:
+        return "no memory may be executed" if (threading.get_ident() == lead) == (lame == 0) else None
+
+    def noted(fit: engine.Fit) -> None:
+        executors.append(fit.executor)
+        close(fit)
+
+    monkeypatch.setattr(engine, "executors", lambda: ("numpy", "native"))
+    monkeypatch.setattr(engine, "why_native_unusable", reason)
+    monkeypatch.setattr(engine.Fit, "close", noted)
+    assignment = assign()
+    opened = replace(assignment, runtime={**assignment.runtime, "executor": "auto"})
+    verdict, _ = with_followers(opened, recorder, Wish())
+    assert verdict == Finished("succeeded")
+    assert set(executors) == {"numpy"}
+    heard = server.heard()
+    [entry] = [message for message in heard if isinstance(message, Log) and message.code == "native_unavailable"]
+    assert (entry.level, "no memory may be executed" in entry.text) == ("warning", True)
+    [phase] = [message for message in heard if isinstance(message, Phase)]
+    assert phase.runtime is not None
+    assert phase.runtime["executor"] == "numpy"

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import engine
-from app.domain.wire import FORK, KILL, ORDER
+from app.domain.wire import FORK, FORK_SERVER, KILL, ORDER
 from app.worker import ranks
 from app.worker.family import BROKEN
 from app.worker.process import OUT_OF_MEMORY_SCORE
@@ -25,7 +25,7 @@ from tests.patience import PATIENCE
 
 SIZE = 3
 # The worker's own way through a fit, but for the fit: its ranks play the scene that the test names.
-FORK_SERVER = """
+SCRIPT = """
 import json, os, signal, socket, threading, time
 import numpy as np
 import engine
@@ -131,7 +131,9 @@ class Parent:
 
     def await_end(self, family: Family) -> int:
         """Return how the worker ended."""
-        number, status = ORDER.unpack(self.orders.recv(ORDER.size, socket.MSG_WAITALL))
+        number = FORK_SERVER
+        while number == FORK_SERVER:
+            number, status = ORDER.unpack(self.orders.recv(ORDER.size, socket.MSG_WAITALL))
         assert number == family.number
         return int(status)
 
@@ -148,7 +150,7 @@ def started() -> Parent:
     ours.settimeout(PATIENCE)
     environment = {**os.environ, "PYTHONPATH": str(Path(engine.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
     with theirs:
-        command = [sys.executable, "-c", FORK_SERVER]
+        command = [sys.executable, "-c", SCRIPT]
         process = subprocess.Popen(command, stdin=theirs.fileno(), stderr=subprocess.DEVNULL, env=environment)
     return Parent(process, ours)
 
