@@ -229,6 +229,7 @@ class Fit:
         if diverged and self.recipe.nonfinite == "stop":
             # How many steps one call takes depends on the clock: of the one that failed only this is known in any case.
             values = {n: v for n, v in values.items() if n in FAILED_ROW or n.startswith("lr/")}
+            cursor.latest = {n: v for n, v in cursor.latest.items() if n.startswith("val_")}
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
         self.improved = False

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 from engine.graph.early_casts import cast_early
 from engine.graph.simplify import Instruction, Listing, simplify
 from engine.plan.fusion import FusedGroups, fuse, overwritable
-from engine.plan.layout import Layout, is_whole, layouts, nbytes
+from engine.plan.layout import Layout, contiguous_strides, is_whole, layouts, nbytes
 from engine.plan.memory import ArenaRanges
 from engine.plan.places import give_parts
 from engine.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
 from engine.plan.sharding import Sharding, shard, worthwhile_shards
-from engine.plan.split_rules import PARTIAL
+from engine.plan.split_rules import PARTIAL, State
 from engine.plan.verifier import should_verify, verify_plan
 from engine.registry import lookup
 from engine.value import Value
@@ -249,11 +249,24 @@ class _Planner:
         made, levels = self.made_at[base], self.sharding.levels
         axis = self.sharding.state(base)
         return all(
-            levels[index] != levels[made] or window == axis
+            levels[index] != levels[made] or self._has_parts_of_base(number, window, axis)
             for index, instruction in enumerate(self.listing.instructions)
             for number, window in zip(instruction.inputs, self.sharding.windows[index], strict=True)
             if index not in self.free and self.layouts[number].base == state
         )
+
+    def _has_parts_of_base(self, number: int, window: State, axis: State) -> bool:
+        """Tell whether the parts of a value along `window` are, byte for byte, those of its base along `axis`.
+
+        Row parts of a transposed view are column parts of its base: then one shard reads what all others write.
+        """
+        view, spec = self.layouts[number], self.listing.specs[number]
+        base = self.listing.specs[view.base]
+        if window is None or axis is None or window < 0 or axis < 0:
+            return window == axis
+        if view.offset or nbytes(spec) != nbytes(base):
+            return False
+        return (spec.shape[window], view.strides[window]) == (base.shape[axis], contiguous_strides(base)[axis])
 
     def _may_overwrite(self, instruction: Instruction, number: int, base: int) -> bool:
         """Tell whether an output may lie over `base`, which the instruction reads: at the same places, if at all."""

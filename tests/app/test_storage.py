@@ -72,7 +72,8 @@ def test_a_full_server_refuses_what_is_new_and_goes_on_when_there_is_room(start_
     taken = filled(http)
     until_logged(http, fit_id, "storage_full")
     assert http.get("/v1/system").json()["stored_bytes"] <= QUOTA
-    assert http.post("/v1/fits", json={**FIT, "epochs": 1}).status_code == 507
+    more = {name: column * 2_000 for name, column in ROWS["columns"].items()}  # a checkpoint less makes no room for it
+    assert http.post("/v1/fits", json={**FIT, "dataset": {"columns": more}, "epochs": 1}).status_code == 507
     fit = http.get(f"/v1/fits/{fit_id}").json()
     assert fit["state"] == "running"
     kept = http.get(f"/v1/fits/{fit_id}/checkpoints/latest").json()

@@ -38,6 +38,11 @@ GRAPHS = {
         "parameters": {"w": [64, 64]},
         "program": "m = w @ w\nloss = mean((tanh(x @ m) - y) ** 2)",  # shards see both operands of w @ w differently
     },
+    "turned": {
+        "inputs": {"x": ["batch", 32], "y": ["batch", 32]},
+        "parameters": {"a": [32, 64], "w": [64, 64]},
+        "program": "h = a @ transpose(w)\nloss = mean((x @ h[:, :32] - y) ** 2) + mean(h * h)",
+    },
     "shared": {
         "inputs": {"x": ["batch", 4], "y": ["batch", 4]},
         "parameters": {"w": [4, 4], "b": []},

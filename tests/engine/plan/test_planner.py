@@ -332,6 +332,24 @@ def test_a_result_lies_over_no_other_input_than_the_one_its_op_names():
     assert (len(straight.copies), len(crossed.copies)) == (0, 2)
 
 
+@pytest.mark.parametrize(("turned", "straight"), [(False, True), (True, False)])
+def test_a_state_is_not_written_over_while_other_shards_read_parts_of_it_along_another_axis(
+    turned, straight, monkeypatch
+):
+    monkeypatch.setattr("engine.plan.planner.worthwhile_shards", lambda listing: 2)
+    float64 = np.dtype(np.float64)
+    x, c, p = (Value(shape, float64, None) for shape in ((64, 4), (32, 128), (128, 128)))
+    # Shards make columns of the product from columns of its second operand, and rows of the update: rows of p.
+    view = ops.transpose(p)
+    product = ops.matrix_product(c, view, transpose_b=turned)
+    update = p - ops.exp(ops.transpose(ops.matmul(ops.transpose(c), c)))
+    plan = make_plan(
+        {"x": x, "c": c}, {"p": p}, {"y": ops.exp(x), "product": product}, {"p": update}, rows=["x"], most_shards=2
+    )
+    assert plan.shards == 2
+    assert bool(plan.copies) is not straight
+
+
 def readable():
     definition = engine.parse_graph(
         {"inputs": {"x": ["batch", 2]}, "parameters": {"w": [2]}, "program": "loss = mean((x @ w) ** 2)"}

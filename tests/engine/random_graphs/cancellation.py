@@ -1,4 +1,5 @@
-"""The sizes of what cancels inside an op: its result may be off by their rounding errors, however small it is itself.
+"""The sizes of what an op adds up or subtracts: its result may be off by the rounding errors of that, however small it
+is itself.
 
 The gradient of the sum of `standardize(x)` is 0 by mathematics. What comes out is the rounding error of the mean
 divided by the standard deviation: that of one kernel and that of another need not be alike.
@@ -14,9 +15,12 @@ import numpy as np
 from engine.infer import normalize_axes
 from engine.value import Array
 
+LONG_SUM = 64
+"""Of so many terms a sum is as uncertain as its size."""
+
 
 class Cancelled(NamedTuple):
-    """Numbers that one result of an op is the small difference of: an error of them moves it by `share` times as much.
+    """Numbers that the result of an op is the sum or difference of: an error of them moves it by `share` times as much.
 
     Attributes:
         size: how large they are, float64; with extent 1 on axes along which all have the same error, that of a sum.
@@ -28,7 +32,7 @@ class Cancelled(NamedTuple):
 
 
 def cancelled(op: str, inputs: Sequence[Array], attrs: Mapping[str, Any]) -> Sequence[Cancelled]:
-    """Return what cancels in the first result of an op; nothing for most."""
+    """Return what the first result of an op is as uncertain as, besides its own size; nothing for most."""
     rule = RULES.get(op)
     return () if rule is None else rule(*(array.astype(np.float64) for array in inputs), **attrs)
 
@@ -62,6 +66,27 @@ def _log_softmax_backward(g: Array, y: Array, *, axis: int) -> Sequence[Cancelle
     return (Cancelled(np.abs(g).sum(axis=axis, keepdims=True), np.exp(y)),)
 
 
+def _scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Sequence[Cancelled]:
+    if x.ndim != len(shape) or not x.size:
+        return ()
+    grid = list(np.ogrid[tuple(slice(extent) for extent in x.shape)])
+    grid[axis] = index.astype(np.int64)
+    return _sums_at(tuple(grid), x, shape)
+
+
+def _add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None) -> Sequence[Cancelled]:
+    places, width = index.astype(np.int64).reshape(-1) % max(rows, 1), x.shape[index.ndim :]
+    return _sums_at((places,), x.reshape(index.size, *width), (rows, *width))
+
+
+def _sums_at(places: tuple[Any, ...], x: Array, shape: tuple[int, ...]) -> Sequence[Cancelled]:
+    """Of sums one after the other: the rounding errors of terms that are alike add up as the terms do."""
+    sizes, terms = np.zeros(shape), np.zeros(shape)
+    np.add.at(sizes, places, np.abs(x))
+    np.add.at(terms, places, 1.0)
+    return (Cancelled(sizes * terms / LONG_SUM),)
+
+
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
     mean: Array = x.mean(axis=axes, keepdims=True)
     return mean
@@ -71,6 +96,8 @@ RULES: Mapping[str, Callable[..., Sequence[Cancelled]]] = {
     "standardize": _standardize,
     "standardize_backward": _standardize_backward,
     "batch_norm": _batch_norm,
+    "scatter_add": _scatter_add,
+    "add_rows": _add_rows,
     "softmax_backward": _softmax_backward,
     "log_softmax_backward": _log_softmax_backward,
 }
