@@ -3,40 +3,21 @@
 A process that was killed does not know by whom; if this has grown meanwhile, it was the kernel.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path("/")
+from app import control_groups
+from app.control_groups import ROOT
+
+COUNT = "oom_kill "
 
 
 def memory_kills(root: Path = ROOT) -> int:
     """Return the count so far; 0 where the system does not tell."""
-    for path in _counters(root):
-        try:
-            lines = path.read_text().splitlines()
-        except OSError:
-            continue
-        counts = [line.removeprefix("oom_kill ") for line in lines if line.startswith("oom_kill ")]
-        if counts:
-            return int(counts[0])
-    return 0
-
-
-def _counters(root: Path) -> Iterator[Path]:
-    """Go through the files that may hold the count, the narrowest first."""
-    yield from _own_group(root)
-    yield root / "proc/vmstat"
-
-
-def _own_group(root: Path) -> Iterator[Path]:
-    """Name the file of this process's control group, in either version of the hierarchy."""
+    counted = control_groups.memory_kills(root)
+    if counted is not None:
+        return counted
     try:
-        groups = (root / "proc/self/cgroup").read_text().splitlines()
+        lines = (root / "proc/vmstat").read_text().splitlines()
     except OSError:
-        return
-    for group in groups:
-        _, controllers, path = group.split(":", 2)
-        if not controllers:
-            yield root / "sys/fs/cgroup" / path.lstrip("/") / "memory.events"
-        elif "memory" in controllers.split(","):
-            yield root / "sys/fs/cgroup/memory" / path.lstrip("/") / "memory.oom_control"
+        return 0
+    return next((int(line.removeprefix(COUNT)) for line in lines if line.startswith(COUNT)), 0)

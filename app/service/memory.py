@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from app.control_groups import ROOT, memory_limits
 from app.domain.errors import Finding, TooLarge
 from app.domain.runtime import NATIVE, NUMPY
 
-CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-CGROUP_USED = Path("/sys/fs/cgroup/memory.current")
-CGROUP_STAT = Path("/sys/fs/cgroup/memory.stat")
-CACHED = "inactive_file"
 MEMINFO = Path("/proc/meminfo")
 AVAILABLE = "MemAvailable:"
 SHARE = 0.7
@@ -62,23 +59,20 @@ class MemoryTerms:
         return each
 
 
-def memory_budget() -> int:
+def memory_budget(root: Path = ROOT) -> int:
     """Return the bytes that processes may take: a share of what the machine, or the container, has."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        limit = CGROUP_LIMIT.read_text(encoding="ascii").strip()
-    except OSError:
-        limit = "max"
-    return int(SHARE * (min(total, int(limit)) if limit.isdigit() else total))
+    return int(SHARE * min([total, *(group.limit_bytes for group in memory_limits(root))]))
 
 
-def memory_left() -> int | None:
+def memory_left(root: Path = ROOT) -> int | None:
     """Return the bytes that the machine, or the container, can still give to a process; None if it does not tell.
 
     The system promises more than it has, and kills processes that take it at its word.
     """
-    left = [found for found in (_available(), _left_in_container()) if found is not None]
-    return min(left, default=None)
+    groups = [group.left_bytes for group in memory_limits(root) if group.left_bytes is not None]
+    available = _available()
+    return min(groups if available is None else [available, *groups], default=None)
 
 
 def _available() -> int | None:
@@ -87,16 +81,6 @@ def _available() -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(AVAILABLE)), None)
-
-
-def _left_in_container() -> int | None:
-    """Return what is left of a control group's limit, pages of files that can be given up included."""
-    try:
-        limit, used = (path.read_text(encoding="ascii").strip() for path in (CGROUP_LIMIT, CGROUP_USED))
-        told = dict(line.split(maxsplit=1) for line in CGROUP_STAT.read_text(encoding="ascii").splitlines())
-    except OSError:
-        return None
-    return max(int(limit) - int(used) + int(told.get(CACHED, 0)), 0) if limit.isdigit() else None
 
 
 def memory_terms(estimate: Mapping[str, int], executor: str) -> dict[str, int]:

@@ -1,0 +1,90 @@
+"""Memory of the control groups that this process is in, in either version of their hierarchy.
+
+A container or a service of systemd is such a group. Inside a container its own group may be all that is mounted, under
+another name than the process knows it by; and a limit of a group around counts as well.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path("/")
+_CONTROLLER = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """How a version calls its files."""
+
+    limit: str
+    used: str
+    cached: str
+    kills: str
+
+
+_VERSION_2 = _Files("memory.max", "memory.current", "inactive_file", "memory.events")
+_VERSION_1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "memory.oom_control")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """A limit, and what is left of it, pages of files that can be given up included; None if that is not known."""
+
+    limit_bytes: int
+    left_bytes: int | None
+
+
+def memory_limits(root: Path = ROOT) -> list[MemoryLimit]:
+    """Return the limits of this process's group and of those around it; a group without one is left out.
+
+    Version 1 has a limit everywhere, beyond all memory where nobody has set one.
+    """
+    found = []
+    for folder, files in _groups(root):
+        limit = _read(folder / files.limit)
+        if limit.isdecimal():
+            found.append(MemoryLimit(int(limit), _left(int(limit), folder, files)))
+    return found
+
+
+def memory_kills(root: Path = ROOT) -> int | None:
+    """Return how often the kernel has killed a process of the narrowest group that tells, None if none does."""
+    for folder, files in _groups(root):
+        counts = _table(folder / files.kills)
+        if "oom_kill" in counts:
+            return counts["oom_kill"]
+    return None
+
+
+def _groups(root: Path) -> Iterator[tuple[Path, _Files]]:
+    """Go through the folders of the process's groups, from the narrowest to the one that is mounted."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, group = (*line.split(":", 2), "", "")[:3]
+        if controllers and _CONTROLLER not in controllers.split(","):
+            continue
+        mounted, files = root / "sys/fs/cgroup", _VERSION_2
+        if controllers:
+            mounted, files = mounted / _CONTROLLER, _VERSION_1
+        inner = mounted / group.strip("/")
+        while mounted in inner.parents:
+            yield inner, files
+            inner = inner.parent
+        yield mounted, files
+
+
+def _left(limit: int, folder: Path, files: _Files) -> int | None:
+    used, cached = _read(folder / files.used), _table(folder / "memory.stat").get(files.cached, 0)
+    return max(limit - int(used) + cached, 0) if used.isdecimal() else None
+
+
+def _table(path: Path) -> dict[str, int]:
+    """Read lines of a name and a number."""
+    pairs = (line.split() for line in _read(path).splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
