@@ -8,23 +8,26 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from app.api.guard import HeadersTooLarge
 from app.api.problems import unrouted
 from app.api.request_id import HEADER
 from app.api.schemas.problem import CONTENT_TYPE
+from app.connections import Connections
 from app.domain.errors import AdjointError, RetryLater, Unparsable
 from app.domain.ids import new_id
+from app.intake import ALL_CHUNKS_BURST, ALL_CHUNKS_PER_SECOND, ChunkBudget, Intake, Parser
+from app.joining import JoiningTransport
 from app.progress import Pace, Progress
 
 LOGGER = logging.getLogger("adjoint.access")
 
 LINGER_SECONDS = 1.0
-"""How long a connection stays open after an answer to what was not read to its end.
+"""How long a connection stays open after an answer to what is no HTTP, or to a connection too many.
 
 Closed at once it would be reset, and the client might never see the answer.
 """
-
-STATUS_LINE = b"HTTP/1.1 "
-JOINED_BYTES_MAX = 64 * 1024
+REFUSED_MAX = 256
+"""Connections too many that are answered at a time; any more are reset."""
 
 
 class TooManyConnections(RetryLater):
@@ -43,124 +46,122 @@ class Terms:
     header_bytes: int = 64 * 1024
     pace: Pace = field(default_factory=Pace)
     max_connections: int = 2000
+    max_headers: int = 100
 
 
-class JoiningTransport:
-    """A transport that sends the head of an answer together with what follows at once: one packet, not two.
+class Common:
+    """What all connections of a server share: their number, and how much framing of chunks is parsed."""
 
-    A head that nothing follows is sent as soon as the event loop turns.
-    """
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, progress: Progress) -> None:
-        """Write to `transport`; `progress` watches what is left to send when it is closed."""
-        self._transport = transport
-        self._loop = loop
-        self._progress = progress
-        self._head = b""
-        self._sending: asyncio.Handle | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        """Leave all but writing and closing to the transport."""
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        """Send `data`, or keep it for a moment if it is the head of an answer."""
-        if self._sending is None and data.startswith(STATUS_LINE):
-            self._head = data
-            self._sending = self._loop.call_soon(self._send_head)
-        elif self._sending is not None and len(data) <= JOINED_BYTES_MAX:
-            self._sending.cancel()
-            self._sending = None
-            self._transport.write(self._head + data)
-        elif data:
-            self._send_head()
-            self._transport.write(data)
-
-    def close(self) -> None:
-        """Close the transport when all is sent."""
-        self._send_head()
-        self._transport.close()
-        self._progress.watch()
-
-    def write_eof(self) -> None:
-        """Send nothing more."""
-        self._send_head()
-        self._transport.write_eof()
-
-    def _send_head(self) -> None:
-        if self._sending is not None:
-            self._sending.cancel()
-            self._sending = None
-            self._transport.write(self._head)
+    def __init__(self, terms: Terms) -> None:
+        """Begin without any connection."""
+        self.connections: Connections[Connection] = Connections(terms.max_connections)
+        self.chunks = ChunkBudget(ALL_CHUNKS_PER_SECOND, ALL_CHUNKS_BURST)
 
 
 class Connection(H11Protocol):
     """Ends a connection whose client does not go on, and answers what is no HTTP with a problem document."""
 
-    def __init__(self, *args: Any, terms: Terms = Terms(), **options: Any) -> None:
-        """Wait for the first request."""
+    conn: Parser
+
+    def __init__(self, *args: Any, terms: Terms = Terms(), common: Common | None = None, **options: Any) -> None:
+        """Wait for the first request; connections of one server have `common`."""
         super().__init__(*args, **options)
+        self.conn = Parser(terms.header_bytes, terms.max_headers + 1)
         self._terms = terms
+        self._common = common or Common(terms)
         self._deadline: asyncio.TimerHandle | None = None
-        self._progress: Progress | None = None
+        self._progress: Progress
+        self._intake: Intake
         self._leaving = False
 
     # asyncio declares the wider BaseTransport; uvicorn narrows it likewise.
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # see above
-        """Begin to wait; or refuse, if too many connections are open."""
+        """Begin to wait; or refuse, if too many connections are open and all of them are used."""
         self._progress = Progress(transport, self.loop, self._terms.pace)
-        joining: Any = JoiningTransport(transport, self.loop, self._progress)
+        self._intake = Intake(transport, self.loop, self.conn, self._parse, self._common.chunks)
+        joining: Any = JoiningTransport(transport, self.loop, self._progress, self._intake, self._linger_if_unread)
         super().connection_made(joining)
-        if len(self.connections) > self._terms.max_connections:
-            detail = f"{self._terms.max_connections} connections are open, as many as this server keeps; try again"
-            self._answer_and_leave(TooManyConnections(detail))
+        open_ones = self._common.connections
+        displaced = open_ones.spare() if open_ones.is_full else None
+        if displaced is not None:
+            displaced.make_room()
+        if open_ones.is_full:
+            self._refuse()
         else:
+            open_ones.enter(self, self.client[0] if self.client else "")
             self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; the wait goes on until they make up the headers of a request."""
-        if self._leaving:
-            return
-        super().data_received(data)
-        if self.conn.their_state is h11.IDLE:
-            self._expect_headers()
-        elif not self._is_left_over():
-            self._stop_waiting()
+        """Take bytes, to parse them a piece at a time."""
+        self._intake.receive(data)
+
+    def make_room(self) -> None:
+        """End, for another connection: nothing is being answered here."""
+        self._common.connections.leave(self)
+        if not self._leaving and self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._refuse()
+        elif len(self.connections) > self._terms.max_connections + REFUSED_MAX:
+            self.transport.abort()
+        else:
+            self._give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
+        self._leaving = True
+        self._common.connections.leave(self)
+        self._intake.drop()
         self._stop_waiting()
         self._unset_keepalive_if_required()
-        if self._progress is not None:
-            self._progress.rest()
+        self._progress.rest()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         """Have the application wait for the client to read; but not for ever."""
         super().pause_writing()
-        if self._progress is not None:
-            self._progress.watch()
+        self._progress.watch()
 
     def resume_writing(self) -> None:
         """Have the application go on."""
         super().resume_writing()
-        if self._progress is not None and not self.transport.is_closing():
+        if not self.transport.is_closing():
             self._progress.rest()
 
     def on_response_complete(self) -> None:
         """Wait for the next request; what is left of this one's body has no longer than headers have."""
         super().on_response_complete()
-        if self._progress is not None:
-            self._progress.renew()
+        self._progress.renew()
         if self._is_left_over():
             self._expect_headers()
+        if self.conn.their_state is h11.IDLE or self._is_left_over():
+            self._common.connections.wait(self)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, and end the connection."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._answer_and_leave(Unparsable(msg))
-        else:
+        """Answer what is no HTTP, or too much of it, and end the connection."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
+        elif self.conn.headers_too_large:
+            most = f"{self._terms.max_headers} headers, or {self._terms.header_bytes} bytes of them"
+            self._answer_and_leave(HeadersTooLarge(f"more than {most}; send fewer"))
+        else:
+            self._answer_and_leave(Unparsable(msg))
+
+    def _parse(self, piece: bytes) -> None:
+        """Parse some bytes; the wait goes on until they make up the headers of a request."""
+        super().data_received(piece)
+        if self._leaving:
+            return
+        if self.conn.their_state is h11.IDLE:
+            self._expect_headers()
+        elif not self._is_left_over():
+            self._stop_waiting()
+            self._common.connections.work(self)
+
+    def _refuse(self) -> None:
+        if len(self.connections) > self._terms.max_connections + REFUSED_MAX:
+            self.transport.abort()
+        else:
+            detail = f"{self._terms.max_connections} connections are open, as many as this server keeps; try again"
+            self._answer_and_leave(TooManyConnections(detail))
 
     def _answer_and_leave(self, error: AdjointError) -> None:
         request_id = new_id("req")
@@ -180,14 +181,32 @@ class Connection(H11Protocol):
             self.cycle.message_event.set()
         else:
             LOGGER.info("refused", extra={"request_id": request_id, "status": error.status, "code": error.code})
+        self._linger(LINGER_SECONDS)
+
+    def _give_up(self) -> None:
+        """Close the connection, whatever its client is sending."""
         self._leaving = True
+        self._intake.drop()
+        self.transport.close()
+
+    def _linger_if_unread(self) -> bool:
+        """Whether the connection is not to be closed yet, since its client may be sending: it is read, not parsed."""
+        if self._leaving or not self.conn.expects_body:
+            return False
+        self._linger(self._terms.header_seconds)
+        self._common.connections.wait(self)
+        return self._leaving
+
+    def _linger(self, seconds: float) -> None:
+        self._leaving = True
+        self._intake.drop()
         self._stop_waiting()
         try:
             self.transport.write_eof()
         except OSError:  # the client is gone
             self.transport.close()
         else:
-            self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+            self._deadline = self.loop.call_later(seconds, self.transport.close)
 
     def _is_left_over(self) -> bool:
         """Whether a body is coming that has been answered already."""
@@ -195,7 +214,7 @@ class Connection(H11Protocol):
 
     def _expect_headers(self) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(self._terms.header_seconds, self.transport.close)
+            self._deadline = self.loop.call_later(self._terms.header_seconds, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

@@ -132,7 +132,13 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
         with bound_socket(settings.host, settings.port) as listener:
             app = create_app(container)
             pace = Pace(settings.unread_seconds, settings.unread_bytes_per_second)
-            terms = Terms(settings.header_seconds, settings.max_header_bytes, pace, settings.max_connections)
+            terms = Terms(
+                settings.header_seconds,
+                settings.max_header_bytes,
+                pace,
+                settings.max_connections,
+                settings.max_headers,
+            )
             began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
     return EXIT_OK if began else EXIT_FAILED
 

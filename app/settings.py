@@ -59,7 +59,10 @@ class Operation(BaseSettings):
         description="Addresses or networks of reverse proxies whose X-Forwarded-For is believed, separated by commas.",
     )
     max_connections: int = Field(
-        default=2000, ge=1, le=100_000, description="Most open connections; any more are answered 503 at once."
+        default=2000,
+        ge=1,
+        le=100_000,
+        description="Most open connections; for one more, one without a request ends, or it is answered 503.",
     )
     header_seconds: float = Field(
         default=10.0, gt=0, le=3600, description="Longest time that the headers of a request may take to come."

@@ -1,17 +1,15 @@
 """Who sends wrong keys again and again is not listened to for a while."""
 
-import ipaddress
 import math
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
+from app.connections import network_of
 from app.domain.errors import RetryLater
 
 WINDOW_SECONDS = 60.0
 ADDRESSES_MAX = 10_000
-IPV6_NETWORK_BITS = 64
-"""Of an IPv6 address: one client has the rest to itself."""
 
 
 class TooManyFailedLogins(RetryLater):
@@ -33,7 +31,7 @@ class FailedLogins:
 
     def check(self, address: str) -> None:
         """TooManyFailedLogins, whatever is sent with it, if a request from there need not be looked at."""
-        times = self._times.get(_network(address))
+        times = self._times.get(network_of(address))
         if times is None or len(times) < self._most:
             return
         left = times[0] + WINDOW_SECONDS - self._monotonic()
@@ -44,18 +42,8 @@ class FailedLogins:
 
     def note(self, address: str) -> None:
         """Note that a wrong key came from there."""
-        network = _network(address)
+        network = network_of(address)
         self._times.setdefault(network, deque(maxlen=self._most)).append(self._monotonic())
         self._times.move_to_end(network)
         if len(self._times) > ADDRESSES_MAX:
             self._times.popitem(last=False)
-
-
-def _network(address: str) -> str:
-    if ":" not in address:
-        return address
-    try:
-        found = ipaddress.IPv6Address(address.partition("%")[0])
-    except ValueError:
-        return address
-    return str(found.ipv4_mapped or ipaddress.IPv6Network((int(found), IPV6_NETWORK_BITS), strict=False))

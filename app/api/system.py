@@ -35,8 +35,8 @@ def scrape_metrics(request: Request) -> Response:
 
 
 @routes.get("/openapi.json", include_in_schema=False)
-async def get_contract(request: Request) -> Response:
-    """Return the contract of this interface."""
+def get_contract(request: Request) -> Response:
+    """Return the contract of this interface. In a thread: putting it together takes a second, once."""
     return JsonAnswer(request.app.openapi())
 
 

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from app.http_protocol import JOINED_BYTES_MAX, JoiningTransport
+from app.intake import ChunkBudget, Intake, Parser
+from app.joining import JOINED_BYTES_MAX, JoiningTransport
 from app.progress import Pace, Progress
 
 HEAD = b"HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\n"
@@ -39,7 +40,8 @@ async def written(*parts: bytes, close: bool = False) -> tuple[list[bytes], list
     """Return the packets after writing, and those once the event loop has turned."""
     wire = Wire()
     loop = asyncio.get_running_loop()
-    joining = JoiningTransport(wire, loop, Progress(wire, loop, Pace()))
+    intake = Intake(wire, loop, Parser(1024, 10), lambda _piece: None, ChunkBudget())
+    joining = JoiningTransport(wire, loop, Progress(wire, loop, Pace()), intake, lambda: False)
     for part in parts:
         joining.write(part)
     if close:

@@ -57,7 +57,7 @@ class Limit:
 _BOUNDED = "tests/app/api/test_bounds.py"
 _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "max_connections": ("503 `too_many_connections`", "tests/hostile/test_slow_clients.py"),
+        "max_connections": ("503 `too_many_connections`", "tests/hostile/test_floods.py"),
         "header_seconds": ("the connection ends", "tests/hostile/test_slow_clients.py"),
         "body_seconds": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
         "body_bytes_per_second": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
@@ -164,6 +164,8 @@ INTERNAL = (
     "app/cli/",
     "app/domain/frames.py",
     "app/http_protocol.py",
+    "app/intake.py",
+    "app/joining.py",
     "app/main.py",
     "app/runner/session_crew.py",
     "app/settings.py",

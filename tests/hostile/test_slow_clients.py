@@ -11,12 +11,11 @@ import pytest
 
 from tests.conftest import ServerProcess
 from tests.hostile.siege import Siege
-from tests.hostile.wire import LITTLE, connect, dripped, exchange, read_answer, received, stalled, until_open
+from tests.hostile.wire import LITTLE, connect, dripped, read_answer, received, stalled, until_open
 
 SECONDS = 0.5
 """How long this server waits for anything."""
 SLOW = 12
-CONNECTIONS = 40
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 POST = (
     b"POST /v1/graphs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
@@ -38,7 +37,7 @@ LEAST = 200_000
 def hasty(siege: Siege) -> ServerProcess:
     """Start a server that waits for nobody."""
     patience = dict.fromkeys(("header_seconds", "body_seconds", "unread_seconds"), SECONDS)
-    others = {"max_connections": CONNECTIONS, "unread_bytes_per_second": LEAST, "event_heartbeat_seconds": SECONDS / 2}
+    others = {"unread_bytes_per_second": LEAST, "event_heartbeat_seconds": SECONDS / 2}
     return siege.start(**others, **patience)
 
 
@@ -95,20 +94,6 @@ def test_what_is_left_of_a_body_that_was_answered_is_not_waited_for(hasty: Serve
         connection.sendall(NOWHERE)
         assert read_answer(connection).status == 404
         assert dripped(connection, b"x") == b""
-
-
-def test_more_connections_than_there_may_be_are_told_so_at_once(hasty: ServerProcess) -> None:
-    assert hasty.http.get("/healthz").status_code == 200
-    with ExitStack() as opened:
-        others = [opened.enter_context(connect(hasty.url)) for _ in range(CONNECTIONS + 5)]
-        refused = others[-1]  # which has said nothing yet
-        answer = read_answer(refused)
-        assert (answer.status, answer.code) == (503, "too_many_connections")
-        assert int(answer.headers["retry-after"]) >= 1
-        assert received(refused) == b""
-        for connection in others:
-            dripped(connection, b"")
-    assert exchange(hasty.url, GET + b"\r\n").status == 200
 
 
 @pytest.fixture(scope="module")

@@ -50,10 +50,10 @@ class Answer:
         return str(problem["code"])
 
 
-def connect(url: str) -> socket.socket:
-    """Return a new connection to a server."""
+def connect(url: str, source: str = "127.0.0.1") -> socket.socket:
+    """Return a new connection to a server, from an address of this machine."""
     parts = httpx.URL(url)
-    return socket.create_connection((parts.host, parts.port or 80), timeout=PATIENCE)
+    return socket.create_connection((parts.host, parts.port or 80), timeout=PATIENCE, source_address=(source, 0))
 
 
 def exchange(url: str, request: bytes, *, cut: bool = False) -> Answer:
