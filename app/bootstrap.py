@@ -29,6 +29,7 @@ from app.service.blob_sweeper import BlobSweeper
 from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
 from app.service.datasets import Datasets
+from app.service.directory_identity import open_database
 from app.service.disk_space import DiskSpace
 from app.service.events import Events
 from app.service.fit_control import FitControl
@@ -44,9 +45,10 @@ from app.service.integrity import Integrity
 from app.service.key_ring import KeyRing
 from app.service.keys import Keys
 from app.service.laboratory import Laboratory
-from app.service.lost_database import check_not_lost
 from app.service.memory import MemoryTerms
 from app.service.metrics import Metrics
+from app.service.orphans import Orphans
+from app.service.quarantine import Quarantine
 from app.service.recovery import recover
 from app.service.replays import Replays
 from app.service.retention import Retention, RetentionTerms
@@ -84,6 +86,7 @@ class Container:
     ring: KeyRing
     rotation: AuditRotation
     integrity: Integrity
+    quarantine: Quarantine
 
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
@@ -96,13 +99,17 @@ class Container:
 def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[Container]:
     """Open the data directory and wire everything up; close it after the block.
 
-    DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened, or
-    is gone while there are stored files.
+    DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened,
+    is gone while there are stored files, or belongs to another data directory.
     """
     clock = clock or SystemClock()
     durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
-    with data_directory_lock(settings.data_dir, durable), _opened(settings.data_dir, clock, durable) as store:
-        container = _wired(settings, store, durable, clock)
+    quarantine = Quarantine(settings.data_dir, durable, clock, settings.quarantine_days)
+    with (
+        data_directory_lock(settings.data_dir, durable),
+        open_database(settings.data_dir, clock, durable, quarantine, adopt_empty=settings.adopt_empty) as store,
+    ):
+        container = _wired(settings, store, durable, clock, quarantine)
         try:
             yield container
         finally:
@@ -110,12 +117,7 @@ def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[C
             container.drain()
 
 
-def _opened(data_dir: Path, clock: Clock, durable: Durable) -> Store:
-    check_not_lost(data_dir)
-    return Store.open(data_dir, clock, durable)
-
-
-def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> Container:
+def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine) -> Container:
     wakes = Wakes()
     blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
     sweeper = BlobSweeper(store, blobs)
@@ -129,10 +131,13 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
     )
     room = Room(memory.budget)
     attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room, integrity)
-    folders = SessionFolders(settings.data_dir.resolve() / SESSIONS, durable)
+    session_root = settings.data_dir.resolve() / SESSIONS
+    folders = SessionFolders(session_root, durable)
     session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
     session_attempts = SessionAttempts(store, blobs, folders, session_terms, integrity)
-    recovery = recover(store, blobs, sweeper, attempts, session_attempts, clock, blobs.cleared)
+    orphans = Orphans(store, blobs, session_root, staging, quarantine)
+    recovery = recover(store, blobs, orphans, attempts, session_attempts, clock, blobs.cleared)
+    quarantine.expire()
     runner = LocalRunner(clock, settings.lease_seconds)
     host = SessionHost(runner)
     crew = SessionCrew(session_attempts, host, settings, room)
@@ -178,9 +183,9 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock) -> 
         backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version(), integrity),
         keys=Keys(store, ring, settings.max_keys),
         audit=AuditTrail(store),
-        system=System(store, wakes, supervisor, space, recovery),
+        system=System(store, wakes, supervisor, space, recovery, quarantine),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation, integrity)
+    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation, integrity, quarantine)
 
 
 def _emptied(folder: Path) -> Path:

@@ -176,7 +176,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
 async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(container.supervisor.start)
     settings, services = container.settings, container.services
-    chores = (container.retention.enforce, services.idempotency.forget_old)
+    chores = (container.retention.enforce, services.idempotency.forget_old, container.quarantine.expire)
     async with (
         housekeeping(chores, settings.housekeeping_seconds),
         housekeeping(
@@ -196,4 +196,6 @@ def _collect(registry: CollectorRegistry, container: Container) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
-    registry.register(FitMetrics(container.services.system, container.retention, container.integrity))
+    registry.register(
+        FitMetrics(container.services.system, container.retention, container.integrity, container.quarantine)
+    )

@@ -169,6 +169,16 @@ class Operation(BaseSettings):
     kill_worker_at_op: int | None = Field(
         default=None, ge=1, description="For tests: a fit's first process is killed before this operation on the disk."
     )
+    adopt_empty: bool = Field(
+        default=False,
+        description="Start with an empty database beside stored files; those go to quarantine. For one start.",
+    )
+    quarantine_days: float = Field(
+        default=30.0,
+        ge=0,
+        le=36_500,
+        description="Days after which stored files are deleted that a start found nothing to refer to; 0: at once.",
+    )
     retention_days: float | None = Field(
         default=None, gt=0, description="Days after which a fit that has ended is deleted; by default none is."
     )

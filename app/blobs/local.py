@@ -156,6 +156,27 @@ class LocalBlobStore:
             self._durable.unlink(path)
             self.usage.settle(stored=-size)
 
+    def move_out(self, digest: str, target: Path) -> None:
+        """Move the blob's file to `target`; StorageFailed if it cannot be moved."""
+        path = self._path(digest)
+        with storage_faults("the move of this blob"), self._naming:
+            size = _size_of(path)
+            self._durable.rename(path, target)
+            self.usage.settle(stored=-size)
+            self._durable.sync_folder(target.parent)
+
+    def move_in(self, digest: str, path: Path) -> None:
+        """Make the file at `path` the blob `digest`, unless there is one; StorageFailed if it cannot be moved."""
+        target = self._path(digest)
+        with storage_faults("the move of this blob"):
+            if target.exists():
+                self._durable.unlink(path)
+                return
+            with self._making_shard:
+                self._durable.mkdir(target.parent)
+            self._rename(path, target)
+            self._durable.sync_folder(target.parent)
+
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob."""
         return (file.name for file in self._files())

@@ -73,6 +73,18 @@ class MemoryBlobStore:
         self.usage.settle(stored=-len(gone))
         (self._spill / digest).unlink(missing_ok=True)
 
+    def move_out(self, digest: str, target: Path) -> None:
+        """Write the blob's bytes to `target`; it is no blob any more."""
+        target.write_bytes(self._get(digest))
+        self.delete(digest)
+
+    def move_in(self, digest: str, path: Path) -> None:
+        """Make the content of `path` the blob `digest`, unless there is one."""
+        if digest not in self._blobs:
+            self._blobs[checked_digest(digest)] = path.read_bytes()
+            self.usage.settle(stored=path.stat().st_size)
+        path.unlink()
+
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob."""
         yield from tuple(self._blobs)

@@ -112,6 +112,17 @@ class BlobStore(Protocol):
         """Delete the blob, if it is there. Whoever has it open can read on."""
         ...
 
+    def move_out(self, digest: str, target: Path) -> None:
+        """Move the blob's bytes to the new file `target`, on the file system of the store: it is no blob any more."""
+        ...
+
+    def move_in(self, digest: str, path: Path) -> None:
+        """Make a file that was moved out the blob `digest` again; it is deleted if there is one by now.
+
+        The bytes are not read: who opens them compares them with the digest.
+        """
+        ...
+
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob, in no order."""
         ...

@@ -14,9 +14,10 @@ from app.domain.clock import SystemClock, read_rfc3339
 from app.durable import Durable
 from app.service.audit_files import AUDIT, AuditFiles
 from app.service.audit_rotation import AuditRotation
+from app.service.directory_identity import open_database
 from app.service.key_ring import KeyRing
 from app.service.keys import Enter, Keys
-from app.service.lost_database import check_not_lost
+from app.service.quarantine import Quarantine
 from app.store.lock import data_directory_lock
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
@@ -63,9 +64,9 @@ class DataDirectory:
 def opened(data_dir: Path) -> Iterator[DataDirectory]:
     """Open a data directory, made if missing; DataDirectoryInUse if a server has it, DatabaseUnusable."""
     with data_directory_lock(data_dir):
-        check_not_lost(data_dir)
-        with Store.open(data_dir) as store:
-            yield DataDirectory(store, AuditFiles(data_dir / AUDIT, Durable()))
+        clock, durable = SystemClock(), Durable()
+        with open_database(data_dir, clock, durable, Quarantine(data_dir, durable, clock)) as store:
+            yield DataDirectory(store, AuditFiles(data_dir / AUDIT, durable))
 
 
 def _enter(action: str) -> Enter:

@@ -17,6 +17,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "port": {"type": int, "metavar": "N"},
     "data_dir": {"metavar": "FOLDER"},
     "workers": {"type": int, "metavar": "N"},
+    "adopt_empty": {"action": "store_true", "default": None},
 }
 
 

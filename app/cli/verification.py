@@ -18,6 +18,7 @@ from app.domain.errors import AdjointError, DatabaseUnusable
 from app.durable import Durable
 from app.service.audit_files import AUDIT, AuditFiles
 from app.service.audit_rotation import AuditRotation
+from app.service.directory_identity import foreign_identity
 from app.service.session_folders import SESSIONS
 from app.store.check import check_database, check_tables, copy_database
 from app.store.database import FILE_NAME
@@ -46,7 +47,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """What was looked at, and what was found. What nothing refers to does no harm: a start deletes it."""
+    """What was looked at, and what was found. What nothing refers to does no harm: a start moves it away."""
 
     findings: list[Finding] = field(default_factory=list)
     blobs: int = 0
@@ -99,6 +100,9 @@ def _verify(data_dir: Path, report: Report) -> None:
 def _looked_at(data_dir: Path, verifier: BlobVerifier, report: Report) -> tuple[_Known, set[Finding]]:
     """Return what the database refers to now, and what is wrong with any of it."""
     with _copied(data_dir) as store:
+        foreign = foreign_identity(data_dir, store)
+        if foreign is not None:
+            raise DatabaseUnusable(foreign)
         known = _known(store)
         trail = [*_audit_problems(store, data_dir, report)]
     return known, {*trail, *_blob_problems(data_dir, known, verifier), *_session_problems(data_dir, known)}

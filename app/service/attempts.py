@@ -100,7 +100,9 @@ class Attempts:
 
     def recover(self) -> TakenBack:
         """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
-        folders = self._staging.clear_all()
+        with self._store.begin() as work:
+            tokens = work.attempts.tokens()
+        folders = self._staging.clear_all(tokens)
         sweeps: list[FitRecord] = []
         with self._store.begin() as work:
             lost = work.attempts.unended()

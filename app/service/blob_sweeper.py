@@ -56,17 +56,6 @@ class BlobSweeper:
             self._discarded.update(digests)
             self._sweep()
 
-    def discard_orphans(self) -> int:
-        """Delete what a server that died left behind, blobs without a committed row; return how many. For the start."""
-        with self._lock:
-            with self._store.begin() as work:
-                referenced = work.blob_references.all()
-            # In order, so that a start can be repeated operation by operation.
-            orphans = sorted(set(self._blobs.digests()) - referenced)
-            self._discarded.update(orphans)
-            self._sweep()
-        return len(orphans)
-
     def _sweep(self) -> None:
         if self._holders or not self._discarded:
             return

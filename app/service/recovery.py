@@ -8,7 +8,7 @@ from app.blobs.store import BlobStore
 from app.domain.clock import Clock
 from app.domain.errors import NotFound
 from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
+from app.service.orphans import Orphans
 from app.service.session_attempts import SessionAttempts
 from app.store.unit_of_work import Store
 
@@ -19,6 +19,7 @@ _logger = logging.getLogger(__name__)
 class Recovery:
     """What was found at a start: processes of fits that are gone, and files that nothing needs or that are damaged.
 
+    `quarantined` counts the blobs and folders that the database does not know, `returned` those that it knows again.
     A damaged checkpoint's file is missing or has another size; a fit that is to go on from it takes the one before it.
     """
 
@@ -29,12 +30,14 @@ class Recovery:
     staging_folders: int
     session_folders: int
     damaged_checkpoints: int
+    quarantined: int = 0
+    returned: int = 0
 
 
 def recover(
     store: Store,
     blobs: BlobStore,
-    sweeper: BlobSweeper,
+    orphans: Orphans,
     attempts: Attempts,
     sessions: SessionAttempts,
     clock: Clock,
@@ -44,18 +47,20 @@ def recover(
 
     `temporary_files` is how many unfinished ones are deleted already.
     """
-    orphan_blobs = sweeper.discard_orphans()
+    moved = orphans.move()
     taken_back = attempts.recover()
     session_folders = sessions.recover()
     damaged = _damaged_checkpoints(store, blobs)
     recovery = Recovery(
         at=clock.now(),
         attempts_lost=taken_back.attempts,
-        orphan_blobs=orphan_blobs,
+        orphan_blobs=moved.blobs,
         temporary_files=temporary_files,
-        staging_folders=taken_back.staging_folders,
-        session_folders=session_folders,
+        staging_folders=taken_back.staging_folders + moved.staging_folders,
+        session_folders=session_folders + moved.session_folders,
         damaged_checkpoints=len(damaged),
+        quarantined=moved.blobs + moved.session_folders + moved.staging_folders,
+        returned=moved.returned,
     )
     found = {name: count for name, count in asdict(recovery).items() if name != "at"}
     if any(found.values()):

@@ -60,14 +60,14 @@ class SessionAttempts:
         self._integrity = integrity or Integrity(store, blobs)
 
     def recover(self) -> int:
-        """Delete the folders that an earlier server did not come to delete; return how many. For the start.
+        """Delete the folders of ended sessions that an earlier server did not delete; return how many. For the start.
 
         The time in which there was no server does not count as time without use.
         """
         with self._store.begin() as work:
             work.sessions.excuse()
-            kept = work.sessions.with_folders()
-        return self._folders.remove_others(kept)
+            ended = work.sessions.ids() - work.sessions.with_folders()
+        return self._folders.remove_all(ended)
 
     def begin(self, session_id: str, poison: str | None = None, *, starved: bool = False) -> SessionAssignment:
         """Begin an attempt, and return what its process needs to know.

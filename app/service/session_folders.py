@@ -56,13 +56,13 @@ class SessionFolders:
         """Delete the folder of a session that has no process; what cannot be deleted goes at the next start."""
         self._clear(self.of(session_id))
 
-    def remove_others(self, kept: Collection[str]) -> int:
-        """Delete all folders but those of the sessions `kept`; return how many. For the start."""
+    def remove_all(self, ended: Collection[str]) -> int:
+        """Delete the folders of all these sessions that are there still; return how many. For the start."""
         found = sorted(self._root.iterdir()) if self._root.is_dir() else []
-        others = [folder for folder in found if folder.name not in kept]
-        for folder in others:
+        folders = [folder for folder in found if folder.name in ended]
+        for folder in folders:
             self._clear(folder)
-        return len(others)
+        return len(folders)
 
     def link(self, into: Path) -> list[SessionFile]:
         """Give all that sessions have put aside a second name in the empty folder `into`, and return it in order.

@@ -1,6 +1,7 @@
 """Where processes put files for the server to take: a folder for each attempt, of which nothing has to last."""
 
 import logging
+from collections.abc import Collection
 from pathlib import Path
 
 from app.domain.storage_faults import storage_faults
@@ -35,9 +36,10 @@ class Staging:
         """Delete the folder of an attempt, whose process is gone or has nothing more to write."""
         self.clear(self._folder / token)
 
-    def clear_all(self) -> int:
-        """Delete every folder, and return how many there were."""
-        folders = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+    def clear_all(self, tokens: Collection[str]) -> int:
+        """Delete the folders of all attempts with these tokens, and return how many there were."""
+        found = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+        folders = [folder for folder in found if folder.name in tokens]
         for folder in folders:
             self.clear(folder)
         return len(folders)

@@ -11,6 +11,7 @@ import engine
 from app.domain.errors import AdjointError, NotFound, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
+from app.service.quarantine import Quarantine
 from app.service.recovery import Recovery
 from app.service.version import server_version
 from app.service.wakes import Wakes
@@ -40,6 +41,7 @@ class Overview:
     cores: int
     data_dir_free_bytes: int
     stored_bytes: int
+    quarantine_bytes: int
     recovery: Recovery | None
     queued: int
     running: int
@@ -50,7 +52,13 @@ class System:
     """The use cases of the server itself."""
 
     def __init__(
-        self, store: Store, wakes: Wakes, workforce: Workforce, space: DiskSpace, recovery: Recovery | None = None
+        self,
+        store: Store,
+        wakes: Wakes,
+        workforce: Workforce,
+        space: DiskSpace,
+        recovery: Recovery | None = None,
+        quarantine: Quarantine | None = None,
     ) -> None:
         """Look at these parts; `recovery` is what the server found when it started."""
         self._store = store
@@ -58,6 +66,7 @@ class System:
         self._workforce = workforce
         self._space = space
         self._recovery = recovery
+        self._quarantine = quarantine
         self._executors = engine.executors()
         self._fingerprint = engine.fingerprint(self._executors[-1])
 
@@ -75,6 +84,7 @@ class System:
             cores=engine.usable_cores(),
             data_dir_free_bytes=self._space.free_bytes,
             stored_bytes=self._space.stored_bytes,
+            quarantine_bytes=0 if self._quarantine is None else self._quarantine.size()[1],
             recovery=self._recovery,
             queued=sum(counts[state] for state in CLAIMABLE),
             running=sum(counts[state] for state in AT_WORK),

@@ -52,6 +52,10 @@ class Attempts:
         """Return the attempts of all fits that have not ended: after a crash of the server, those it lost."""
         return tuple(Attempt(*row) for row in self._connection.execute(_OPEN))
 
+    def tokens(self) -> frozenset[str]:
+        """Return the tokens of all attempts, also of those that have ended."""
+        return frozenset(self._connection.execute(select(attempts.c.token)).scalars())
+
     def guard(self, fit_id: str, token: str) -> Attempt:
         """Return the attempt that `token` stands for; Conflict (`fenced`) unless it is the latest and has not ended.
 

@@ -87,6 +87,10 @@ class Sessions:
         """Return the sessions whose folders are kept: those that are open, and those that have failed."""
         return frozenset(self._connection.execute(_WITH_FOLDERS).scalars())
 
+    def ids(self) -> frozenset[str]:
+        """Return the ids of all sessions, also of those that have ended."""
+        return frozenset(self._connection.execute(select(sessions.c.id)).scalars())
+
     def count_open(self) -> int:
         """Return how many sessions of all tenants can be gone on with."""
         return self._connection.execute(_COUNT_OPEN).scalar_one()

@@ -319,3 +319,6 @@ audit = Table(
     Column("previous", Text, nullable=False),
     Column("hash", Text, nullable=False),
 )
+
+# At most one row: which data directory this is the database of (see `app.service.directory_identity`).
+identity = Table("identity", metadata, Column("id", Text, primary_key=True))

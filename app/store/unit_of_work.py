@@ -25,6 +25,7 @@ from app.store.fits import Fits
 from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
+from app.store.identity import Identity
 from app.store.queue import Queue
 from app.store.retention import Retention
 from app.store.sessions import Sessions
@@ -56,6 +57,7 @@ class UnitOfWork:
         self.audit = Audit(connection, now)
         self.retention = Retention(connection)
         self.blob_references = BlobReferences(connection)
+        self.identity = Identity(connection)
         self._hooks: list[Callable[[], object]] = []
 
     def after_commit(self, hook: Callable[[], object]) -> None:

@@ -12,10 +12,13 @@ from typing import TypeVar
 import pytest
 
 from app.blobs.local import LocalBlobStore
+from app.domain.clock import SystemClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound, StorageFailed
 from app.durable import Durable
 from app.service.blob_sweeper import BlobSweeper
+from app.service.orphans import Orphans
+from app.service.quarantine import Quarantine
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 
@@ -39,7 +42,9 @@ class Client:
         self.store = self.insist(lambda: Store.open(self.data_dir, durable=self.durable))
         self.blobs = self.insist(lambda: LocalBlobStore(self.data_dir, self.durable))
         self.sweeper = BlobSweeper(self.store, self.blobs)
-        self.sweeper.discard_orphans()
+        quarantine = Quarantine(self.data_dir, self.durable, SystemClock())
+        folders = (self.data_dir / "sessions", self.data_dir / "staging")
+        Orphans(self.store, self.blobs, *folders, quarantine).move()
 
     def insist(self, ask: Callable[[], T]) -> T:
         """Ask again where the disk failed: it does so once."""

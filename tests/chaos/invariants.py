@@ -15,6 +15,7 @@ import engine
 from app.blobs.local import LocalBlobStore
 from app.blobs.store import is_digest
 from app.domain.fit import TERMINAL, TRANSITIONS, FitState
+from app.service.directory_identity import MARKER
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.chaos.driver import Driver, Event, Journal, Told
@@ -114,7 +115,8 @@ def nothing_is_left_over(data_dir: Path) -> None:
     for folder in (data_dir / "blobs" / "tmp", data_dir / "staging", data_dir / "scratch"):
         left = [*folder.rglob("*")] if folder.exists() else []
         _demand(not left, f"left over: {[str(path.relative_to(data_dir)) for path in left]}")
-    strange = [path for path in (data_dir / "blobs").rglob("*") if path.is_file() and not is_digest(path.name)]
+    files = [path for path in (data_dir / "blobs").rglob("*") if path.is_file()]
+    strange = [path for path in files if not is_digest(path.name) and path.name != MARKER]
     _demand(not strange, f"strange files among the blobs: {strange}")
     with Store.open(data_dir) as store, store.begin() as work:
         referenced = work.blob_references.all()

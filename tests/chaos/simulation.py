@@ -21,6 +21,7 @@ from app.domain.graph import GraphRecord
 from app.domain.idempotency import IdempotencyRecord
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Finished, Message, Points
+from app.durable import Durable
 from app.service.assignments import WorkTerms
 from app.service.attempt_progress import Died, Progress
 from app.service.attempts import Attempts
@@ -30,6 +31,8 @@ from app.service.fit_control import FitControl
 from app.service.fit_terms import FitTerms
 from app.service.idempotency import Idempotency, Ticket
 from app.service.journal import record_state
+from app.service.orphans import Orphans
+from app.service.quarantine import Quarantine
 from app.service.wakes import Wakes
 from app.service.workforce import WorkerStatus
 from app.store.unit_of_work import Store
@@ -121,6 +124,7 @@ class World:
         """Open the database in `folder`; what else is kept goes there as well."""
         self.clock = ManualClock()
         self.store = Store.open(folder, self.clock)
+        self._folder = folder
         self._staging = folder / "staging"
         self._blobs = MemoryBlobStore(folder)
         self._schedule = 0
@@ -173,7 +177,8 @@ class World:
             self.store, self._blobs, self._sweeper, self._staging, lambda _fit_id: None, self.clock, WorkTerms(WORKERS)
         )
         self._control = FitControl(self.store, Wakes(), self._floor, TERMS)
-        self._sweeper.discard_orphans()
+        quarantine = Quarantine(self._folder, Durable(), self.clock)
+        Orphans(self.store, self._blobs, self._folder / "sessions", self._staging, quarantine).move()
         self._attempts.recover()
 
     def _submit(self) -> None:

@@ -27,6 +27,8 @@ from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.service.claim import Claim
 from app.service.journal import record_state
+from app.service.orphans import Orphans
+from app.service.quarantine import Quarantine
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
 from tests.chaos.driver import Journal
@@ -53,7 +55,8 @@ class Shop:
         self.attempts = Attempts(
             self.store, self.blobs, self.sweeper, self.staging, lambda _fit_id: None, clock, durable=durable
         )
-        self.sweeper.discard_orphans()
+        quarantine = Quarantine(data_dir, durable, clock)
+        Orphans(self.store, self.blobs, data_dir / "sessions", self.staging, quarantine).move()
         self.attempts.recover()
         self._now = clock.now()
 

@@ -70,11 +70,13 @@ class Recovery(ResourceShape):
 
     at: str
     attempts_lost: int = Field(description="Processes that worked on fits and are gone; the fits go on.")
-    orphan_blobs: int = Field(description="Files that nothing referred to; deleted.")
+    orphan_blobs: int = Field(description="Files that nothing refers to; they are in quarantine.")
     temporary_files: int = Field(description="Unfinished files; deleted.")
-    staging_folders: int = Field(description="Folders of processes that are gone; deleted.")
-    session_folders: int = Field(description="Folders of sessions that have ended; deleted.")
+    staging_folders: int = Field(description="Folders of processes that are gone; deleted, or in quarantine.")
+    session_folders: int = Field(description="Folders of sessions that have ended, deleted; or unknown, in quarantine.")
     damaged_checkpoints: int = Field(description="Checkpoints whose file is missing or has another size.")
+    quarantined: int = Field(description="Stored files and folders that nothing refers to; kept for some days.")
+    returned: int = Field(description="Stored files and folders that were in quarantine and are referred to again.")
 
 
 class SystemOverview(ResourceShape):
@@ -89,6 +91,7 @@ class SystemOverview(ResourceShape):
     cores: Cores
     data_dir_free_bytes: int
     stored_bytes: int = Field(description="What datasets and checkpoints take.")
+    quarantine_bytes: int = Field(description="What stored files take that nothing refers to, until they are deleted.")
     recovery: Recovery | None
     queue: QueueCounts
     workers: list[Worker]
@@ -117,6 +120,7 @@ class SystemOverview(ResourceShape):
             ),
             data_dir_free_bytes=overview.data_dir_free_bytes,
             stored_bytes=overview.stored_bytes,
+            quarantine_bytes=overview.quarantine_bytes,
             recovery=None if overview.recovery is None else _recovery(overview.recovery),
             queue=QueueCounts(queued=overview.queued, running=overview.running),
             workers=[

@@ -70,6 +70,18 @@ def test_a_finished_file_moves_in(blobs: BlobStore, tmp_path: Path) -> None:
         assert file.read() == b"weights"
 
 
+def test_a_blob_moves_out_and_in_again(blobs: BlobStore, tmp_path: Path) -> None:
+    target = tmp_path / "outside"
+    digest = blobs.put(b"weights").digest
+    blobs.move_out(digest, target)
+    assert (target.read_bytes(), [*blobs.digests()], blobs.usage.stored_bytes) == (b"weights", [], 0)
+    for _ in range(2):  # the second time there is one already
+        if not target.exists():
+            target.write_bytes(b"weights")
+        blobs.move_in(digest, target)
+        assert (target.exists(), blobs.size(digest), blobs.usage.stored_bytes) == (False, 7, 7)
+
+
 @pytest.mark.parametrize("planted", ["missing", "symlink", "hardlink", "folder"])
 def test_only_a_plain_file_with_one_name_moves_in(blobs: BlobStore, planted: str, tmp_path: Path) -> None:
     target, path = tmp_path / "target", tmp_path / "planted"

@@ -53,14 +53,6 @@ def test_what_a_failed_request_stored_is_discarded(blobs: LocalBlobStore, sweepe
     assert not {*blobs.digests()}
 
 
-def test_orphans_of_an_earlier_server_are_deleted(store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper) -> None:
-    kept = blobs.put(b"kept").digest
-    refer_to(store, kept)
-    blobs.put(b"orphan")
-    sweeper.discard_orphans()
-    assert {*blobs.digests()} == {kept}
-
-
 def test_what_the_disk_does_not_delete_now_is_deleted_later_and_nobody_is_bothered(
     store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:

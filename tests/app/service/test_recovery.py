@@ -10,6 +10,8 @@ from app.domain.clock import ManualClock
 from app.durable import Durable
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
+from app.service.orphans import Orphans
+from app.service.quarantine import Quarantine
 from app.service.recovery import Recovery, recover
 from app.service.session_attempts import SessionAttempts, SessionTerms
 from app.service.session_folders import SessionFolders
@@ -28,6 +30,12 @@ def sessions(store: Store, blobs: LocalBlobStore, tmp_path: Path) -> SessionAtte
     return SessionAttempts(store, blobs, SessionFolders(tmp_path / "sessions", Durable()), SessionTerms())
 
 
+@pytest.fixture
+def orphans(store: Store, blobs: LocalBlobStore, clock: ManualClock, tmp_path: Path) -> Orphans:
+    quarantine = Quarantine(tmp_path, Durable(), clock)
+    return Orphans(store, blobs, tmp_path / "sessions", tmp_path / "staging", quarantine)
+
+
 def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes) -> Path:
     """Store an uploaded checkpoint and return its file."""
     blob = blobs.put(content)
@@ -42,7 +50,7 @@ def keep(store: Store, blobs: LocalBlobStore, checkpoint_id: str, content: bytes
 def test_a_start_after_an_orderly_end_finds_nothing_and_says_nothing(
     store: Store,
     blobs: LocalBlobStore,
-    sweeper: BlobSweeper,
+    orphans: Orphans,
     clock: ManualClock,
     attempts: Attempts,
     sessions: SessionAttempts,
@@ -50,14 +58,14 @@ def test_a_start_after_an_orderly_end_finds_nothing_and_says_nothing(
 ) -> None:
     keep(store, blobs, "ckpt_1", b"sound")
     caplog.set_level(logging.DEBUG, "app.service.recovery")
-    assert recover(store, blobs, sweeper, attempts, sessions, clock, 0) == Recovery(clock.now(), 0, 0, 0, 0, 0, 0)
+    assert recover(store, blobs, orphans, attempts, sessions, clock, 0) == Recovery(clock.now(), 0, 0, 0, 0, 0, 0)
     assert not caplog.records
 
 
 def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
     store: Store,
     blobs: LocalBlobStore,
-    sweeper: BlobSweeper,
+    orphans: Orphans,
     clock: ManualClock,
     attempts: Attempts,
     sessions: SessionAttempts,
@@ -74,7 +82,7 @@ def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
     (tmp_path / "staging" / "token" / "step-1.partial").write_bytes(b"half")
     (tmp_path / "sessions" / "sess_closed").mkdir(parents=True)
     with caplog.at_level(logging.WARNING, "app.service.recovery"):
-        found = recover(store, blobs, sweeper, attempts, sessions, clock, 2)
+        found = recover(store, blobs, orphans, attempts, sessions, clock, 2)
     assert found == Recovery(
         clock.now(),
         attempts_lost=0,
@@ -83,8 +91,11 @@ def test_a_start_tells_what_it_found_and_what_it_cannot_mend(
         staging_folders=1,
         session_folders=1,
         damaged_checkpoints=2,
+        quarantined=3,
     )
     assert [*(tmp_path / "sessions").iterdir()] == []
+    held = {path.relative_to(tmp_path / "quarantine").parts[1:] for path in (tmp_path / "quarantine").rglob("*")}
+    assert held >= {("sessions", "sess_closed"), ("staging", "token", "step-1.partial")}
     (line,) = [record for record in caplog.records if record.name == "app.service.recovery"]
     assert sorted(vars(line)["damaged"]) == ["ckpt_gone", "ckpt_short"]
     assert [*(tmp_path / "staging").iterdir()] == []

@@ -19,11 +19,15 @@ class Recovery:
     damaged_checkpoints: int
     """ Checkpoints whose file is missing or has another size. """
     orphan_blobs: int
-    """ Files that nothing referred to; deleted. """
+    """ Files that nothing refers to; they are in quarantine. """
+    quarantined: int
+    """ Stored files and folders that nothing refers to; kept for some days. """
+    returned: int
+    """ Stored files and folders that were in quarantine and are referred to again. """
     session_folders: int
-    """ Folders of sessions that have ended; deleted. """
+    """ Folders of sessions that have ended, deleted; or unknown, in quarantine. """
     staging_folders: int
-    """ Folders of processes that are gone; deleted. """
+    """ Folders of processes that are gone; deleted, or in quarantine. """
     temporary_files: int
     """ Unfinished files; deleted. """
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -36,6 +40,10 @@ class Recovery:
         damaged_checkpoints = self.damaged_checkpoints
 
         orphan_blobs = self.orphan_blobs
+
+        quarantined = self.quarantined
+
+        returned = self.returned
 
         session_folders = self.session_folders
 
@@ -51,6 +59,8 @@ class Recovery:
                 "attempts_lost": attempts_lost,
                 "damaged_checkpoints": damaged_checkpoints,
                 "orphan_blobs": orphan_blobs,
+                "quarantined": quarantined,
+                "returned": returned,
                 "session_folders": session_folders,
                 "staging_folders": staging_folders,
                 "temporary_files": temporary_files,
@@ -70,6 +80,10 @@ class Recovery:
 
         orphan_blobs = d.pop("orphan_blobs")
 
+        quarantined = d.pop("quarantined")
+
+        returned = d.pop("returned")
+
         session_folders = d.pop("session_folders")
 
         staging_folders = d.pop("staging_folders")
@@ -81,6 +95,8 @@ class Recovery:
             attempts_lost=attempts_lost,
             damaged_checkpoints=damaged_checkpoints,
             orphan_blobs=orphan_blobs,
+            quarantined=quarantined,
+            returned=returned,
             session_folders=session_folders,
             staging_folders=staging_folders,
             temporary_files=temporary_files,

@@ -35,6 +35,8 @@ class SystemOverview:
     """ What this server takes at most. """
     numpy: str
     python: str
+    quarantine_bytes: int
+    """ What stored files take that nothing refers to, until they are deleted. """
     queue: QueueCounts
     """ How many fits wait, and how many are worked on. """
     recovery: None | Recovery
@@ -62,6 +64,8 @@ class SystemOverview:
         numpy = self.numpy
 
         python = self.python
+
+        quarantine_bytes = self.quarantine_bytes
 
         queue = self.queue.to_dict()
 
@@ -92,6 +96,7 @@ class SystemOverview:
                 "limits": limits,
                 "numpy": numpy,
                 "python": python,
+                "quarantine_bytes": quarantine_bytes,
                 "queue": queue,
                 "recovery": recovery,
                 "stored_bytes": stored_bytes,
@@ -128,6 +133,8 @@ class SystemOverview:
         numpy = d.pop("numpy")
 
         python = d.pop("python")
+
+        quarantine_bytes = d.pop("quarantine_bytes")
 
         queue = QueueCounts.from_dict(d.pop("queue"))
 
@@ -166,6 +173,7 @@ class SystemOverview:
             limits=limits,
             numpy=numpy,
             python=python,
+            quarantine_bytes=quarantine_bytes,
             queue=queue,
             recovery=recovery,
             stored_bytes=stored_bytes,

@@ -1,0 +1,154 @@
+"""The database of a data directory and the files beside it belong together: each knows the identity of the other.
+
+`blobs/identity` lists the identities of all databases that this data directory has had, the present one last. The
+database holds its own. So a start neither takes the files of a lost database for orphans, nor those of another
+data directory. A database without an identity, from before there were any, takes that of the files.
+"""
+
+import logging
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from app.blobs.paths import blob_files
+from app.domain.clock import Clock
+from app.domain.errors import DatabaseUnusable
+from app.domain.storage_faults import storage_faults
+from app.durable import Durable
+from app.service.audit_files import AUDIT
+from app.service.quarantine import QUARANTINE, Quarantine
+from app.service.session_folders import SESSIONS
+from app.store.check import JOURNALS, has_tables
+from app.store.database import FILE_NAME
+from app.store.unit_of_work import Store
+
+MARKER = "identity"
+"""The file in the folder of blobs."""
+
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+_logger = logging.getLogger(__name__)
+
+
+def open_database(
+    data_dir: Path, clock: Clock, durable: Durable, quarantine: Quarantine, *, adopt_empty: bool = False
+) -> Store:
+    """Open the database of a data directory, and make one if there are no stored files either.
+
+    With `adopt_empty` also if there are: they stay, and what the database does not refer to goes to quarantine when
+    the server starts. Raises DatabaseUnusable if the database is missing or empty beside stored files, belongs to
+    another data directory, or cannot be opened.
+    """
+    directory = DirectoryIdentity(data_dir, durable, quarantine)
+    if not has_tables(data_dir / FILE_NAME):
+        if directory.has_files and not adopt_empty:
+            raise DatabaseUnusable(_lost(data_dir))
+        directory.begin()
+    store = Store.open(data_dir, clock, durable)
+    try:
+        directory.check(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def foreign_identity(data_dir: Path, store: Store) -> str | None:
+    """Return what is wrong if the database belongs to another data directory than the stored files, else None."""
+    with store.begin() as work:
+        own = work.identity.get()
+    known = read_identities(data_dir)
+    if own is None or not known or own in known:
+        return None
+    return f"it belongs to another data directory: its identity is {own}, and the stored files have had {known[-1]}"
+
+
+def read_identities(data_dir: Path) -> list[str]:
+    """Return the identities that the folder of blobs knows, the present one last; none if there is no such file."""
+    try:
+        lines = _marker(data_dir).read_text(encoding="ascii", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    return [line for line in lines if _IDENTITY.fullmatch(line)]
+
+
+class DirectoryIdentity:
+    """What a data directory knows about its databases. Hold its lock."""
+
+    def __init__(self, data_dir: Path, durable: Durable, quarantine: Quarantine) -> None:
+        """Move what belongs to another database to `quarantine`."""
+        self._data_dir = data_dir.resolve()
+        self._durable = durable
+        self._quarantine = quarantine
+
+    @property
+    def has_files(self) -> bool:
+        """Whether anything is stored that a database may refer to."""
+        sessions = self._data_dir / SESSIONS
+        return any(True for _ in blob_files(self._data_dir)) or (sessions.is_dir() and any(sessions.iterdir()))
+
+    def begin(self) -> None:
+        """Give the directory a new identity, for a database that is about to be made."""
+        for suffix in JOURNALS:
+            # SQLite deletes the journal of a database that is not there, which its database needs when it is back.
+            journal = self._data_dir / f"{FILE_NAME}{suffix}"
+            if journal.exists():
+                _logger.warning("%s is left of a database that is gone; it is in quarantine", journal.name)
+                self._quarantine.hold("database", journal)
+        self._turn_to(secrets.token_hex(16))
+
+    def check(self, store: Store) -> None:
+        """Have the database and the directory know each other; DatabaseUnusable if it belongs to another directory."""
+        with store.begin() as work:
+            own = work.identity.get()
+            if own is None:
+                # Not before the commit is the marker written: a database with an identity is taken by a folder without.
+                known = read_identities(self._data_dir)
+                own = known[-1] if known else secrets.token_hex(16)
+                work.identity.set(own)
+        problem = foreign_identity(self._data_dir, store)
+        if problem is not None and self.has_files:
+            raise DatabaseUnusable(
+                f"{self._data_dir / FILE_NAME} cannot be used: {problem}; put back the database that was here, or "
+                "restore a backup to another folder with `adjoint restore`; to have this database take over the files, "
+                f"delete {_marker(self._data_dir)}: those that it does not refer to go to the folder {QUARANTINE}"
+            )
+        self._turn_to(own)
+
+    def _turn_to(self, own: str) -> None:
+        """Make `own` the present identity; the audit trail of the one before makes way for that of this one."""
+        known = read_identities(self._data_dir)
+        before, trail = known[-1] if known else None, self._data_dir / AUDIT
+        if before != own:
+            if before is not None and trail.is_dir():
+                self._quarantine.hold(AUDIT, trail, before)
+            self._write([*(each for each in known if each != own), own])
+        if not trail.is_dir():
+            self._quarantine.release(AUDIT, own, trail)
+
+    def _write(self, identities: list[str]) -> None:
+        target = _marker(self._data_dir)
+        partial = target.with_suffix(".partial")
+        with storage_faults("the identity of the data directory"):
+            self._durable.mkdir(target.parent)
+            with suppress(FileNotFoundError):
+                partial.unlink()
+            with self._durable.create(partial) as file:
+                file.write("".join(f"{each}\n" for each in identities).encode())
+                file.sync()
+            self._durable.rename(partial, target)
+            self._durable.sync_folder(target.parent)
+
+
+def _marker(data_dir: Path) -> Path:
+    return data_dir / "blobs" / MARKER
+
+
+def _lost(data_dir: Path) -> str:
+    return (
+        f"{(data_dir / FILE_NAME).resolve()} is missing or empty, and there are files beside it that it referred to; "
+        "put the database back, or restore a backup to another folder with `adjoint restore`; to begin with an empty "
+        f"database, start with --adopt-empty: the files go to the folder {QUARANTINE}, and are deleted after "
+        "ADJOINT_QUARANTINE_DAYS"
+    )

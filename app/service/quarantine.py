@@ -1,0 +1,106 @@
+"""Stored files that the database does not refer to: kept for a while, in case the right database comes back.
+
+`quarantine/<time of the start>/<kind>/<name>` in the data directory. Files are moved there by renaming, and moved back
+when a database that refers to them is opened.
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from app.domain.clock import Clock
+from app.domain.storage_faults import storage_faults
+from app.durable import Durable
+
+QUARANTINE = "quarantine"
+"""The folder of the data directory."""
+
+_STAMP = "%Y%m%dT%H%M%S%fZ"
+_BATCH = re.compile(r"\d{8}T\d{12}Z")
+
+_logger = logging.getLogger(__name__)
+
+
+class Quarantine:
+    """The folder of one data directory. Call it for one thread at a time."""
+
+    def __init__(self, data_dir: Path, durable: Durable, clock: Clock, days: float = 30.0) -> None:
+        """Delete what has been there for `days`; the folder is made when something is moved there."""
+        self._root = data_dir.resolve() / QUARANTINE
+        self._durable = durable
+        self._clock = clock
+        self._kept_for = timedelta(days=days)
+        self._batch: Path | None = None
+        self._size: tuple[int, int] | None = None
+
+    def place_for(self, kind: str, name: str) -> Path:
+        """Return where a file or folder is to be moved, with the folders above it made."""
+        if self._batch is None:
+            # One folder for each start: its name says when, whatever happens to the times of files.
+            self._batch = self._root / self._clock.now().astimezone(UTC).strftime(_STAMP)
+        folder = self._batch / kind
+        with storage_faults("the quarantine folder"):
+            self._durable.mkdir(folder)
+        self._size = None
+        return folder / name
+
+    def hold(self, kind: str, path: Path, name: str | None = None) -> None:
+        """Move a file or folder here, under another `name` if given; StorageFull or StorageFailed if it cannot be."""
+        self._move(path, self.place_for(kind, name or path.name))
+
+    def find(self, kind: str, name: str) -> Path | None:
+        """Return where the file or folder is that was moved here last under that name, None if there is none."""
+        places = (batch / kind / name for batch in reversed(self._batches()))
+        return next((place for place in places if place.exists()), None)
+
+    def release(self, kind: str, name: str, target: Path) -> bool:
+        """Move a file or folder back to `target`; False if it is not here."""
+        place = self.find(kind, name)
+        if place is None:
+            return False
+        with storage_faults("the folder of what leaves the quarantine"):
+            self._durable.mkdir(target.parent)
+        self._move(place, target)
+        self.tidy(place)
+        return True
+
+    def tidy(self, place: Path) -> None:
+        """Delete the folders above `place`, from which a file was moved back, if they hold nothing any more."""
+        self._size = None
+        with suppress(OSError):
+            place.parent.rmdir()
+            place.parent.parent.rmdir()
+
+    def expire(self) -> int:
+        """Delete what has been here for long enough; return how many folders of starts that was."""
+        expired = [batch for batch in self._batches() if self._is_expired(batch)]
+        for batch in expired:
+            self._durable.remove_tree(batch)
+            _logger.info("quarantined files of %s were deleted", batch.name)
+        if expired:
+            self._size = None
+        return len(expired)
+
+    def size(self) -> tuple[int, int]:
+        """Return how many files are here, and how many bytes they have."""
+        if self._size is None:
+            sizes = [path.lstat().st_size for path in self._root.rglob("*") if path.is_file()]
+            self._size = len(sizes), sum(sizes)
+        return self._size
+
+    def _move(self, path: Path, target: Path) -> None:
+        with storage_faults(f"the move of {path.name}"):
+            self._durable.rename(path, target)
+            self._durable.sync_folder(target.parent)
+
+    def _batches(self) -> list[Path]:
+        """Return the folders of all starts, the oldest first; what has another name was put there by somebody else."""
+        found: Iterator[Path] = self._root.iterdir() if self._root.is_dir() else iter(())
+        return sorted(path for path in found if _BATCH.fullmatch(path.name))
+
+    def _is_expired(self, batch: Path) -> bool:
+        moved_at = datetime.strptime(batch.name, _STAMP).replace(tzinfo=UTC)
+        return self._clock.now() - moved_at >= self._kept_for
