@@ -14,6 +14,7 @@ import httpx
 
 from tests.chaos import processes
 from tests.conftest import PATIENCE, ServerProcess, serving
+from tests.gate import VARIABLE, Gate
 
 POLL_SECONDS = 0.05
 BOUND_SECONDS = 120.0
@@ -88,7 +89,9 @@ class Driver:
         self.read: dict[str, list[dict[str, Any]]] = {}
         self.wanted: dict[str, Request] = {}
         self.starts = 0
-        self._settings = {"workers": 3, "metrics_flush_seconds": 0.05, **settings}
+        self.gate = Gate(folder / "gate")
+        environment = {VARIABLE: str(self.gate.path)}
+        self._settings = {"workers": 3, "metrics_flush_seconds": 0.05, "environment": environment, **settings}
         self._running = ExitStack()
         self._server: ServerProcess | None = None
 

@@ -1,5 +1,6 @@
 """`python -m tests.chaos.jumping_clock FILE` serves by a wall clock that is wrong by the seconds that FILE holds."""
 
+import os
 import sys
 from datetime import datetime, timedelta
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 from app import main
 from app.domain.clock import SystemClock
 from app.settings import Settings
+from tests.gate import VARIABLE, use_gate
 
 SERVE = (sys.executable, "-m", "tests.chaos.jumping_clock")
 
@@ -24,5 +26,6 @@ class JumpingClock(SystemClock):
 
 
 if __name__ == "__main__":
+    use_gate(Path(os.environ[VARIABLE]))
     main.open_container = partial(main.open_container, clock=JumpingClock(Path(sys.argv[1])))
     sys.exit(main.run(Settings(), lambda url: print(url, flush=True)))  # noqa: T201 (as the tests' servers say it)

@@ -1,7 +1,6 @@
 """A fit goes on from its newest checkpoint that is sound, and comes to the same bits as if nothing had happened."""
 
 import signal
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from tests.chaos.conftest import Counts
 from tests.chaos.driver import Driver
 from tests.chaos.workload import CHECKPOINT_EVERY, STEPS, fit_request
 
-SETTLING_SECONDS = 0.2
 FIRST_SEED = 100
 
 
@@ -50,19 +48,6 @@ def damage(driver: Driver, checkpoint: Mapping[str, Any], how: Callable[[bytes],
     path.write_bytes(how(content))
 
 
-def settled(driver: Driver, fit_id: str) -> list[dict[str, Any]]:
-    """Return the checkpoints of a fit whose process has stopped, once the server has read all that it said."""
-    seen: list[list[dict[str, Any]]] = []
-
-    def unchanged() -> bool:
-        time.sleep(SETTLING_SECONDS)
-        seen.append(driver.asked(f"/v1/fits/{fit_id}/checkpoints")["data"])
-        return len(seen) > 1 and seen[-1] == seen[-2]
-
-    driver.until(unchanged, "its checkpoints do not come to an end")
-    return seen[-1]
-
-
 @pytest.mark.parametrize("how", DAMAGES, ids=lambda how: how.__name__)
 def test_a_fit_goes_on_from_the_newest_checkpoint_that_is_sound(
     driver: Driver, how: Callable[[bytes], bytes], counts: Counts, tmp_path: Path
@@ -71,14 +56,17 @@ def test_a_fit_goes_on_from_the_newest_checkpoint_that_is_sound(
         pytest.skip("all of them are for `make chaos`")
     # Another curve for each, since the same bytes are the same file.
     request = fit_request(STEPS, seed=FIRST_SEED + DAMAGES.index(how))
-    fit_id = driver.submit(how.__name__, request)
-    worker = psutil.Process(driver.worker_of(fit_id))
-    assert driver.until_rows(fit_id, 2 * CHECKPOINT_EVERY + 1)
-    worker.send_signal(signal.SIGSTOP)
-    newest = max(settled(driver, fit_id), key=lambda checkpoint: int(checkpoint["step"]))
-    assert driver.read_on(fit_id) - newest["step"] <= CHECKPOINT_EVERY, "more is lost than has to be"
-    damage(driver, newest, how)
-    worker.kill()
+    reached = 2 * CHECKPOINT_EVERY
+    with driver.gate.holding(reached + 1):
+        fit_id = driver.submit(how.__name__, request)
+        assert driver.until_rows(fit_id, reached + 1)
+        checkpoints = driver.asked(f"/v1/fits/{fit_id}/checkpoints")["data"]
+        newest = max(checkpoints, key=lambda checkpoint: int(checkpoint["step"]))
+        assert newest["step"] == reached, "more is lost than has to be"
+        worker = psutil.Process(driver.worker_of(fit_id))
+        worker.send_signal(signal.SIGSTOP)
+        damage(driver, newest, how)
+        worker.kill()
     driver.until_terminal()
     told = driver.told(fit_id)
     logs = [event.body for event in told.events if event.kind == "log"]

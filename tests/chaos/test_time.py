@@ -10,8 +10,9 @@ from tests.chaos.conftest import MakeDriver
 from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 
 HOUR = 3600
-LONG = {"steps": 4_000, "record": {"every_steps": 4}}
-"""So many that a process cannot have come to the end of them when it is seen to be under way."""
+LONG_STEPS = 1_000
+SLOW_SECONDS = 0.01
+"""Of a step: it takes ten seconds to come to the end."""
 LEASE_SECONDS = 4.0
 TAKEN_OVER_SECONDS = 30.0
 
@@ -27,19 +28,20 @@ def test_processes_that_die_or_stop_are_replaced_while_the_wall_clock_jumps(
     setting.write_text(str(2 * HOUR))
     driver.until_terminal()
     setting.write_text(str(-2 * HOUR))
-    fit_id = driver.submit("long", fit_request(**LONG))
-    assert first < fit_id, "ids do not sort by age"
-    driver.until_rows(fit_id, CHECKPOINT_EVERY + 1)
-    processes.kill([driver.worker_of(fit_id)])
-    driver.until_rows(fit_id, driver.read_on(fit_id) + CHECKPOINT_EVERY)
-    stopped = psutil.Process(driver.worker_of(fit_id))
-    with processes.all_end([stopped.pid], TAKEN_OVER_SECONDS):
-        stopped.send_signal(signal.SIGSTOP)
-        setting.write_text(str(HOUR))
-        reached = driver.read_on(fit_id)
-        assert driver.until_rows(fit_id, reached + CHECKPOINT_EVERY, TAKEN_OVER_SECONDS), "it ended unnoticed"
-        if stopped.is_running():
-            stopped.send_signal(signal.SIGCONT)
+    with driver.gate.slowing(SLOW_SECONDS):
+        fit_id = driver.submit("long", fit_request(LONG_STEPS))
+        assert first < fit_id, "ids do not sort by age"
+        driver.until_rows(fit_id, CHECKPOINT_EVERY + 1)
+        processes.kill([driver.worker_of(fit_id)])
+        driver.until_rows(fit_id, driver.read_on(fit_id) + CHECKPOINT_EVERY)
+        stopped = psutil.Process(driver.worker_of(fit_id))
+        with processes.all_end([stopped.pid], TAKEN_OVER_SECONDS):
+            stopped.send_signal(signal.SIGSTOP)
+            setting.write_text(str(HOUR))
+            reached = driver.read_on(fit_id)
+            assert driver.until_rows(fit_id, reached + CHECKPOINT_EVERY, TAKEN_OVER_SECONDS), "it ended unnoticed"
+            if stopped.is_running():
+                stopped.send_signal(signal.SIGCONT)
     driver.until_terminal()
     told = invariants.all_hold(driver, tmp_path)
     assert {"killed", "stalled"} <= {*told["long"].outcomes}

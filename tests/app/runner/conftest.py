@@ -3,7 +3,6 @@ import json
 import os
 import select
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from app.service.room import Room
 from app.settings import Settings
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
+from tests.gate import Gate
 from tests.patience import PATIENCE
 
 from .session_stage import SetStage, Stage, stage_in
@@ -65,6 +65,10 @@ RECIPE: dict[str, Any] = {
 ROWS = 200
 
 
+SLOW_SECONDS = 0.02
+"""Of a step that is to be followed by others while a test does something."""
+
+
 @dataclass
 class Workshop:
     """A data directory, and supervisors over it one after another, as servers come and go."""
@@ -73,9 +77,22 @@ class Workshop:
     blobs: LocalBlobStore
     settings: Settings
     staging: Path
-    runner: Runner
+    runner: "LastingRunner"
     changed: threading.Condition = field(default_factory=threading.Condition)
     supervisors: list[Supervisor] = field(default_factory=list)
+
+    @property
+    def gate(self) -> Gate:
+        """What holds and slows the fits of its processes."""
+        return self.runner.gate
+
+    @contextmanager
+    def at_row(self, number: int, fit_id: str = "fit_1") -> Iterator[None]:
+        """Bring the first fits to a row, and have them go on slowly from there in the block."""
+        with self.gate.holding(number):
+            self.until_rows(number, fit_id)
+            with self.gate.slowing(SLOW_SECONDS):
+                yield
 
     def notify(self, fit_id: str) -> None:
         with self.changed:
@@ -265,61 +282,17 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / FILE_NAME
 
 
-# The fork server, with workers that do not go beyond the step that a file names, as long as it is there.
-FORK_SERVER = """
-import os, time
-from pathlib import Path
-from app.worker import fork_server
-from app.worker.recorder import Recorder
-
-gate, add = Path({gate!r}), Recorder.add
-
-def is_held(fit):
-    try:
-        return fit.step >= int(gate.read_text())
-    except FileNotFoundError:
-        return False
-
-def add_and_wait(self, fit, *rest):
-    made = add(self, fit, *rest)
-    while is_held(fit):
-        self.flush()
-        time.sleep(0.002)
-    return made
-
-Recorder.add = add_and_wait
-fork_server.main()
-os._exit(0)
-"""
-
-
 class LastingRunner(LocalRunner):
     """Serves one supervisor after another: to load the engine anew for each test would take most of its time."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(CLOCK)
-        self.gate = folder / "gate"
+        self.gate = Gate(folder / "gate")
 
     def open(self) -> None:
-        script = FORK_SERVER.format(gate=str(self.gate))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(local, "_COMMAND", (sys.executable, "-P", "-c", script))
+            patch.setattr(local, "_COMMAND", self.gate.command)
             super().open()
-
-    @contextmanager
-    def holding(self, step: int) -> Iterator[Callable[[int], None]]:
-        """Hold fits at a step, or at a later one that is asked for in the block; at its end they go on."""
-
-        def hold(step: int) -> None:
-            written = self.gate.with_suffix(".new")
-            written.write_text(str(step))
-            written.replace(self.gate)
-
-        hold(step)
-        try:
-            yield hold
-        finally:
-            self.gate.unlink()
 
     def close(self) -> None:
         """Stay open for the next."""
@@ -362,7 +335,7 @@ def undisturbed(
 
 
 @contextmanager
-def opened(data_dir: Path, empty_database: Path, runner: Runner) -> Iterator[Workshop]:
+def opened(data_dir: Path, empty_database: Path, runner: "LastingRunner") -> Iterator[Workshop]:
     shutil.copy(empty_database, data_dir)
     settings = Settings(data_dir=data_dir, workers=2, metrics_flush_seconds=0.02, drain_seconds=5)
     with Store.open(data_dir) as store:

@@ -21,10 +21,10 @@ def test_a_fit_that_is_paused_and_resumed_comes_to_the_same_bits(workshop: Works
     workshop.submit()
     workshop.supervisor()
     for rows in (200, 500):
-        workshop.until_rows(rows)
-        workshop.until_state("running")
-        workshop.pause()
-        fit = workshop.until_state("paused")
+        with workshop.at_row(rows):
+            workshop.until_state("running")
+            workshop.pause()
+            fit = workshop.until_state("paused")
         assert workshop.checkpoints()[0].step == fit.step
         assert fit.seconds > 0.0
         workshop.want("queued")
@@ -38,8 +38,7 @@ def test_a_killed_fit_leaves_its_worker_to_the_next_and_can_go_on(workshop: Work
     workshop.submit()
     workshop.submit("fit_2")
     workshop.supervisor(workers=1)
-    workshop.until_rows(400)
-    with all_end([pid_of(workshop)], seconds=PATIENCE):
+    with workshop.at_row(400), all_end([pid_of(workshop)], seconds=PATIENCE):
         workshop.kill()
     assert workshop.fit().state == "cancelled"
     workshop.until_state("succeeded", "fit_2")
@@ -63,8 +62,7 @@ def test_a_fit_whose_time_is_up_ends_with_a_checkpoint(workshop: Workshop) -> No
 def test_a_process_that_stands_still_is_replaced_at_no_cost_but_time(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     workshop.supervisor(lease_seconds=LEASE)
-    workshop.until_rows(200)
-    with all_end([stopped := pid_of(workshop)], seconds=LEASE + 10):
+    with workshop.at_row(200), all_end([stopped := pid_of(workshop)], seconds=PATIENCE):
         os.kill(stopped, signal.SIGSTOP)
     workshop.until_state("succeeded")
     assert workshop.outcomes() == ["stalled", "succeeded"]

@@ -2,12 +2,14 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 
 from tests.app.demanding_fits import CLASSIFIER
+from tests.gate import VARIABLE, Gate
 from tests.patience import LONGEST_WAIT, PATIENCE
 
 from .conftest import all_end, some_rows
@@ -57,16 +59,20 @@ def steps_done(http: httpx.Client, fit_id: str) -> Iterator[int]:
         yield fit["step"]
 
 
-def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(start_server: Any) -> None:
-    server = start_server()
+def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(
+    start_server: Any, tmp_path: Path
+) -> None:
+    gate = Gate(tmp_path / "gate")
+    server = start_server(environment={VARIABLE: str(gate.path)})
     undisturbed = submitted(server.http)
     finished(server.http, undisturbed)
-    disturbed = submitted(server.http)
-    next(step for step in steps_done(server.http, disturbed) if step > 120)
-    family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
-    assert len(family) == 3, "the fork server and two ranks"
-    with all_end(family, seconds=PATIENCE):
-        server.stop(signal.SIGKILL)
+    with gate.holding(120):
+        disturbed = submitted(server.http)
+        next(step for step in steps_done(server.http, disturbed) if step == 120)
+        family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
+        assert len(family) == 3, "the fork server and two ranks"
+        with all_end(family, seconds=PATIENCE):
+            server.stop(signal.SIGKILL)
     server = start_server()
     fit = finished(server.http, disturbed)
     assert [attempt["outcome"] for attempt in fit["attempts"]] == ["lost", "succeeded"]

@@ -23,9 +23,11 @@ def test_a_replay_whose_process_is_killed_comes_out_equal_and_is_judged_once(wor
     with workshop.store.begin() as work:
         replay = Replay("fit_0", expected, ["not looked at yet"])
         work.fits.update(replace(work.fits.get("fit_1"), replay=asdict(replay)))
-    workshop.supervisors[-1].wake()
-    workshop.until_rows(160)
-    os.kill(pid_of(workshop), signal.SIGKILL)
+    with workshop.gate.holding(160):
+        workshop.supervisors[-1].wake()
+        workshop.until_rows(160)
+        os.kill(pid_of(workshop), signal.SIGKILL)
+        workshop.until(lambda: workshop.outcomes() == ["killed"])
     judged = workshop.until_state("succeeded").replay
     assert workshop.outcomes() == ["killed", "succeeded"]
     assert judged is not None

@@ -86,7 +86,7 @@ def test_the_loss_of_any_rank_costs_nothing_but_time(
     workshop: Workshop, undisturbed_by_three: Result, lasting_runner: LastingRunner
 ) -> None:
     workshop.submit(**THREE)
-    with lasting_runner.holding(60) as hold:
+    with lasting_runner.gate.holding(60) as hold:
         workshop.supervisor()
         for rank in range(3):
             workshop.until_rows(60 + 100 * rank)
@@ -117,8 +117,7 @@ def test_drained_ranks_go_on_at_the_next_start_to_the_same_bits(
 ) -> None:
     workshop.submit(**THREE)
     first = workshop.supervisor()
-    workshop.until_rows(40)
-    with all_end(pids_of(workshop), seconds=PATIENCE):
+    with workshop.at_row(40), all_end(pids_of(workshop), seconds=PATIENCE):
         first.drain()
     assert workshop.outcomes() == ["drained"]
     assert workshop.checkpoints()[0].step == workshop.fit().step < STEPS

@@ -63,11 +63,13 @@ def test_a_killed_process_costs_nothing_but_time_and_no_other_fit_anything(
 ) -> None:
     workshop.submit("fit_1")
     workshop.submit("fit_2")
-    workshop.supervisor()
-    for rows in (200, 600):
-        workshop.until_rows(rows)
-        os.kill(pid_of(workshop), signal.SIGKILL)
-        workshop.until(lambda seen=rows: workshop.outcomes().count("killed") == (1 if seen == 200 else 2))
+    with workshop.gate.holding(200) as hold:
+        workshop.supervisor()
+        for killed, rows in ((1, 200), (2, 500)):
+            hold(rows)
+            workshop.until_rows(rows)
+            os.kill(pid_of(workshop), signal.SIGKILL)
+            workshop.until(lambda killed=killed: workshop.outcomes().count("killed") == killed)
     workshop.until_state("succeeded", "fit_1")
     workshop.until_state("succeeded", "fit_2")
     assert workshop.outcomes("fit_1") == ["killed", "killed", "succeeded"]
@@ -106,8 +108,8 @@ def test_a_fit_is_cancelled_with_a_checkpoint_of_where_it_was(workshop: Workshop
 def test_a_drained_fit_goes_on_at_the_next_start_to_the_same_bits(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     first = workshop.supervisor()
-    workshop.until_rows(40)
-    first.drain()
+    with workshop.at_row(40):
+        first.drain()
     assert workshop.fit().state == "interrupted"
     assert workshop.outcomes() == ["drained"]
     assert workshop.checkpoints()[0].step == workshop.fit().step
@@ -120,8 +122,8 @@ def test_a_drained_fit_goes_on_at_the_next_start_to_the_same_bits(workshop: Work
 def test_a_damaged_checkpoint_is_passed_over(workshop: Workshop, undisturbed: Result) -> None:
     workshop.submit()
     first = workshop.supervisor()
-    workshop.until_rows(400)
-    first.drain()
+    with workshop.at_row(400):
+        first.drain()
     newest, older, *_ = workshop.checkpoints()
     path = workshop.blobs.local_path(newest.digest)
     path.chmod(0o600)
@@ -140,9 +142,10 @@ def test_a_damaged_checkpoint_is_passed_over(workshop: Workshop, undisturbed: Re
 def test_a_row_that_comes_out_differently_fails_the_fit(workshop: Workshop) -> None:
     workshop.submit(checkpoint=NO_CHECKPOINTS)
     workshop.supervisor(backoff=(0.3,))
-    workshop.until_rows(40)
-    os.kill(pid_of(workshop), signal.SIGKILL)
-    workshop.until_state("interrupted")
+    with workshop.gate.holding(40):
+        workshop.until_rows(40)
+        os.kill(pid_of(workshop), signal.SIGKILL)
+        workshop.until_state("interrupted")
     with workshop.store.begin():
         workshop.store._database.connection.exec_driver_sql(
             "UPDATE events SET body = replace(body, '\"loss\":', '\"loss\":1') WHERE metric_seq = 5"
@@ -185,7 +188,9 @@ from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
 from app.settings import Settings
 from app.store.unit_of_work import Store
+from tests.gate import use_gate
 
+use_gate(Path(sys.argv[2]))
 data_dir, clock, changed = Path(sys.argv[1]), SystemClock(), threading.Event()
 store, blobs = Store.open(data_dir), LocalBlobStore(data_dir)
 notify = lambda fit_id: changed.set()
@@ -210,8 +215,11 @@ def test_a_killed_server_leaves_no_process_and_its_fits_go_on_to_the_same_bits(
     workshop.submit("fit_1")
     workshop.submit("fit_2", **ENDLESS)
     root = Path(engine.__file__).parents[1]
-    command = [sys.executable, "-c", SERVER, str(workshop.settings.data_dir)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}) as server:
+    command = [sys.executable, "-c", SERVER, str(workshop.settings.data_dir), str(workshop.gate.path)]
+    with (
+        workshop.gate.holding(40),
+        subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}) as server,
+    ):
         assert server.stdout is not None
         assert server.stdout.readline() == b"under way\n"
         family = [process.pid for process in psutil.Process(server.pid).children(recursive=True)]
