@@ -57,6 +57,15 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
+class Poison:
+    """A step that is answered with an error instead of being carried out again, and what is known of the reason."""
+
+    step: str
+    starved: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionAssignment:
     """To the process of a session, once: what it works on. Its steps come over a line (`app.domain.frames`).
 
@@ -66,9 +75,9 @@ class SessionAssignment:
     have taken rows of so far: for each its columns, as in `Assignment`; `classes` has, for each, the class names of its
     text columns, and the `request` those of the model by input. `saved` are the steps whose checkpoints the
     server has taken over, as far as they are in the log. `poison` is the id of the request that the last processes died
-    of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out.
-    `memory_bytes` is what the process may take, whatever
-    steps it is given; None: as much as it likes. `begun` tells that there was a snapshot in the folder before.
+    of, `starved` if they did since they found no memory: it is answered with an error instead of being carried out,
+    whose detail is `poisoned_by`. `memory_bytes` is what the process may take, whatever steps it is given; None: as
+    much as it likes. `begun` tells that there was a snapshot in the folder before.
     """
 
     session_id: str
@@ -86,6 +95,7 @@ class SessionAssignment:
     begun: bool = False
     poison: str | None = None
     starved: bool = False
+    poisoned_by: str = ""
     kill_at_op: int | None = None
     memory_bytes: int | None = None
     classes: dict[str, dict[str, list[str]]] = field(default_factory=dict)

@@ -11,10 +11,11 @@ KILLED_IN_A_SHELL = 128 + signal.SIGKILL
 BLAS_ABORT = 1
 
 
-def classify(status: int, *, memory_ran_out: bool = False) -> tuple[ExitReason, str]:
+def classify(status: int, *, memory_ran_out: bool | None = False) -> tuple[ExitReason, str]:
     """Say how a process ended that left `status`: its exit code, or minus the signal that killed it.
 
-    `memory_ran_out` tells that the kernel has killed processes for want of memory while this one ran.
+    `memory_ran_out` tells that the kernel has killed processes for want of memory while this one ran; None if it does
+    not say.
     """
     if status == 0:
         return "finished", "the process ended by itself"
@@ -23,7 +24,9 @@ def classify(status: int, *, memory_ran_out: bool = False) -> tuple[ExitReason, 
     if status == KILLED_IN_A_SHELL or (status == -signal.SIGKILL and memory_ran_out):
         return "out_of_memory", "the process was killed by the system, since memory had run out"
     if status == -signal.SIGKILL:
-        return "killed", "the process was killed (SIGKILL), and not by the system for want of memory"
+        by = "and whether for want of memory the system does not tell"
+        by = by if memory_ran_out is None else "and not by the system for want of memory"
+        return "killed", f"the process was killed (SIGKILL), {by}"
     if status < 0:
         return "error", f"the process crashed ({_signal_name(-status)})"
     return "error", f"the process ended with exit code {status}"

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import selectors
+import signal
 import socket
 import sys
 from collections.abc import Collection, Iterator
@@ -15,7 +16,7 @@ from app.domain.clock import Clock
 from app.domain.errors import BadMessage
 from app.domain.messages import Assignment, Control, Message, SessionAssignment, Started
 from app.domain.wire import FORK, KILL, LineReader, to_line
-from app.runner.exits import classify
+from app.runner.exits import KILLED_IN_A_SHELL, classify
 from app.runner.fork_server import ForkServer, ServerEnd
 from app.runner.memory_kills import memory_kills
 from app.runner.port import Exited, ExitReason, Handle, Report
@@ -44,7 +45,7 @@ class _Worker:
     read_to_end: bool = False
     status: int | None = None
     deadline: float | None = None
-    memory_kills: int = field(default_factory=memory_kills)
+    memory_kills: int | None = field(default_factory=memory_kills)
     killed: bool = False
     server_end: ServerEnd | None = None
 
@@ -74,6 +75,7 @@ class LocalRunner:
         for end in (self._woken, self._waker):
             end.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
+        self._kills_known = 0
 
     @property
     def trouble(self) -> str | None:
@@ -279,11 +281,22 @@ class LocalRunner:
         for number, worker in [*self._workers.items()]:
             if worker.status is not None and worker.read_to_end:
                 del self._workers[number]
-                memory_ran_out = not worker.killed and memory_kills() > worker.memory_kills
-                yield Exited(worker.handle, *_classified(worker, worker.status, memory_ran_out=memory_ran_out))
+                memory_ran_out = not worker.killed and self._memory_ran_out(worker)
+                reason, detail = _classified(worker, worker.status, memory_ran_out=memory_ran_out)
+                yield Exited(worker.handle, reason, detail, worker.killed, worker.server_end is not None)
+
+    def _memory_ran_out(self, worker: _Worker) -> bool | None:
+        """Tell whether the kernel has killed for want of memory since the worker began, leaving out whom it killed."""
+        kills = memory_kills()
+        if kills is None or worker.memory_kills is None:
+            return None
+        before = max(worker.memory_kills, self._kills_known)
+        if kills > before and worker.status in (-signal.SIGKILL, KILLED_IN_A_SHELL):
+            self._kills_known = before + 1
+        return kills > before
 
 
-def _classified(worker: _Worker, status: int, *, memory_ran_out: bool) -> tuple[ExitReason, str]:
+def _classified(worker: _Worker, status: int, *, memory_ran_out: bool | None) -> tuple[ExitReason, str]:
     """Say how a process ended: with the fork server, or by itself."""
     reason, detail = classify(status, memory_ran_out=memory_ran_out)
     if (end := worker.server_end) is None:

@@ -68,7 +68,7 @@ class MemoryRunner:
             self.killed.append(handle)
             self._changed.notify_all()
         if handle in self._known and not self.stubborn:
-            self.end(handle, "killed", "the process was killed")
+            self.end(handle, "killed", "the process was killed", asked=True)
 
     def known(self) -> tuple[Handle, ...]:
         """Return the attempts whose end was not received yet."""
@@ -102,10 +102,10 @@ class MemoryRunner:
             self._news += [Report(handle, message) for message in messages]
             self._changed.notify_all()
 
-    def end(self, handle: Handle, reason: ExitReason, detail: str = "") -> None:
+    def end(self, handle: Handle, reason: ExitReason, detail: str = "", *, asked: bool = False) -> None:
         """Let the attempt's process end."""
         with self._changed:
-            self._news.append(Exited(handle, reason, detail))
+            self._news.append(Exited(handle, reason, detail, asked))
             self._changed.notify_all()
 
     def await_start(self, number: int = 1) -> Handle:

@@ -11,13 +11,13 @@ from app.control_groups import ROOT
 COUNT = "oom_kill "
 
 
-def memory_kills(root: Path = ROOT) -> int:
-    """Return the count so far; 0 where the system does not tell."""
+def memory_kills(root: Path = ROOT) -> int | None:
+    """Return the count so far; None where the system does not tell."""
     counted = control_groups.memory_kills(root)
     if counted is not None:
         return counted
     try:
         lines = (root / "proc/vmstat").read_text().splitlines()
     except OSError:
-        return 0
-    return next((int(line.removeprefix(COUNT)) for line in lines if line.startswith(COUNT)), 0)
+        return None
+    return next((int(line.removeprefix(COUNT)) for line in lines if line.startswith(COUNT)), None)

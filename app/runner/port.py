@@ -29,11 +29,17 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The end of an attempt's process; nothing follows it. `detail` tells a person more than `reason`."""
+    """The end of an attempt's process; nothing follows it. `detail` tells a person more than `reason`.
+
+    `asked` tells whether the runner was told to kill it, `with_server` whether the process that it was forked from has
+    ended.
+    """
 
     handle: Handle
     reason: ExitReason
     detail: str
+    asked: bool = False
+    with_server: bool = False
 
 
 class Runner(Protocol):

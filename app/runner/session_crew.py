@@ -5,6 +5,7 @@ already it knows, and answers as before.
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
 from collections.abc import Coroutine
@@ -12,16 +13,16 @@ from contextvars import Context
 from functools import partial
 from typing import Any
 
-from app.domain.errors import AdjointError, Corrupt, Draining, ProcessLost, SessionsFull, StepRefused
+from app.domain.errors import AdjointError, Corrupt, Draining, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
+from app.runner.session_losses import Loss, Losses
 from app.runner.session_places import SessionPlaces
 from app.runner.session_post import Answer, Post
 from app.service.attempt_progress import Died
-from app.service.crashes import CRASHES, FOR_MEMORY
 from app.service.room import Room
 from app.service.session_attempts import SessionAttempts
 from app.service.session_workforce import NO_PROCESS, SessionStatus
@@ -39,12 +40,6 @@ LOOKS = 4
 BYTES_FACTOR = 2
 """So many of the largest bodies of steps may wait in a session."""
 
-DEATHS_OF_POISON = 2
-"""So many processes in a row die of a step before it is refused."""
-
-DEATHS_MAX = 4
-"""After so many processes that die in a row nobody waits any longer; the next step is another try."""
-
 _STOPPING = "the server is stopping; send the step again when it is back, with the same seq"
 
 _logger = logging.getLogger(__name__)
@@ -54,13 +49,22 @@ class SessionCrew:
     """Runs at most `settings.session_workers` processes at a time (a `service.session_workforce.SessionWorkforce`)."""
 
     def __init__(
-        self, attempts: SessionAttempts, host: SessionHost, settings: Settings, room: Room | None = None
+        self,
+        attempts: SessionAttempts,
+        host: SessionHost,
+        settings: Settings,
+        room: Room | None = None,
+        losses: Losses | None = None,
     ) -> None:
-        """Have processes run by `host`, as far as there is `room`, with what `attempts` says they need to know."""
+        """Have processes run by `host`, as far as there is `room`, with what `attempts` says they need to know.
+
+        `losses` says what it means that they die.
+        """
         self._attempts = attempts
         self._room = room or Room()
         self._host = host
         self._settings = settings
+        self._losses = losses or Losses(host.ends, settings.step_seconds)
         self._posts: dict[str, Post] = {}
         self._places = SessionPlaces(
             self._posts, settings.session_workers, self._room, lambda post: self._spawn(self._start(post)), self._stop
@@ -146,6 +150,7 @@ class SessionCrew:
                 else:
                     post.drop(waiting.step.id)
                     waiting.answer.set_exception(Draining(_STOPPING))
+            post.tell_watchers()
         if flying or self._tasks:
             await asyncio.wait([*flying, *self._tasks], timeout=self._settings.drain_seconds)
 
@@ -167,11 +172,11 @@ class SessionCrew:
 
     async def _start(self, post: Post) -> None:
         """Start the process of a session; what waits for it hears of it if that is not possible."""
-        poison = post.suspect if post.deaths >= DEATHS_OF_POISON else None
         error: AdjointError | None = None
         try:
-            begin = partial(self._attempts.begin, post.session_id, poison, starved=post.starved)
-            assignment = await asyncio.to_thread(begin)
+            await self._wait_after_losses(post)
+            poison = self._losses.poison(post.losses)
+            assignment = await asyncio.to_thread(self._attempts.begin, post.session_id, poison)
             if self._draining or post.ended:
                 error = Draining(_STOPPING)
             else:
@@ -187,6 +192,13 @@ class SessionCrew:
         if error is not None:
             post.refuse(error)
             self._dismiss(post)
+
+    async def _wait_after_losses(self, post: Post) -> None:
+        """Wait a while after losses, unless nobody wants the process any more."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._losses.pause(post.losses)):
+                while not (self._draining or post.ended):
+                    await post.change()
 
     def _tell(self, post: Post, attempt: int, news: News) -> None:
         """Have the event loop take news, from the supervisor's thread."""
@@ -245,7 +257,8 @@ class SessionCrew:
 
     def _answer(self, post: Post, step_id: str, answer: Answer) -> None:
         post.progress_at = self._now()
-        post.deaths, post.suspect = 0, None
+        post.losses.clear()
+        post.suspect = None
         cautious, waiting = post.cautious, post.drop(step_id)
         if waiting is not None and not waiting.answer.done():
             waiting.answer.set_result(answer)
@@ -306,32 +319,25 @@ class SessionCrew:
         if post.line is not None:
             post.line.read_to_end()
             post.line.close()
-        overdue = post.overdue
+        handle, overdue = post.handle, post.overdue
         post.lose()
         if isinstance(post.verdict, Failed):
             self._spawn(self._fail(post, attempt, post.verdict))
             return
         if self._draining:
             post.refuse(Draining(_STOPPING))
-        elif death.reason != "stopped" and not post.ended:
-            self._mourn(post, death, overdue=overdue)
+        elif death.reason != "stopped" and not post.ended and handle is not None:
+            self._count(post, Loss(handle, death.reason, death.detail, post.suspect, overdue))
         self._dismiss(post)
 
-    def _mourn(self, post: Post, death: Died, *, overdue: bool) -> None:
+    def _count(self, post: Post, loss: Loss) -> None:
         """Count a death that nobody wanted; after several in a row nobody waits any longer."""
-        _logger.warning("session %s: its process is gone: %s", post.session_id, death.detail)
-        post.deaths += 1
-        post.starved = death.reason in FOR_MEMORY
-        if overdue and post.suspect is not None:
-            post.deaths = max(post.deaths, DEATHS_OF_POISON)
-        if post.deaths >= DEATHS_MAX:
-            advice = CRASHES.get(death.reason, CRASHES["error"])
-            post.refuse(
-                ProcessLost(
-                    f"{post.deaths} processes of the session died in a row, the last one: {death.detail}; {advice}"
-                )
-            )
-            post.deaths = 0
+        _logger.warning("session %s: its process is gone: %s", post.session_id, loss.detail)
+        post.losses.append(loss)
+        refusal = self._losses.refusal(post.losses)
+        if refusal is not None:
+            post.refuse(refusal)
+            post.losses.clear()
 
     async def _fail(self, post: Post, attempt: int, failure: Failed) -> None:
         """Have a session fail whose process says that it cannot go on."""

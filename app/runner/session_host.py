@@ -13,6 +13,7 @@ from functools import partial
 from app.domain.messages import Message, SessionAssignment, Started
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
+from app.runner.session_losses import Ends
 from app.service.attempt_progress import Died
 from app.service.workforce import WorkerStatus
 
@@ -48,6 +49,7 @@ class SessionHost:
 
     def __init__(self, runner: Runner) -> None:
         """Run them on `runner`."""
+        self.ends = Ends()
         self._runner = runner
         self._orders: deque[Callable[[], None]] = deque()
         self._hosted: dict[Handle, Hosted] = {}
@@ -114,6 +116,8 @@ class SessionHost:
 
     def hear(self, news: Report | Exited) -> bool:
         """Pass news on; False if they are not of a session. For the supervisor."""
+        if isinstance(news, Exited) and news.reason != "finished" and not news.asked:
+            self.ends.note(news.handle, with_server=news.with_server)
         hosted = self._hosted.get(news.handle)
         if hosted is None:
             return False

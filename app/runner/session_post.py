@@ -10,6 +10,7 @@ from app.domain.frames import Accepted, Answered, Attach, Step
 from app.domain.messages import Failed, Finished
 from app.runner.port import Handle
 from app.runner.session_line import SessionLine
+from app.runner.session_losses import Loss
 from app.service.session_workforce import SessionStatus
 
 STEPS_MAX = 256
@@ -49,9 +50,8 @@ class Post:
         again: those of the waiting steps that a process had when it was lost.
         verdict: what the process has said last of itself, if it has.
         standing: where the session was when its process last said so.
-        deaths: processes that died one after another without any answer.
+        losses: processes that died one after another without any answer.
         suspect: the step that the last one died of, if it had only one.
-        starved: whether that one found no memory.
         overdue: whether the process is killed because a step takes too long.
         ended: whether the session is over.
     """
@@ -71,9 +71,8 @@ class Post:
     pid: int | None = None
     standing: dict[str, Any] | None = None
     verdict: Finished | Failed | None = None
-    deaths: int = 0
+    losses: list[Loss] = field(default_factory=list)
     suspect: str | None = None
-    starved: bool = False
     overdue: bool = False
     ended: bool = False
     progress_at: float = 0.0

@@ -9,16 +9,16 @@ _LESS_MEMORY = "give it less to hold: a smaller batch_size or model, fewer worke
 
 CRASHES: Mapping[str, str] = MappingProxyType(
     {
-        "killed": "find out who kills it (the kernel's log tells), then resume it",
+        "killed": "find out who kills it (the kernel's log may tell), then {again}",
         "out_of_memory": _LESS_MEMORY,
         "blas_abort": _LESS_MEMORY,
-        "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then resume it",
-        "fork_server": "put that right (the server's log has the whole of it), then resume it",
-        "error": "the server's log says where it died; resume it once that is put right",
-        "not_started": "see that the server may start processes (its log says what the system refused), then resume it",
+        "stalled": "find out what holds it up (a disk, a paused process, an overloaded machine), then {again}",
+        "fork_server": "put that right (the server's log has the whole of it), then {again}",
+        "error": "the server's log says where it died; once that is put right, {again}",
+        "not_started": "see that the server may start processes (its log says what the system refused), then {again}",
     }
 )
-"""Reasons that count as a crash of the fit, each with advice; that the server went down, or stopped it, does not."""
+"""Reasons that count as a crash, each with advice; that the server went down, or stopped it, does not."""
 
 FOR_MEMORY = frozenset({"out_of_memory", "blas_abort"})
 """Those that say that the process found no memory."""
@@ -31,7 +31,12 @@ OUT_OF_MEMORY = Failed(
 _LOOP = "{losses} processes in a row died without getting any further; the last one ({reason}): {detail}; {advice}"
 
 
+def advice(reason: str, again: str) -> str:
+    """Say what can be done about a crash; `again` is what is to be done then."""
+    return CRASHES[reason].format(again=again)
+
+
 def crash_loop(losses: int, reason: str, detail: str) -> dict[str, str]:
     """Return the error of a fit that is given up, since attempt after attempt crashed."""
-    text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=CRASHES[reason])
+    text = _LOOP.format(losses=losses, reason=reason, detail=detail, advice=advice(reason, "resume it"))
     return {"code": OUT_OF_MEMORY.code if reason in FOR_MEMORY else "crash_loop", "detail": text}

@@ -13,7 +13,7 @@ from app.blobs.store import BlobStore
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import NotFound, StepRefused
 from app.domain.frames import Attach
-from app.domain.messages import SessionAssignment
+from app.domain.messages import Poison, SessionAssignment
 from app.domain.runtime import Runtime, allot
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.service.integrity import Integrity
@@ -69,12 +69,11 @@ class SessionAttempts:
             ended = work.sessions.ids() - work.sessions.with_folders()
         return self._folders.remove_all(ended)
 
-    def begin(self, session_id: str, poison: str | None = None, *, starved: bool = False) -> SessionAssignment:
+    def begin(self, session_id: str, poison: Poison | None = None) -> SessionAssignment:
         """Begin an attempt, and return what its process needs to know.
 
-        `poison` is the id of the step that the last processes died of, if they did, and `starved` says that they found
-        no memory. StepRefused if the session has
-        ended, NotFound if something that it needs is gone, Corrupt if the checkpoint that it begins with is damaged,
+        `poison` is the step that the last processes died of, if they did. StepRefused if the session has ended,
+        NotFound if something that it needs is gone, Corrupt if the checkpoint that it begins with is damaged,
         StorageFull or StorageFailed if it has no place to work.
         """
         with self._store.begin() as work:
@@ -107,8 +106,9 @@ class SessionAttempts:
             saved=[*saved],
             runtime=runtime.to_json(),
             begun=session.begun,
-            poison=poison,
-            starved=starved,
+            poison=None if poison is None else poison.step,
+            starved=poison is not None and poison.starved,
+            poisoned_by="" if poison is None else poison.detail,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
             memory_bytes=self._terms.memory_bytes,
         )

@@ -27,12 +27,11 @@ POISON: Mapping[str, Any] = MappingProxyType(
         "status": 422,
         "title": "The step ends the process",
         "code": "step_lost_worker",
-        "detail": "the process of the session ended while it carried this step out, and again when it was tried once "
-        "more; most likely memory ran out: give it fewer rows, or a micro_batch_size",
+        "detail": "processes of the session ended while they carried this step out and no other; it is not tried again",
         "findings": [],
     }
 )
-"""The answer to a step that is not tried a third time."""
+"""The answer to a step that is not tried again."""
 
 STARVED: Mapping[str, Any] = MappingProxyType(
     {

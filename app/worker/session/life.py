@@ -45,7 +45,8 @@ class SessionLife:
         self._line = Line(end)
         self._recorder = recorder
         self._control = control
-        self._refused = STARVED if assignment.starved else POISON
+        refused = STARVED if assignment.starved else POISON
+        self._refused = {**refused, "detail": assignment.poisoned_by or refused["detail"]}
 
     def wake(self) -> None:
         """Have it look what is wanted of it; from any thread."""

@@ -22,6 +22,7 @@ from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
 from app.runner.session_crew import SessionCrew
 from app.runner.session_host import SessionHost
+from app.runner.session_losses import Losses
 from app.runner.supervisor import Supervisor
 from app.service.attempts import Attempts
 from app.service.blob_sweeper import BlobSweeper
@@ -77,15 +78,17 @@ class Player(threading.Thread):
             return b""
 
     def do(self, step: Step, body: bytes) -> None:
-        poison = self.runner.sessions[self.handle].poison
+        assignment = self.runner.sessions[self.handle]
+        poison = assignment.poison
         known = self.kept.done.get(step.id)
         if known is not None:
             self.say(Answered(step.id, self.kept.standing, known.seq, replayed=True), body)
         elif poison == step.id:
-            error = {"status": 422, "title": "Lost", "code": "step_lost_worker", "detail": "it", "findings": []}
+            error = {"status": 422, "title": "Lost", "code": "step_lost_worker", "findings": []}
+            error["detail"] = assignment.poisoned_by
             self.finish(step, b"", error)
         elif step.verb == "die":
-            self.runner.end(self.handle, "out_of_memory", "no memory")
+            self.runner.end(self.handle, step.options.get("of", "out_of_memory"), "it was so")
             self.line.close()
         elif step.verb == "slow":
             self.runner.released.wait(PATIENCE)
@@ -198,8 +201,13 @@ class Stage:
 
 
 @contextmanager
-def stage_in(data_dir: Path, store: Store, room: Room | None = None, **settings: Any) -> Iterator[Stage]:
-    """Set a stage, with so much room in memory; what runs on it is drained in the end."""
+def stage_in(
+    data_dir: Path, store: Store, room: Room | None = None, kills: int | None = None, **settings: Any
+) -> Iterator[Stage]:
+    """Set a stage, with so much room in memory, in a system that counts so many `kills` for want of it, if it does.
+
+    What runs on it is drained in the end.
+    """
     blobs = LocalBlobStore(data_dir)
     folders = SessionFolders(data_dir / "sessions", Durable())
     session_attempts = SessionAttempts(store, blobs, folders, SessionTerms())
@@ -212,7 +220,8 @@ def stage_in(data_dir: Path, store: Store, room: Room | None = None, **settings:
         work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))
     supervisor.start()
     try:
-        crew = SessionCrew(session_attempts, host, chosen, room)
+        losses = Losses(host.ends, chosen.step_seconds, (0.0,), lambda: kills)
+        crew = SessionCrew(session_attempts, host, chosen, room, losses)
         yield Stage(store, session_attempts, runner, supervisor, crew, folders)
     finally:
         supervisor.drain()

@@ -50,7 +50,7 @@ def test_a_process_that_dies_gives_its_memory_back_unless_another_goes_on_in_its
 
     async def act() -> None:
         await stage.crew.carry_out(session, stage.step("die"), b"")
-        assert len(stage.runner.players) == 3
+        assert len(stage.runner.players) == 4
         assert room.taken == HALF
         await stage.crew.rest(session.id)
         assert room.taken == 0

@@ -18,8 +18,8 @@ def tree(root: Path, files: dict[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({}, 0),
-        ({"proc/vmstat": "pgfault 12\n"}, 0),
+        ({}, None),
+        ({"proc/vmstat": "pgfault 12\n"}, None),
         ({"proc/vmstat": VMSTAT}, 3),
         ({"proc/vmstat": VMSTAT, "proc/self/cgroup": "0::/\n"}, 3),
         (
@@ -41,9 +41,9 @@ def tree(root: Path, files: dict[str, str]) -> Path:
     ],
     ids=["unknown system", "old kernel", "machine", "root group", "group", "older group"],
 )
-def test_the_narrowest_count_that_there_is_counts(tmp_path: Path, files: dict[str, str], expected: int) -> None:
+def test_the_narrowest_count_that_there_is_counts(tmp_path: Path, files: dict[str, str], expected: int | None) -> None:
     assert memory_kills(tree(tmp_path, files)) == expected
 
 
 def test_this_system_can_be_asked() -> None:
-    assert memory_kills() >= 0
+    assert (memory_kills() or 0) >= 0

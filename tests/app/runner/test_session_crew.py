@@ -1,4 +1,5 @@
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_what_a_lost_process_has_not_answered_is_sent_to_the_next_in_turn(set_st
     play(stage, act)
 
 
-def test_a_step_that_two_processes_die_of_is_refused_and_the_session_goes_on(set_stage: SetStage) -> None:
+def test_a_step_that_three_processes_die_of_is_refused_and_the_session_goes_on(set_stage: SetStage) -> None:
     stage = set_stage()
     session = stage.session()
 
@@ -74,12 +75,72 @@ def test_a_step_that_two_processes_die_of_is_refused_and_the_session_goes_on(set
         answered, _ = await stage.crew.carry_out(session, Step("deadly", "die", {}), b"")
         assert isinstance(answered, Answered)
         assert answered.error is not None
-        assert [each.poison for each in stage.runner.sessions.values()] == [None, None, "deadly"]
-        assert [each.starved for each in stage.runner.sessions.values()] == [False, True, True]
+        assert (
+            "3 processes of the session ended while they carried out this step and no other" in answered.error["detail"]
+        )
+        assert "it was so" in answered.error["detail"]
+        assert [each.poison for each in stage.runner.sessions.values()] == [None, None, None, "deadly"]
+        assert [each.starved for each in stage.runner.sessions.values()] == [False, False, False, True]
         answered, _ = await stage.crew.carry_out(session, stage.step(), b"")
         assert isinstance(answered, Answered)
         assert answered.seq == 2
-        assert len(stage.runner.players) == 3
+        assert len(stage.runner.players) == 4
+
+    play(stage, act)
+
+
+KILLED = {"of": "killed"}
+
+
+def test_a_step_whose_processes_are_killed_from_outside_may_be_sent_again(set_stage: SetStage) -> None:
+    stage = set_stage(kills=0)
+    session = stage.session()
+
+    async def act() -> None:
+        with pytest.raises(ProcessLost, match=r"6 processes .* died in a row, the last one: it was so; find out who"):
+            await stage.crew.carry_out(session, Step("unlucky", "die", KILLED), b"")
+        assert {each.poison for each in stage.runner.sessions.values()} == {None}
+        answered, _ = await stage.crew.carry_out(session, Step("unlucky", "count", {}), b"")
+        assert isinstance(answered, Answered)
+        assert answered.error is None
+
+    play(stage, act)
+
+
+def test_a_step_is_not_blamed_for_what_others_died_of_in_the_same_second(set_stage: SetStage) -> None:
+    stage = set_stage()
+    sessions = [stage.session("sess_1"), stage.session("sess_2")]
+
+    async def act() -> None:
+        both = asyncio.gather(
+            *(stage.crew.carry_out(each, Step(f"of {each.id}", "hang", {}), b"") for each in sessions),
+            return_exceptions=True,
+        )
+        for times in range(6):
+            started = 2 * (times + 1)
+            await stage.until(
+                partial(lambda wanted: sum(bool(p.heard) for p in stage.runner.players) == wanted, started)
+            )
+            for player in stage.runner.players[-2:]:
+                stage.runner.end(player.handle, "killed", "it was killed")
+                player.line.close()
+        answers = await both
+        assert [type(answer) for answer in answers] == [ProcessLost, ProcessLost]
+        assert all("of other sessions and fits ended in the same second" in str(answer) for answer in answers)
+        assert {each.poison for each in stage.runner.sessions.values()} == {None}
+
+    play(stage, act)
+
+
+def test_a_step_is_blamed_where_the_system_does_not_say_whether_it_was_short_of_memory(set_stage: SetStage) -> None:
+    stage = set_stage(kills=None)
+    session = stage.session()
+
+    async def act() -> None:
+        answered, _ = await stage.crew.carry_out(session, Step("deadly", "die", KILLED), b"")
+        assert isinstance(answered, Answered)
+        assert answered.error is not None
+        assert answered.error["code"] == "step_lost_worker"
 
     play(stage, act)
 

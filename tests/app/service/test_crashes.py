@@ -6,7 +6,7 @@ from app.domain.fit import FitState
 from app.domain.messages import Finished
 from app.service.attempt_progress import Died, Progress
 from app.service.claim import Claim
-from app.service.crashes import CRASHES, FOR_MEMORY
+from app.service.crashes import CRASHES, FOR_MEMORY, advice
 from app.service.journal import record_reopening, record_state
 
 from .office import Office, rows
@@ -79,4 +79,4 @@ def test_a_fit_that_is_given_up_says_why_and_what_can_be_done(office: Office, re
     error = office.fit().error
     assert error is not None
     assert error["code"] == ("out_of_memory" if reason in FOR_MEMORY else "crash_loop")
-    assert f"({reason}): words; {CRASHES[reason]}" in error["detail"]
+    assert f"({reason}): words; {advice(reason, 'resume it')}" in error["detail"]
