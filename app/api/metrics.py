@@ -9,19 +9,25 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 import orjson
-from fastapi import Depends, Query, Response
+from fastapi import Depends, Query, Request, Response
 
 from app.api.answers import TAG_BYTES, JsonAnswer, matches, not_modified
-from app.api.deps import FitId, IfNoneMatch, MetricsDep
+from app.api.deps import FitId, IfNoneMatch, MetricsDep, services_of
 from app.api.openapi_parts import text_answer
-from app.api.routing import router
+from app.api.routing import Handler, StrictRoute, router
 from app.api.schemas.fits import MetricRows
-from app.service.metrics import MetricPage, Metrics, RowFilter
+from app.service.curve_rows import RowFilter
+from app.service.metrics import MetricPage, Metrics
 
 routes = router("metrics")
 
 LIMIT_MAX = 10_000
 POINTS_MAX = 10_000
+INLINE_CHARACTERS = 512 * 1024
+"""Longest page that is put together in the event loop, which takes a fraction of a millisecond."""
+QUERIES_KEPT = 4096
+"""Queries whose parameters are remembered, and how long they may be spelled."""
+KEPT_QUERY_BYTES = 256
 NDJSON = "application/x-ndjson"
 CSV = "text/csv"
 FIXED = ("seq", "step", "epoch", "split")
@@ -60,6 +66,17 @@ class _Query:
             page = metrics.downsampled(fit_id, self.after, self.downsample, self.rows)
         return self.spelled(fit_id, page)
 
+    def known_answer(self, metrics: Metrics, fit_id: str, stored: int) -> Response | None:
+        """Answer from memory, as most polls can be; None where rows are to be read, or long to be spelled."""
+        if self.after == stored:  # nothing new
+            return self.spelled(fit_id, MetricPage((), self.after, stored))
+        if self.downsample is not None or self.format == "csv":
+            return None
+        page = metrics.known_page(fit_id, self.after, self.limit, self.rows, stored)
+        if page is None or sum(map(len, page.rows)) > INLINE_CHARACTERS:
+            return None
+        return self.spelled(fit_id, page)
+
     def spelled(self, fit_id: str, page: MetricPage) -> Response:
         """Spell the rows."""
         answer = _spelled(page, self.format)
@@ -68,6 +85,7 @@ class _Query:
 
 
 async def _query(
+    request: Request,
     rows: Annotated[RowFilter, Depends(_filter)],
     after: Annotated[int, Query(ge=0, description="The last seq that the client has.")] = 0,
     limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 1000,
@@ -81,14 +99,47 @@ async def _query(
         ),
     ] = None,
 ) -> _Query:
-    return _Query(rows, after, limit, format, downsample)
+    query = request.state.metric_query = _Query(rows, after, limit, format, downsample)
+    return query
 
 
-@routes.get(
-    "/v1/fits/{fit_id}/metrics",
-    response_model=MetricRows,
-    responses=text_answer(NDJSON, "The rows, in the format that was asked for."),
-)
+class MetricsRoute(StrictRoute):
+    """The route of metric rows. A query that was asked before, of a fit whose number of rows is in memory, is answered
+    there and then if its rows are in memory too: to read its parameters takes longer than to answer it.
+    """
+
+    def make_handler(self) -> Handler:
+        """Wrap the handler that knows what to do about all other queries."""
+        handle = super().make_handler()
+        queries: dict[bytes, _Query] = {}
+
+        async def polled(request: Request) -> Response:
+            spelled = request.scope["query_string"]
+            query = queries.get(spelled)
+            known = None if query is None else _from_memory(request, query)
+            if known is not None:
+                return known
+            answer = await handle(request)
+            if len(spelled) <= KEPT_QUERY_BYTES:
+                queries[spelled] = request.state.metric_query
+                if len(queries) > QUERIES_KEPT:
+                    del queries[next(iter(queries))]
+            return answer
+
+        return polled
+
+
+def _from_memory(request: Request, query: _Query) -> Response | None:
+    metrics, fit_id = services_of(request).metrics, request.path_params["fit_id"]
+    stored = metrics.known_last(fit_id)
+    if stored is None:
+        return None
+    tag = query.tag(fit_id, stored)
+    if matches(request.headers.get("if-none-match"), tag):
+        return not_modified(tag)
+    return query.known_answer(metrics, fit_id, stored)
+
+
 async def list_metrics(
     fit_id: FitId, metrics: MetricsDep, query: Annotated[_Query, Depends(_query)], if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -97,9 +148,17 @@ async def list_metrics(
     tag = query.tag(fit_id, stored)
     if matches(if_none_match, tag):
         return not_modified(tag)
-    if query.after == stored:  # nothing new, as most polls find: that needs no thread
-        return query.spelled(fit_id, MetricPage((), query.after, stored))
-    return await asyncio.to_thread(query.answer, metrics, fit_id)
+    known = query.known_answer(metrics, fit_id, stored)
+    return await asyncio.to_thread(query.answer, metrics, fit_id) if known is None else known
+
+
+routes.add_api_route(
+    "/v1/fits/{fit_id}/metrics",
+    list_metrics,
+    response_model=MetricRows,
+    responses=text_answer(NDJSON, "The rows, in the format that was asked for."),
+    route_class_override=MetricsRoute,
+)
 
 
 def _spelled(page: MetricPage, format: str) -> Response:

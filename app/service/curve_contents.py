@@ -42,6 +42,13 @@ class CurveContents:
         self._lock = threading.Lock()
         self._known: OrderedDict[str, Contents] = OrderedDict()
 
+    def are_known(self, fit_id: str, *, keys: tuple[str, ...], every: int, split: str | None) -> bool:
+        """Whether each part of a filter is known to match some row; never waits for a reading."""
+        if not keys and every == 1 and split is None:
+            return True
+        contents = self._known.get(fit_id)
+        return contents is not None and not any(_unmatched(contents, keys, every, split))
+
     def unmatched(
         self, fit_id: str, stored: int, *, keys: tuple[str, ...], every: int, split: str | None
     ) -> tuple[Finding, ...]:
@@ -51,10 +58,17 @@ class CurveContents:
             self._known.move_to_end(fit_id)
             if len(self._known) > FITS_MAX:
                 self._known.popitem(last=False)
-            if any(_faults(contents, keys, every, split)):
+            if any(_unmatched(contents, keys, every, split)):
                 for seq, body in scan_rows(self._store, fit_id, contents.rows, stored):
                     contents.see(seq, body)
             return tuple(_faults(contents, keys, every, split)) if stored else ()
+
+
+def _unmatched(contents: Contents, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[bool]:
+    """Tell of each part of a filter whether it matches no row."""
+    yield from (key not in contents.keys for key in keys)
+    yield split is not None and split not in contents.splits
+    yield every > max(contents.last_step, 1)
 
 
 def _faults(contents: Contents, keys: tuple[str, ...], every: int, split: str | None) -> Iterator[Finding]:

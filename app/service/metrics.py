@@ -1,15 +1,15 @@
 """Metric rows: pages of them, thinned out, or a few that show the shape of a long curve."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
 
 from app.domain.errors import Finding, Invalid
 from app.service.curve_contents import CurveContents
+from app.service.curve_rows import CurveRows, RowFilter
 from app.service.recent import Recent
-from app.service.stored_rows import CHUNK, scan_rows
+from app.service.stored_rows import scan_rows
 from app.store.unit_of_work import Store
 
 RECENT_MAX = 10_000
@@ -17,32 +17,6 @@ SCAN_MAX = 200_000
 ROWS_A_BUCKET = 2
 SPLITS = 2
 MAIN = "loss"
-
-
-@dataclass(frozen=True, slots=True)
-class RowFilter:
-    """Which rows, and what of them: `keys` of their values, every `every`-th step, of one `split` (all by default)."""
-
-    keys: tuple[str, ...] = ()
-    every: int = 1
-    split: str | None = None
-
-    @property
-    def passes_all(self) -> bool:
-        """Whether rows can be handed on as they are stored."""
-        return not self.keys and self.every == 1 and self.split is None
-
-    def apply(self, body: str) -> str | None:
-        """Return what is left of a row, None if nothing is."""
-        if self.passes_all:
-            return body
-        row = orjson.loads(body)
-        if row["step"] % self.every or self.split not in (None, row["split"]):
-            return None
-        if self.keys:
-            row["values"] = {key: value for key, value in row["values"].items() if key in self.keys}
-            row["nonfinite"] = {key: value for key, value in row["nonfinite"].items() if key in self.keys}
-        return orjson.dumps(row).decode()
 
 
 class MetricPage(NamedTuple):
@@ -70,6 +44,7 @@ class Metrics:
         self._store = store
         self._recent: Recent[int] = Recent(RECENT_MAX)
         self._contents = CurveContents(store)
+        self._rows = CurveRows(store)
         store.on_change(self._recent.forget)
 
     async def last(self, fit_id: str) -> int:
@@ -77,23 +52,26 @@ class Metrics:
 
         Rows never change, so the answer to a query is settled by this and the query.
         """
-        known = self._recent.get(fit_id)
+        known = self.known_last(fit_id)
         return await asyncio.to_thread(self._last, fit_id) if known is None else known
+
+    def known_last(self, fit_id: str) -> int | None:
+        """Return as `last` does, None where that would read the database."""
+        return self._recent.get(fit_id)
 
     def page(self, fit_id: str, after: int, limit: int, rows: RowFilter) -> MetricPage:
         """Return at most `limit` rows that follow `after` and pass; looks at `SCAN_MAX` rows at most."""
         stored = self._last(fit_id)
         findings = self.unmatched(fit_id, after, stored, rows)
-        kept: list[str] = []
-        last = after
-        for seq, body in scan_rows(self._store, fit_id, after, stored, limit if rows.passes_all else CHUNK):
-            passed = rows.apply(body)
-            last = seq
-            if passed is not None:
-                kept.append(passed)
-            if len(kept) == limit or seq - after >= SCAN_MAX:
-                break
+        kept, last = self._rows.read(fit_id, after, limit, stored, rows, SCAN_MAX)
         return MetricPage(tuple(kept), last, stored, findings)
+
+    def known_page(self, fit_id: str, after: int, limit: int, rows: RowFilter, stored: int) -> MetricPage | None:
+        """Return as `page` does where nothing is to be read for it; an event loop may ask. `stored` is of `last`."""
+        if after > stored or not self._contents.are_known(fit_id, keys=rows.keys, every=rows.every, split=rows.split):
+            return None
+        found = self._rows.known(fit_id, after, limit, stored, rows)
+        return None if found is None else MetricPage(tuple(found[0]), found[1], stored)
 
     def downsampled(self, fit_id: str, after: int, points: int, rows: RowFilter) -> MetricPage:
         """Return about `points` rows that follow `after`: of each stretch the rows with the extremes.

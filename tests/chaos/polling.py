@@ -1,11 +1,15 @@
-"""Many connections that ask the same once a second, from one thread."""
+"""Many connections that ask once a second, from one thread: for the same, or for what follows what they have."""
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass, field
 
 OK = b"HTTP/1.1 200"
 LENGTH = b"content-length:"
+NEXT = re.compile(rb'"has_more":true,.{0,64}?"next_after":([0-9]+)')
+AFTER = "{after}"
+"""Stands in a path for the last row that a connection has; it begins again where there is no more."""
 
 
 @dataclass
@@ -38,12 +42,15 @@ async def _poll_all(host: str, port: int, path: str, connections: int, seconds: 
 async def _poll(host: str, port: int, path: str, delay: float, end: float, polled: Polled) -> None:
     await asyncio.sleep(delay)
     reader, writer = await asyncio.open_connection(host, port)
-    request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+    after = 0
     try:
         while (began := time.monotonic()) < end:
-            writer.write(request)
-            polled.errors += not await _answered(reader)
+            writer.write(f"GET {path.replace(AFTER, str(after))} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            is_ok, body = await _answered(reader)
+            polled.errors += not is_ok
             polled.seconds.append(time.monotonic() - began)
+            more = NEXT.search(body, max(0, len(body) - 256))
+            after = int(more[1]) if more else 0
             await asyncio.sleep(max(0.0, began + 1.0 - time.monotonic()))
     except (ConnectionError, asyncio.IncompleteReadError):
         polled.errors += 1
@@ -51,8 +58,7 @@ async def _poll(host: str, port: int, path: str, delay: float, end: float, polle
         writer.close()
 
 
-async def _answered(reader: asyncio.StreamReader) -> bool:
+async def _answered(reader: asyncio.StreamReader) -> tuple[bool, bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
     length = next(int(line[len(LENGTH) :]) for line in head.lower().splitlines() if line.startswith(LENGTH))
-    await reader.readexactly(length)
-    return head.startswith(OK)
+    return head.startswith(OK), await reader.readexactly(length)

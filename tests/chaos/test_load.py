@@ -31,6 +31,7 @@ CLAIMS = 500
 CONNECTIONS = 1000
 POLLED_SECONDS = 20.0
 FILES = 4096
+CURVE_ROWS = 20_000
 
 
 @pytest.fixture(autouse=True)
@@ -149,11 +150,16 @@ def steps_a_second(driver: Driver, fits: list[str], seconds: float) -> float:
     return (sum(driver.fit(fit_id)["step"] for fit_id in fits) - before) / (time.monotonic() - began)
 
 
+@pytest.fixture
+def many_files() -> None:
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, min(FILES, most)), most))
+
+
+@pytest.mark.usefixtures("many_files")
 def test_a_thousand_connections_are_answered_beside_two_busy_processes(
     make_driver: MakeDriver, table: dict[str, str]
 ) -> None:
-    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, min(FILES, most)), most))
     driver = make_driver(workers=2)
     driver.start()
     rarely: dict[str, Any] = {"record": {"every_steps": 1000}, "checkpoint": {"every_steps": 100_000}}
@@ -172,3 +178,22 @@ def test_a_thousand_connections_are_answered_beside_two_busy_processes(
         f"most {max(polled.seconds) * 1e3:.0f} ms, {len(polled.seconds)} answers, no error"
     )
     table["training slowed meanwhile (aim: 15 %)"] = f"{(1 - polled_at / alone) * 100:.0f} % of {alone:.0f} steps/s"
+
+
+@pytest.mark.usefixtures("many_files")
+@pytest.mark.parametrize("query", ["after={after}", "after={after}&keys=loss", "after={after}&keys=loss&limit=100"])
+def test_a_thousand_connections_catch_up_with_a_curve(
+    query: str, make_driver: MakeDriver, table: dict[str, str]
+) -> None:
+    driver = make_driver(workers=1)
+    driver.start()
+    fit_id = driver.submit("curve", fit_request(CURVE_ROWS, seed=1, checkpoint={"every_steps": 100_000}))
+    driver.until_state(fit_id, "succeeded")
+    url = httpx.URL(driver.server.url)
+    path = f"/v1/fits/{fit_id}/metrics?{query}"
+    polled = poll(url.host, url.port or 80, path, CONNECTIONS, POLLED_SECONDS)
+    assert polled.errors == 0
+    table[f"1,000 connections at 1 Hz, {query} (aim: p99 500 ms)"] = (
+        f"p50 {polled.quantile(0.5) * 1e3:.0f} ms, p99 {polled.quantile(0.99) * 1e3:.0f} ms, "
+        f"most {max(polled.seconds) * 1e3:.0f} ms, {len(polled.seconds)} pages, no error"
+    )

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 import engine
 from app.domain.errors import Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
+from app.service import curve_rows
 from app.service import metrics as module
-from app.service.metrics import Metrics, RowFilter
+from app.service.curve_rows import RowFilter
+from app.service.metrics import Metrics
 from app.store.unit_of_work import Store
 
 FIT = "fit_1"
@@ -102,8 +104,46 @@ def test_one_request_does_not_look_at_rows_for_ever(
     metrics: Metrics, curve: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SCAN_MAX", 50)
+    monkeypatch.setattr(curve_rows, "BLOCK", 50)
     page = metrics.page(FIT, 0, 3, RowFilter(split="validation"))
     assert (page.rows, page.last_seq, page.has_more) == ((), 50, True)
+
+
+def test_pages_are_the_same_from_memory_while_the_curve_grows(
+    store: Store, metrics: Metrics, curve: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curve += [body(1000 + seq, 0.5, "train" if seq % 3 else "validation") for seq in range(1, 201)]
+    filters = [ALL, RowFilter(keys=("loss",)), RowFilter(every=7), RowFilter(split="validation"), RowFilter(("lr",), 3)]
+    for have in (1000, 1001, 1200):
+        with store.begin() as work:
+            rows = [*enumerate(curve[:have], 1)]
+            work.events.append_metrics(FIT, rows[work.events.last_metric_seq(FIT) :])
+        for rows_filter in filters:
+            left = [(seq, text) for seq, row in rows if (text := rows_filter.apply(row)) is not None]
+            for after, limit in ((0, 10), (0, 500), (499, 2), (500, 1000), (990, 100), (have - 1, 5)):
+                page = metrics.page(FIT, after, limit, rows_filter)
+                expected = [text for seq, text in left if seq > after][:limit]
+                assert [*page.rows] == expected
+                assert page.last_seq >= after
+                assert not [seq for seq, _ in left if after < seq <= page.last_seq][limit:]
+                if not page.findings:
+                    with monkeypatch.context() as patched:
+                        patched.setattr(store, "begin", None)
+                        assert metrics.known_page(FIT, after, limit, rows_filter, have) == page
+
+
+def test_rows_in_memory_are_bounded_with_the_names_that_filter_them(
+    metrics: Metrics, curve: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics.page(FIT, 0, 10, ALL)
+    block = metrics._rows._bytes
+    monkeypatch.setattr(curve_rows, "BYTES_MAX", 2 * block)
+    for number in range(10):
+        metrics.page(FIT, 0, 1000, RowFilter(keys=("loss", f"{number}" * 100)))
+        assert metrics._rows._bytes <= 2 * block
+        assert metrics._rows._bytes == sum(each.size for each in metrics._rows._blocks.values())
+    assert metrics.known_page(FIT, 0, 10, ALL, 1000) is None
+    assert [*metrics.page(FIT, 0, 10, ALL).rows] == curve[:10]
 
 
 def test_few_rows_keep_the_shape_of_the_curve(metrics: Metrics, curve: list[str]) -> None:
