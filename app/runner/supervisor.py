@@ -7,7 +7,7 @@ arrive in order, and the database follows.
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -81,10 +81,12 @@ class Supervisor:
         backoff_seconds: Sequence[float] = BACKOFF_SECONDS,
         sessions: SessionHost | None = None,
         room: Room | None = None,
+        check_storage: Callable[[], None] = lambda: None,
     ) -> None:
         """Do nothing before `start`. The processes of `sessions`, which are on the same runner, have their turn too.
 
-        The `room` in memory, which those of fits get from `attempts`, is shared with them.
+        The `room` in memory, which those of fits get from `attempts`, is shared with them. No fit is begun while
+        `check_storage` raises StorageFull.
         """
         self._attempts = attempts
         self._runner = runner
@@ -94,6 +96,8 @@ class Supervisor:
         self._sessions = sessions or SessionHost(runner)
         self._room = room or Room()
         self._room.on_session_gone(self.wake)
+        self._check_storage = check_storage
+        self._storage_full = False
         self._running: dict[Handle, Running] = {}
         self._turns = Turns()
         self._changed: deque[tuple[str, str | None]] = deque()
@@ -230,6 +234,7 @@ class Supervisor:
         try:
             self._turns.look_at(self._before(self._attempts.fail_overdue()))
             self._room.measure(self._sessions.rss_bytes())
+            self._check_storage()
             while len(self._running) < self._settings.workers:
                 claim = self._attempts.claim(skip={*self._turns.resting, *self._dying()})
                 if claim is None:
@@ -238,8 +243,11 @@ class Supervisor:
             if self._room.fit_waits:
                 # What processes of sessions hold may have become less, and nobody says so.
                 self._turns.look_at(now + MEMORY_SECONDS)
+            self._storage_full = False
         except NOT_NOW as error:
-            _logger.warning("no fit can be begun: %s", error.detail)
+            if not (self._storage_full and isinstance(error, StorageFull)):
+                _logger.warning("no fit can be begun: %s", error.detail)
+            self._storage_full = isinstance(error, StorageFull)
             self._turns.look_at(now + RETRY_SECONDS)
 
     def _dying(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ from app.service.attempt_progress import Progress
 from app.service.captures import adopt_gradients
 from app.service.claim import Claim
 from app.service.staging import Staging
-from app.service.unkept import DAMAGED, lost, waits_for_room
+from app.service.unkept import DAMAGED, lost, waiting, waits_for_room
 from app.store.unit_of_work import Store
 
 
@@ -85,10 +85,17 @@ class Adoption:
 
     def _hold_up(self, claim: Claim, fit_id: str, progress: Progress, error: StorageFull) -> None:
         """Raise `error` again if the fit is to wait for room, of which its journal tells."""
-        with self._store.begin() as work:
-            work.attempts.guard(claim.fit.id, claim.token)
-            waits = waits_for_room(work, fit_id, claim.fit.id, progress, error)
-            work.after_commit(partial(self._notify, fit_id))
+        try:
+            with self._store.begin() as work:
+                work.attempts.guard(claim.fit.id, claim.token)
+                waits = waits_for_room(work, fit_id, claim.fit.id, progress, error)
+                work.after_commit(partial(self._notify, fit_id))
+        except StorageFull:
+            # The database is on the same disk: what there is to be told is written down with all else, later.
+            if not progress.waits_for_room:
+                progress.logs.append(waiting(error))
+            progress.waits_for_room = True
+            raise
         progress.waits_for_room = waits
         if waits:
             raise error

@@ -9,7 +9,7 @@ from typing import Any
 from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.finite import finite_part
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import WAITS_FOR_STORAGE, FitRecord, FitState
 from app.domain.gradient import GradientRecord
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
 from app.domain.replay import Comparison, Replay, numerics_apart
@@ -55,6 +55,11 @@ class AttemptJournal:
         self._work.attempts.set_pid(self.fit.id, self._attempt.number, pid)
         if self.fit.state is FitState.STARTING:
             self._become(FitState.RUNNING, phase="loading")
+
+    def stored(self) -> None:
+        """Note that there was room after all for what the fit had written."""
+        if self.fit.state is FitState.RUNNING and self.fit.phase == WAITS_FOR_STORAGE:
+            self.fit = replace(self.fit, phase="training")
 
     def ran(self, seconds: float) -> None:
         """Note how long the fit has run by now, over all attempts."""

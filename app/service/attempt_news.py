@@ -60,6 +60,8 @@ def _enter_standing(journal: AttemptJournal, progress: Progress) -> None:
     """Enter what the process is and does, apart from what it makes."""
     if progress.pid is not None:
         journal.started(progress.pid)
+    if progress.waits_for_room:
+        journal.stored()
     if progress.seconds is not None:
         journal.ran(progress.seconds)
     if progress.phase is not None:

@@ -39,8 +39,9 @@ class DiskSpace:
     def check_disk(self) -> None:
         """StorageFull if less is free than must be: nothing new is written then, and what runs can finish."""
         self._usage.check()
-        if self.free_bytes < self._free_bytes_min:
+        least = max(1, self._free_bytes_min)
+        if self.free_bytes < least:
             raise StorageFull(
-                f"the disk has less than {self._free_bytes_min} bytes free; delete datasets or checkpoints, or set "
+                f"the disk has less than {least} bytes free; delete datasets or checkpoints, or set "
                 "ADJOINT_STORAGE_MIN_FREE_BYTES"
             )

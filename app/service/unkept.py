@@ -1,7 +1,9 @@
 """What a fit has written and the server cannot keep: because there is no room, or because the disk failed."""
 
+from dataclasses import replace
+
 from app.domain.errors import StorageFull
-from app.domain.fit import FitState
+from app.domain.fit import WAITS_FOR_STORAGE, FitState
 from app.domain.messages import CheckpointWritten, GradientWritten, Log
 from app.service.attempt_journal import record_log
 from app.service.attempt_progress import Progress
@@ -23,6 +25,7 @@ def waits_for_room(work: UnitOfWork, fit_id: str, worked_on: str, progress: Prog
 
     One that is to stop for good does not: it goes without what it has written. Of a variant, `worked_on` is the sweep.
     """
+    fit = work.fits.get(fit_id)
     if work.fits.get(worked_on).state is FitState.CANCELLING:
         progress.logs.extend(lost(written, error.detail) for written in progress.captured)
         progress.logs.extend(lost(written, error.detail) for written in progress.written)
@@ -30,6 +33,12 @@ def waits_for_room(work: UnitOfWork, fit_id: str, worked_on: str, progress: Prog
         progress.written.clear()
         return False
     if not progress.waits_for_room:
-        text = f"the fit waits until there is room for what it has written: {error.detail}"
-        record_log(work, fit_id, Log("warning", text, "storage_full"))
+        record_log(work, fit_id, waiting(error))
+    if fit.state is FitState.RUNNING and fit.phase != WAITS_FOR_STORAGE:
+        work.fits.update(replace(fit, phase=WAITS_FOR_STORAGE))
     return True
+
+
+def waiting(error: StorageFull) -> Log:
+    """Return what is told of a fit that waits for room."""
+    return Log("warning", f"the fit waits until there is room for what it has written: {error.detail}", error.code)

@@ -1,6 +1,8 @@
 """Captured gradients as files: written to the end, synced, and only then given the name that the server is told."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Pa
     """
     array = gradient.array if gradient.array.dtype.name != "bfloat16" else gradient.array.astype(np.float32)
     partial = path.with_suffix(".partial")
-    with storage_faults("a captured gradient"):
+    with storage_faults("a captured gradient"), removed_on_error(partial):
         with durable.create(partial) as file:
             hashed = _Hashed(file)
             np.lib.format.write_array(hashed, array, allow_pickle=False)
@@ -34,6 +36,17 @@ def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Pa
         digest=hashed.digest,
         size_bytes=hashed.size,
     )
+
+
+@contextmanager
+def removed_on_error(path: Path) -> Iterator[None]:
+    """Delete the unfinished file at `path` if the block raises: what it takes may be the room that others wait for."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 class _Hashed:

@@ -49,7 +49,13 @@ class Keeper:
     """
 
     def __init__(
-        self, fit: engine.Fit, write: Callable[[Taken], None], longest: float | None, *, by_epochs: bool = False
+        self,
+        fit: engine.Fit,
+        write: Callable[[Taken], None],
+        longest: float | None,
+        *,
+        by_epochs: bool = False,
+        write_by_clock: Callable[[Taken], None] | None = None,
     ) -> None:
         """Begin where `fit` stands.
 
@@ -58,10 +64,12 @@ class Keeper:
             write: writes a checkpoint, and returns when it is on the disk.
             longest: seconds from one checkpoint to the next that are long enough for one by the clock; None for never.
             by_epochs: whether those at the ends of epochs were asked for.
+            write_by_clock: writes one that nobody has asked for, without which the fit goes on; by default `write`.
         """
         self._policy = fit.recipe.checkpoint
         self._by_epochs = by_epochs
         self._write_down = write
+        self._write_by_clock = write_by_clock or write
         self._longest = longest
         self._saved = _place(fit)
         self._held: Taken | None = None
@@ -81,7 +89,7 @@ class Keeper:
         elif self._by_the_clock():
             # Nobody has asked for it, so nobody need hear that there was no room.
             with contextlib.suppress(StorageFull, StorageFailed):
-                self._keep(fit)
+                self._keep(fit, self._write_by_clock)
         elif self._held is not None and self._worthwhile():
             self._write_held()
 
@@ -93,22 +101,22 @@ class Keeper:
         else:
             self._write_held()
 
-    def _keep(self, fit: engine.Fit) -> None:
+    def _keep(self, fit: engine.Fit, write: Callable[[Taken], None] | None = None) -> None:
         if fit.improved:
             self._held = None
         self._write_held()
-        self._write(Taken.of(fit))
+        self._write(Taken.of(fit), write or self._write_down)
         self._saved = _place(fit)
 
     def _write_held(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            self._write(held)
+        if self._held is not None:
+            self._write(self._held, self._write_down)
+            self._held = None  # not before it is written: one that finds no room is tried again at the end
 
-    def _write(self, taken: Taken) -> None:
+    def _write(self, taken: Taken, write: Callable[[Taken], None]) -> None:
         begun = time.monotonic()
         try:
-            self._write_down(taken)
+            write(taken)
         finally:
             self._written_at = time.monotonic()
             self._seconds = self._written_at - begun

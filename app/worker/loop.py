@@ -26,11 +26,13 @@ from app.domain.messages import (
 from app.domain.runtime import Runtime
 from app.domain.storage_faults import storage_faults
 from app.service.crashes import OUT_OF_MEMORY
+from app.worker.captures import removed_on_error
 from app.worker.control import Control, VariantControl, Wish, agreed
 from app.worker.keeping import Keeper
 from app.worker.mapped import MappedColumns
 from app.worker.recorder import Recorder
 from app.worker.runtime import chosen
+from app.worker.storage_wait import StorageWait
 from app.worker.verification import BackgroundCheck
 
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
@@ -114,21 +116,42 @@ def _lead(
         if assignment.attempt == 1 and (assignment.resume_from is None or assignment.fork is not None):
             _report_rounded(fit, recorder)
         staging = Path(assignment.staging)
-        write, asked = partial(recorder.checkpoint, staging), assignment.request.get("checkpoint") or {}
-        keeper = Keeper(fit, write, assignment.checkpoint_seconds, by_epochs="every_epochs" in asked)
+        storage = StorageWait(recorder, lambda: control.wanted is not None)
+        keeper = _keeper(fit, assignment, recorder, storage)
         wanted = None
-        while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
-            recorder.add(fit, fit.proceed(None if rung is None else rung.step))
-            recorder.gradients(fit, staging)
-            keeper.after(fit)
-        _put_aside(fit, keeper, recorder, wanted)
-        if rung is not None and not fit.done and wanted is None:
-            return _halfway(fit, rung, staging)
+        try:
+            while not _there(fit, rung) and (wanted := agreed(collective, control.wanted)) is None:
+                recorder.add(fit, fit.proceed(None if rung is None else rung.step))
+                recorder.gradients(fit, staging, storage.run)
+                keeper.after(fit)
+            _put_aside(fit, keeper, recorder, wanted)
+            if rung is not None and not fit.done and wanted is None:
+                return storage.run(partial(_halfway, fit, rung, staging))
+        except StorageFull as error:
+            # It is to stop, and could not write what it had to write before: it goes on from an earlier checkpoint.
+            wanted = control.wanted
+            if wanted is None:
+                raise
+            _report_lost(fit, recorder, error)
+            return Finished(OUTCOMES[wanted])
     if fit.failure is not None:
         return Failed(fit.failure.code, str(fit.failure))
     if fit.stopped is not None:
         recorder.send(Log("info", fit.stopped, "stopped_early"))
     return Finished("succeeded" if fit.done or wanted is None else OUTCOMES[wanted], fit.stopped)
+
+
+def _keeper(fit: engine.Fit, assignment: Assignment, recorder: Recorder, storage: StorageWait) -> Keeper:
+    """Return what writes the fit's checkpoints, and waits for room for those that were asked for."""
+    write_once = partial(recorder.checkpoint, Path(assignment.staging))
+    asked = assignment.request.get("checkpoint") or {}
+    return Keeper(
+        fit,
+        lambda taken: storage.run(partial(write_once, taken)),
+        assignment.checkpoint_seconds,
+        by_epochs="every_epochs" in asked,
+        write_by_clock=write_once,
+    )
 
 
 def _report_rounded(fit: engine.Fit, recorder: Recorder) -> None:
@@ -149,14 +172,18 @@ def _put_aside(fit: engine.Fit, keeper: Keeper, recorder: Recorder, wanted: Wish
     except (StorageFull, StorageFailed) as error:
         if wanted is None or fit.done:
             raise
-        text = f"the fit stops without a checkpoint of step {fit.step}: {error.detail}"
-        recorder.send(Log("error", text, "checkpoint_lost"))
+        _report_lost(fit, recorder, error)
+
+
+def _report_lost(fit: engine.Fit, recorder: Recorder, error: StorageFull | StorageFailed) -> None:
+    text = f"the fit stops without a checkpoint of step {fit.step}: {error.detail}"
+    recorder.send(Log("error", text, "checkpoint_lost"))
 
 
 def _halfway(fit: engine.Fit, rung: Rung, staging: Path) -> Halfway:
     """Put the fit aside. The server takes the checkpoints that it is told of; this one stays."""
     path = staging / f"rung-{fit.step}.safetensors"
-    with storage_faults("the checkpoint"):
+    with storage_faults("the checkpoint"), removed_on_error(path):
         fit.snapshot().save(path)
     return Halfway(Reached(fit.step, engine.sweep.standing(rung.monitor, fit.best, fit.latest)), str(path))
 

@@ -6,16 +6,17 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import engine
-from app.domain.messages import About, CheckpointWritten, Heartbeat, Message, Points
+from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Message, Points
 from app.domain.storage_faults import storage_faults
 from app.domain.wire import to_line
 from app.durable import Durable
-from app.worker.captures import write_gradient
+from app.worker.captures import removed_on_error, write_gradient
 from app.worker.control import ORPHANED
 from app.worker.keeping import Taken
 
@@ -123,14 +124,14 @@ class Recorder:
         """
         # A fit that goes back comes by a step again, but by no row.
         path = staging / f"step-{taken.step}-{taken.seq}.safetensors"
-        partial = path.with_suffix(".partial")
-        with storage_faults("the checkpoint"):
-            with self.durable.create(partial) as file:
+        unfinished = path.with_suffix(".partial")
+        with storage_faults("the checkpoint"), removed_on_error(unfinished):
+            with self.durable.create(unfinished) as file:
                 taken.checkpoint.write(file)
                 file.sync()
             # The folder is not synced: a file counts once the server has taken it from here and synced where it is
             # then. What a crash leaves here is cleared away.
-            self.durable.rename(partial, path)
+            self.durable.rename(unfinished, path)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             size = file.tell()
@@ -147,12 +148,18 @@ class Recorder:
             )
         )
 
-    def gradients(self, fit: engine.Fit, staging: Path) -> None:
-        """Write the gradients that the last steps of `fit` captured to files in `staging`."""
+    def gradients(
+        self,
+        fit: engine.Fit,
+        staging: Path,
+        run: Callable[[Callable[[], GradientWritten]], GradientWritten] | None = None,
+    ) -> None:
+        """Write the gradients that the last steps of `fit` captured to files in `staging`, each by means of `run`."""
         for place, gradient in enumerate(fit.captured):
             # A fit that goes back captures a step again; the first file may still be waiting for the server.
             path = staging / f"gradient-{gradient.step}-{fit.seq}-{place}.npy"
-            self.send(write_gradient(self.durable, gradient, path))
+            write = partial(write_gradient, self.durable, gradient, path)
+            self.send(write() if run is None else run(write))
 
     def _overdue(self) -> bool:
         patience = ROWS_SECONDS if self._rows else STANDING_SECONDS

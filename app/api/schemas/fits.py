@@ -103,7 +103,7 @@ class Fit(ResourceShape):
     terminal: bool = Field(description="Whether nothing more happens unless a client asks for it.")
     phase: str = Field(
         description="What it is doing within its state; waiting_for_memory: its turn has come, and there is too little "
-        "memory beside what runs."
+        "memory beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to write."
     )
     step: int
     total_steps: int

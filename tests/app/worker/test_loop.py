@@ -12,11 +12,13 @@ import pytest
 
 import engine
 from app.domain.errors import StorageFailed, StorageFull
+from app.domain.fit import WAITS_FOR_STORAGE
 from app.domain.messages import (
     Assignment,
     CheckpointWritten,
     Failed,
     Finished,
+    GradientWritten,
     Log,
     Message,
     NumericsChanged,
@@ -226,15 +228,50 @@ def test_a_fit_that_should_stop_does_so_without_a_checkpoint_that_finds_no_room(
     assert "step 2" in entry.text
 
 
-def test_a_fit_that_is_done_needs_its_last_checkpoint(
-    assign: Assign, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("operation", ["create", "write", "fsync", "rename"])
+def test_a_fit_waits_for_room_and_comes_to_the_same_bits(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
+    monkeypatch.setattr("app.worker.storage_wait.RETRY_SECONDS", 0.0)
+    captured = {"gradients": {"steps": [2], "parameters": ["w"]}}
+    assert work(assign(record=captured), recorder, Wish(), ALONE) == Finished("succeeded")
+    undisturbed = server.heard()
+
+    class Full(Durable):
+        """Has no room for the first try of each file."""
+
+        def about_to(self, name: str, *paths: Path) -> None:
+            if name == operation and paths[0] not in tried:
+                tried.add(paths[0])
+                raise OSError(errno.ENOSPC, "full")
+            super().about_to(name, *paths)
+
+    tried: set[Path] = set()
+    recorder.durable = Full()
+    assert work(assign(record=captured), recorder, Wish(), ALONE) == Finished("succeeded")
+    messages = server.heard()
+    assert rows_of(messages) == rows_of(undisturbed)
+    for kind in (CheckpointWritten, GradientWritten):
+        digests = [[each.digest for each in told if isinstance(each, kind)] for told in (messages, undisturbed)]
+        assert digests[0] == digests[1] != []
+    waits = [each for each in messages if isinstance(each, Phase) and each.phase == WAITS_FOR_STORAGE]
+    logs = [each.code for each in messages if isinstance(each, Log)]
+    assert logs == ["storage_full"] * len(waits) != []
+
+
+@pytest.mark.parametrize("kind", ["cancel", "drain"])
+def test_a_fit_that_waits_for_room_can_be_stopped(
+    assign: Assign, recorder: Recorder, server: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    wish = Wish(kind, after=10**9)
+
     def full(*_: Any) -> None:
+        wish.after = 0  # from now on the fit is to stop
         raise StorageFull("the disk has no room")
 
     monkeypatch.setattr(Recorder, "checkpoint", full)
-    found = work(assign(checkpoint={"every_epochs": None}), recorder, Wish(), ALONE)
-    assert found == Failed("storage_full", "the disk has no room")
+    assert work(assign(), recorder, wish, ALONE) == Finished(OUTCOMES[kind])
+    assert [each.code for each in server.heard() if isinstance(each, Log)] == ["checkpoint_lost"]
 
 
 def test_checkpoints_by_the_clock_change_nothing_but_what_is_written(

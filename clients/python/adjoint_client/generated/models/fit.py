@@ -65,7 +65,7 @@ class Fit:
     """ The fit whose sweep it is a variant of. """
     phase: str
     """ What it is doing within its state; waiting_for_memory: its turn has come, and there is too little memory
-    beside what runs. """
+    beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to write. """
     progress: float
     record_every_steps: int
     """ Steps from one training row to the next. """

@@ -1,0 +1,116 @@
+"""A whole server on a small file system that is filled to its last byte: what runs waits, and nothing is lost."""
+
+import errno
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.app.test_storage import FIT, PROGRAM, created, until_logged
+from tests.conftest import PATIENCE, StartServer
+
+BYTES = 24 * 1024 * 1024
+STEPS = 1500
+LONG: dict[str, Any] = {
+    **FIT,
+    "steps": STEPS,
+    "checkpoint": {"every_steps": 20, "keep_last": 2},
+    "record": {"every_steps": 5, "gradients": {"steps": [*range(0, STEPS, 250)], "parameters": ["w"]}},
+}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield the root of a file system of `BYTES` bytes, for which one has to be allowed to mount."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={BYTES}", "tmpfs", folder], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        yield folder
+    finally:
+        # Lazily: a process of the test may still be about to go.
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Take all the room that there is, to the last byte, by a file; return it."""
+    ballast = folder / "ballast"
+    descriptor = os.open(ballast, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while True:
+                    os.write(descriptor, bytes(size))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+    finally:
+        os.close(descriptor)
+    return ballast
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def result(http: httpx.Client, fit_id: str) -> dict[str, Any]:
+    """Wait until the fit has succeeded; return what it came to."""
+    url = f"/v1/fits/{fit_id}"
+    until(lambda: http.get(url).json()["terminal"], f"{fit_id} did not end")
+    fit = http.get(url).json()
+    assert fit["state"] == "succeeded", fit["error"]
+    gradient = http.get(f"{url}/gradients/w", params={"step": STEPS - 250})
+    return {
+        "rows": http.get(f"{url}/metrics", params={"limit": 10_000}).json()["data"],
+        "checkpoints": [each["digest"] for each in http.get(f"{url}/checkpoints").json()["data"]],
+        "gradient": gradient.content,
+        "attempt": fit["attempt"],
+    }
+
+
+def test_a_disk_that_is_full_to_the_last_byte_holds_fits_up_and_costs_nothing(
+    small_disk: Path, start_server: StartServer
+) -> None:
+    server = start_server(data_dir=small_disk / "data", workers=1, storage_min_free_bytes=0, log_level="info")
+    http = server.http
+    undisturbed = result(http, created(http.post("/v1/fits", json=LONG))["id"])
+    fit_id = created(http.post("/v1/fits", json=LONG))["id"]
+    url = f"/v1/fits/{fit_id}"
+    until(lambda: http.get(url).json()["step"] >= 20, "the fit did not begin")
+    acknowledged = [fit_id]
+    ballast = fill(small_disk)
+    refused: httpx.Response | None = None
+    for _ in range(1000):
+        answer = http.post("/v1/fits", json={**FIT, "epochs": 1})
+        if answer.status_code == 202:
+            acknowledged.append(answer.json()["id"])
+            fill(small_disk)  # what was freed since
+        else:
+            refused = answer
+            break
+    assert refused is not None
+    assert (refused.status_code, refused.json()["code"]) == (507, "storage_full"), refused.text
+    assert "disk" in refused.json()["detail"]
+    until(lambda: any("waits" in line for line in server.log), "nothing had to wait")
+    until(lambda: fill(small_disk).exists() and http.get("/readyz").status_code == 503, "a full server is ready")
+    assert http.get(url).json()["state"] == "running"
+    assert all(http.get(f"/v1/fits/{each}").status_code == 200 for each in acknowledged)
+    ballast.unlink()
+    assert result(http, fit_id) == undisturbed
+    until_logged(http, fit_id, "storage_full")
+    for each in acknowledged[1:]:
+        until(lambda each=each: http.get(f"/v1/fits/{each}").json()["state"] == "succeeded", "a queued fit was lost")
+    created(http.post("/v1/graphs", json=PROGRAM))
+    assert server.stop() == 0
