@@ -7,6 +7,7 @@ from engine.check import ColumnInfo, FitEstimate, check_fit
 from engine.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.collective import Alone, Collective
 from engine.cores import cpu_quota, usable_cores, usable_cpus
+from engine.cost import Admit, Cost
 from engine.data import (
     Batch,
     ClassEncoding,
@@ -161,6 +162,7 @@ from engine.vectorize import vmap
 
 __all__ = [
     "ADJUSTABLE",
+    "Admit",
     "Alone",
     "ArrayStatistics",
     "AttributeValueError",
@@ -179,6 +181,7 @@ __all__ = [
     "ComputePlan",
     "Computed",
     "Context",
+    "Cost",
     "DTypeError",
     "DataError",
     "DataLoader",

@@ -28,6 +28,15 @@ FAN_KINDS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_norm
 RAREST = 1e-3
 """Least probability of a range for which drawing again until a number lies in it is quick enough."""
 
+TEMPORARIES: Mapping[str, int] = {
+    "orthogonal": 6, "sinusoidal": 5, "sparse": 4, "truncated_normal": 4,
+    "normal": 2, "xavier_normal": 2, "kaiming_normal": 2,
+}  # fmt: skip
+"""Arrays of float64 of the size of the result that an initialiser has at a time, at most; one for others."""
+
+DRAW_OPERATIONS = 20
+"""What drawing a number counts for, in arithmetic operations."""
+
 INITIALIZERS: dict[str, Draw] = {}
 """Every initialiser by its kind."""
 
@@ -45,6 +54,14 @@ def initialize(kind: Mapping[str, Any], name: str, shape: Shape, dtype: DType, s
     generator = np.random.Generator(np.random.Philox(key=key))
     with np.errstate(all="ignore"):
         return np.asarray(draw(generator, shape, **options)).astype(dtype)
+
+
+def initial_cost(kind: Mapping[str, Any], shape: Shape) -> tuple[int, int]:
+    """Return the bytes that `initialize` takes beside its result, at most, and about how many operations."""
+    size = math.prod(shape)
+    taken = 8 * size * TEMPORARIES.get(str(kind.get("kind")), 1)
+    factored = min(shape[0], math.prod(shape[1:])) if shape and kind.get("kind") == "orthogonal" else 0
+    return taken, size * (DRAW_OPERATIONS + 4 * factored)
 
 
 def resolve(kind: Mapping[str, Any]) -> tuple[Draw, dict[str, Any]]:

@@ -236,15 +236,20 @@ class Model(Form):
         definition: Definition,
         trained: Iterable[str],
         groups: ParameterGroups | None,
-        seed: int,
+        seed: int | None,
         **options: Any,
     ) -> None:
-        """Lay out and initialise every array; `seed` is where the first values come from (see `Form` for the rest)."""
+        """Lay out and initialise every array (see `Form` for the rest).
+
+        `seed` is where the first values come from; None leaves zeros, for a checkpoint to take their place.
+        """
         super().__init__(definition, trained, groups, **options)
         self.arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in self.specs.items()}
         windows = self._windows(self.arrays)
         self.parameters = {name: windows[name] for name in definition.parameters}
         self.buffers = {name: self.arrays[f"buffer:{name}"] for name in definition.buffers}
+        if seed is None:
+            return
         for specs, arrays in ((definition.parameters, self.parameters), (definition.buffers, self.buffers)):
             for name, spec in specs.items():
                 arrays[name][...] = initialize(spec.init, name, spec.shape, spec.dtype, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ import numpy as np
 
 from engine.backward import reachable
 from engine.checkpoint import SCALES, Checkpoint
+from engine.cost import STEP_OPERATIONS, Admit, Cost, admit_any
 from engine.data import ClassEncoding, Scales, classes_of_checkpoint, encode_texts
 from engine.dtypes import FLOAT64, DType
 from engine.errors import DocumentError, Finding
@@ -18,12 +20,13 @@ from engine.graph.feeds import check_feeds
 from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.graph.trace import Trace, bind_dims
+from engine.laboratory.point import as_refusals
 from engine.layers import LOSSES
 from engine.metrics import find_comparison
 from engine.metrics.forms import BY_CLASS
 from engine.metrics.target_units import predicted_targets
 from engine.model import Model, at_precision
-from engine.plan import NumpyExecutor
+from engine.plan import NumpyExecutor, Plan
 from engine.recipe.precision import Precision
 from engine.registry import lookup
 from engine.training import cached_plan, plan_evaluation
@@ -31,6 +34,8 @@ from engine.value import Array
 
 EXECUTORS = 4
 """Plans kept for repeated sizes: the usual chunk, the last one, and a few more."""
+
+Sizes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class Predictor:
@@ -45,12 +50,12 @@ class Predictor:
         self._given = definition
         self._comparison = find_comparison(definition)
         self.definition = _without_losses(at_precision(definition, precision))
-        self.model = Model(self.definition, (), None, 0)
+        self.model = Model(self.definition, (), None, None)
         self.load(checkpoint)
         probed = probe(self.definition, LIMITS)
         self.inputs = _needed_inputs(probed.graph)
         self._by_row = _inputs_by_row(probed, self.inputs)
-        self._executors: dict[tuple[tuple[str, tuple[int, ...]], ...], NumpyExecutor] = {}
+        self._executors: dict[Sizes, NumpyExecutor] = {}
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Predict by the parameters and buffers of another checkpoint from here on, or by their averages."""
@@ -80,7 +85,21 @@ class Predictor:
         specs = self.definition.inputs
         return {name: FLOAT64 if name in self._scales else spec.dtype for name, spec in specs.items()}
 
-    def predict(self, inputs: Mapping[str, Array], chunk: int = 256) -> dict[str, Array]:
+    @property
+    def model_bytes(self) -> int:
+        """Bytes of the parameters and buffers."""
+        return sum(array.nbytes for array in self.model.arrays.values())
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that are kept beside the model for inputs of sizes that were met before."""
+        return sum(_apart(executor.plan) for executor in self._executors.values())
+
+    def forget_sizes(self) -> None:
+        """Keep nothing beside the model."""
+        self._executors.clear()
+
+    def predict(self, inputs: Mapping[str, Array], chunk: int = 256, *, admit: Admit = admit_any) -> dict[str, Array]:
         """Compute the outputs.
 
         Args:
@@ -88,6 +107,7 @@ class Predictor:
                 one may be given, and is only checked. Text is fed as the number of its class.
             chunk: rows that are computed at a time; the result does not depend on it beyond rounding. Where an output
                 has no axis of rows in front, or one more behind, all rows are computed at once.
+            admit: is told what it takes, beside the model and what is kept, before that is taken.
 
         Returns:
             each output, joined over all chunks.
@@ -97,13 +117,47 @@ class Predictor:
         """
         arrays = self._checked(inputs)
         rows = max((len(arrays[name]) for name in self._by_row), default=0)
-        if rows <= chunk:
-            return self._run(arrays)
-        parts = [
-            self._run({name: a[start : start + chunk] if name in self._by_row else a for name, a in arrays.items()})
-            for start in range(0, rows, chunk)
-        ]
+        starts = range(0, rows, chunk) if rows > chunk else range(1)
+        admit(self._cost(arrays, rows, chunk))
+        parts = [self._run(self._part(arrays, start, chunk) if len(starts) > 1 else arrays) for start in starts]
+        if len(parts) == 1:
+            return parts[0]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _part(self, arrays: Mapping[str, Array], start: int, chunk: int) -> dict[str, Array]:
+        """Return so many rows of what has rows, and the rest as it is."""
+        return {name: a[start : start + chunk] if name in self._by_row else a for name, a in arrays.items()}
+
+    def _cost(self, arrays: Mapping[str, Array], rows: int, chunk: int) -> Cost:
+        """Return what so many rows take, from the plans of whole chunks and of the last one."""
+        whole, rest = divmod(rows, chunk) if rows > chunk else (1, 0)
+        sizes = [(_sizes(self._part(arrays, 0, chunk) if rows > chunk else arrays), whole)]
+        sizes += [(_sizes(self._part(arrays, rows - rest, chunk)), 1)] * bool(rest)
+        plans = [(self._plan(size), size in self._executors, runs) for size, runs in sizes]
+        outputs = sum(runs * self._answer_bytes(plan) for plan, _, runs in plans)
+        taken = {
+            "plan_bytes": sum(_apart(plan) for plan, kept, _ in plans if not kept),
+            "output_bytes": outputs * (1 if len(plans) == whole == 1 else 2),  # parts, and then the whole
+            "part_bytes": max(self._answer_bytes(plan) for plan, _, _ in plans) if self._predicted else 0,
+        }
+        return Cost(
+            taken, sum(runs * (plan.flops + STEP_OPERATIONS * (len(plan.steps) + 1)) for plan, _, runs in plans)
+        )
+
+    def _answer_bytes(self, plan: Plan) -> int:
+        specs = {name: plan.buffers[number].spec for name, number in plan.outputs.items()}
+        wide = {
+            name: FLOAT64.itemsize if name in self._predicted else spec.dtype.itemsize for name, spec in specs.items()
+        }
+        return sum(math.prod(spec.shape) * wide[name] for name, spec in specs.items())
+
+    def _plan(self, sizes: Sizes) -> Plan:
+        """Return the plan for arrays of these shapes."""
+        if sizes in self._executors:
+            return self._executors[sizes].plan
+        dims = dict.fromkeys(self.definition.dimension_names, 1)
+        dims.update(bind_dims(self.definition, dict(sizes)))
+        return cached_plan(plan_evaluation, self.model, dims, (), outputs=True)
 
     def _checked(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         arrays = check_feeds(self.definition, self.inputs, encode_texts(self._classes, inputs))
@@ -114,18 +168,17 @@ class Predictor:
         return {name: arrays[name] for name in self.inputs}
 
     def _run(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        key = tuple((name, array.shape) for name, array in arrays.items())
-        if key not in self._executors:
+        sizes = _sizes(arrays)
+        if sizes not in self._executors:
+            plan = self._plan(sizes)
             while len(self._executors) >= EXECUTORS:
                 self._executors.pop(next(iter(self._executors)))
-            dims = dict.fromkeys(self.definition.dimension_names, 1)
-            dims.update(bind_dims(self.definition, {name: array.shape for name, array in arrays.items()}))
-            plan = cached_plan(plan_evaluation, self.model, dims, (), outputs=True)
-            self._executors[key] = NumpyExecutor(plan, self.model.arrays)
-        executor = self._executors[key]
+            self._executors[sizes] = NumpyExecutor(plan, self.model.arrays)
+        executor = self._executors[sizes]
         for name, array in arrays.items():
             executor.inputs[name][...] = array
-        executor.run()
+        with as_refusals():
+            executor.run()
         return {name: self._in_units(name, array) for name, array in executor.outputs.items()}
 
     def _in_units(self, name: str, array: Array) -> Array:
@@ -136,6 +189,15 @@ class Predictor:
         unit = self._scales.of[target]
         rows = array.astype(np.float64).reshape(-1, *unit.scale.shape)
         return (unit.invert(rows) if power == 1 else rows * unit.scale**power).reshape(array.shape)
+
+
+def _sizes(arrays: Mapping[str, Array]) -> Sizes:
+    return tuple((name, array.shape) for name, array in arrays.items())
+
+
+def _apart(plan: Plan) -> int:
+    """Return the bytes that a plan takes beside the model."""
+    return plan.peak_bytes - sum(root.nbytes for root in plan.roots if root.kind == "state")
 
 
 def _without_losses(definition: Definition) -> Definition:

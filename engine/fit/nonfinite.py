@@ -16,7 +16,7 @@ from engine.data import Source
 from engine.errors import EngineError, NonfiniteError
 from engine.fit.cursor import Cursor
 from engine.graph.definition import Definition
-from engine.laboratory.bounds import check_walk
+from engine.laboratory.bounds import cost_of_walk
 from engine.laboratory.point import Point
 from engine.laboratory.tracing import Nonfinite, first_nonfinite
 from engine.laboratory.walking import Walk
@@ -111,7 +111,7 @@ def trace_batch(
     point = Point(definition, inputs, given, recipe.seed, training, dims, step)
     try:
         walk = Walk(point, low_dtype(recipe.precision) if training else None)
-        check_walk(walk)
+        cost_of_walk(walk)
         return first_nonfinite(walk)
     except EngineError:  # too large, or refused by an op: the failure is told without a node
         return None

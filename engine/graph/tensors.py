@@ -67,7 +67,7 @@ def read_tensor(
     """Read a number, nested lists or {"dtype", "shape", "data"} as an array; faults go to the reader.
 
     With `nonfinite` an object may also have the field of this name, {position in data: "nan", "inf" or "-inf"} for
-    every null in a flat list of data, as answers have it.
+    every null in a flat list of data, as answers have it; a key "3-8" stands for all from 3 to 8.
 
     Args:
         value: what stands in the document.
@@ -134,19 +134,33 @@ def misfit(array: Array, dtype: DType) -> str | None:
 
 
 def _named(tensor: Mapping[str, Any], pointer: str, reader: Reader) -> dict[int, float]:
-    """Read which elements of a tensor's data are nulls that stand for numbers which are not finite."""
-    data, found = tensor.get("data"), {}
+    """Read which elements of a tensor's data are nulls that stand for numbers which are not finite.
+
+    A key is a position, or the first and the last one of a run.
+    """
+    data, found = tensor.get("data"), dict[int, float]()
     flat = data if isinstance(data, list) else []
+    left = len(flat)
     for place, name in reader.mapping(tensor.get("nonfinite", {}), pointer).items():
-        digits = str(place)
-        position = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 12 else len(flat)
+        run = _run(str(place), len(flat))
+        left -= 0 if run is None else len(run)
         if not isinstance(name, str) or name not in NONFINITE:
             reader.fault(f"{pointer}/{escape(place)}", "attribute_invalid", f"must be one of {', '.join(NONFINITE)}")
-        elif position >= len(flat) or flat[position] is not None:
+        elif run is None or left < 0 or any(flat[position] is not None for position in run):
             reader.fault(f"{pointer}/{escape(place)}", "tensor_invalid", "names a null in data by its position in it")
         else:
-            found[position] = NONFINITE[name]
+            found.update(dict.fromkeys(run, NONFINITE[name]))
     return found
+
+
+def _run(place: str, size: int) -> range | None:
+    """Read "3" or "3-8" as positions among so many; None if it is neither, or they are not all among them."""
+    first, dash, last = place.partition("-")
+    ends = (first, last if dash else first)
+    if not all(digits.isascii() and digits.isdecimal() and len(digits) < 12 for digits in ends):
+        return None
+    start, stop = int(ends[0]), int(ends[1]) + 1
+    return range(start, stop) if start < stop <= size else None
 
 
 def _numbers(value: Any, dtype: DType | None, *, truncate: bool) -> Array | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from engine.cost import STEP_OPERATIONS, Cost
 from engine.errors import DocumentError, Finding
 from engine.graph.limits import LIMITS
 from engine.graph.trace import Trace
@@ -23,9 +26,6 @@ NODES = 30_000
 OPERATIONS = 5 * 10**10
 """Arithmetic operations of all runs of a plan."""
 
-STEP_OPERATIONS = 5_000
-"""What the start of one step of a plan counts for, in arithmetic operations."""
-
 VISIT_STEPS = 40
 """Steps of a plan that a node counts for which is run by itself."""
 
@@ -42,25 +42,35 @@ def check_leaves(graph: Trace) -> None:
     LIMITS.check_count("", "bytes of memory", held, LIMITS.compute_bytes)
 
 
-def check_memory(plan: Plan) -> None:
-    """Refuse a plan that holds too many bytes."""
-    LIMITS.check_count("", "bytes of memory", plan.peak_bytes, LIMITS.compute_bytes)
+def check_memory(cost: Cost) -> None:
+    """Refuse what takes too many bytes."""
+    LIMITS.check_count("", "bytes of memory", cost.nbytes, LIMITS.compute_bytes)
 
 
-def check_walk(walk: Walk, runs: int = 1) -> None:
-    """Refuse so many runs of a step node by node that they would hold too many bytes, or take minutes."""
-    LIMITS.check_count("", "bytes of memory", walk.peak_bytes, LIMITS.compute_bytes)
-    steps = VISIT_STEPS * walk.nodes
-    _check_operations(walk.operations, steps, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
+def cost_of_walk(walk: Walk, runs: int = 1) -> Cost:
+    """Return what so many runs of a step take node by node; refuse those of too many bytes, or that take minutes."""
+    point = walk.point
+    operations = runs * (walk.operations + STEP_OPERATIONS * (VISIT_STEPS * walk.nodes + 1)) + point.draw_operations
+    cost = Cost({"plan_bytes": walk.peak_bytes, "initial_bytes": point.initial_bytes}, operations)
+    check_memory(cost)
+    _check_operations(operations, "/repeats" if runs > 1 else "/inputs", "send a smaller batch", runs)
+    return cost
 
 
-def check_work(plan: Plan, pointer: str, advice: str, runs: int = 1) -> None:
-    """Refuse so many runs of a plan that they would take minutes."""
-    _check_operations(plan.flops, len(plan.steps), pointer, advice, runs)
+def check_work(plan: Plan, pointer: str, advice: str, runs: int = 1, *, beside: int = 0) -> int:
+    """Return the operations of so many runs of a plan, with those `beside`; refuse what takes minutes."""
+    operations = runs * (plan.flops + STEP_OPERATIONS * (len(plan.steps) + 1)) + beside
+    _check_operations(operations, pointer, advice, runs)
+    return operations
 
 
-def _check_operations(flops: int, steps: int, pointer: str, advice: str, runs: int) -> None:
-    operations = runs * (flops + STEP_OPERATIONS * (steps + 1))
+def output_bytes(plan: Plan) -> int:
+    """Return the bytes of copies of all outputs of a plan."""
+    specs = (plan.buffers[number].spec for number in plan.outputs.values())
+    return sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in specs)
+
+
+def _check_operations(operations: int, pointer: str, advice: str, runs: int) -> None:
     if operations > OPERATIONS:
         times = f"{runs} runs" if runs > 1 else "one run"
         raise refuse(

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.cost import Admit, Cost, admit_any
 from engine.documents import Reader
 from engine.graph.definition import Definition
 from engine.graph.trace import Trace, build
-from engine.laboratory.bounds import check_memory, check_work
+from engine.laboratory.bounds import check_memory, check_work, output_bytes
 from engine.laboratory.derivatives import check_sizes, derive
-from engine.laboratory.point import FIELDS, feed, read_point, run
+from engine.laboratory.point import FIELDS, Point, feed, read_point, run
 from engine.laboratory.wants import NAMES, Derivative, read_wants
-from engine.plan import NumpyExecutor, make_plan
+from engine.plan import NumpyExecutor, Plan, make_plan
 from engine.training import KEY
 from engine.value import Array, Value
 
 GRADIENT = "gradient:"
 LOSS = "loss:"
 DERIVATIVE = "derivative:"
+ADVICE = ("/inputs", "send a smaller batch, or ask for less")
 
 
-def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any]:
+def compute(definition: Definition, request: Mapping[str, Any], admit: Admit = admit_any) -> dict[str, Any]:
     """Evaluate a graph.
 
     Args:
@@ -36,6 +38,7 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
             {"derivative": {("of": name,) "by": [name, name, ...]}}, differentiated by one after the other;
             {"hvp": {("of": name,) "by": {name: direction}}}, and "vhp" likewise;
             {"jvp": {"of": [name], "tangents": {name: tensor}}} (without `of` the floating outputs and losses).
+        admit: is told what it takes before that is taken.
 
     Returns:
         {"outputs": {reference: array}, "losses": {reference: float}, "gradients": {parameter: array or None}} as far as
@@ -59,9 +62,7 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
     derived = derive(graph, wanted)
     values.update({f"{DERIVATIVE}{i}:{n}": value for i, made in enumerate(derived) for n, value in made.items()})
     plan = make_plan({**graph.inputs, KEY: graph.key}, {**graph.buffers, **graph.parameters}, values, {})
-    check_memory(plan)
-    if wanted:
-        check_work(plan, "/want", "ask for fewer derivatives, or of fewer elements")
+    admit(_cost(plan, point, derivatives=bool(wanted)))
     executor = NumpyExecutor(plan, point.state())
     feed(executor, point)
     run(executor)
@@ -73,6 +74,14 @@ def compute(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any
             for index, (want, made) in enumerate(zip(wanted, derived, strict=True))
         ]
     return answer
+
+
+def _cost(plan: Plan, point: Point, *, derivatives: bool) -> Cost:
+    """Return what one run of a plan takes; refuse too many bytes or operations."""
+    taken = {"plan_bytes": plan.peak_bytes, "initial_bytes": point.initial_bytes, "output_bytes": output_bytes(plan)}
+    check_memory(Cost(taken))
+    pointer, advice = ("/want", "ask for fewer derivatives, or of fewer elements") if derivatives else ADVICE
+    return Cost(taken, check_work(plan, pointer, advice, beside=point.draw_operations))
 
 
 def _values(graph: Trace, names: Sequence[str]) -> tuple[dict[str, Value], list[str]]:

@@ -10,12 +10,13 @@ from zlib import crc32
 
 import numpy as np
 
+from engine.cost import Admit, Cost, admit_any
 from engine.documents import Reader
 from engine.dtypes import FLOAT64, dtype_of, is_float
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS
 from engine.graph.trace import Trace, build
-from engine.laboratory.bounds import check_leaves, check_memory, check_work
+from engine.laboratory.bounds import check_leaves, check_memory, check_work, output_bytes
 from engine.laboratory.derivatives import gradients
 from engine.laboratory.point import FIELDS, Point, read_point, run
 from engine.laboratory.references import References
@@ -46,7 +47,7 @@ class Tolerances:
     elements: int
 
 
-def check_gradients(definition: Definition, request: Mapping[str, Any]) -> dict[str, Any]:
+def check_gradients(definition: Definition, request: Mapping[str, Any], admit: Admit = admit_any) -> dict[str, Any]:
     """Compare the gradient of a graph by each parameter with central differences, all floats taken as float64.
 
     An element x is moved by `eps` * max(1, |x|) to either side. It passes when the difference of gradient and slope is
@@ -59,6 +60,7 @@ def check_gradients(definition: Definition, request: Mapping[str, Any]) -> dict[
             sum of the losses; the elements of a larger value are added with weights cos(0), cos(1), ...); "by" (left
             out: every parameter that is not frozen; floating inputs may be named too); "eps" 1e-6, "atol" 1e-5, "rtol"
             1e-3; "elements" 100, the most that are checked of one name: of more, a sample drawn from the seed.
+        admit: is told what it takes before that is taken.
 
     Returns:
         {"ok", "value", "of", "eps", "atol", "rtol", "gradients": {name: {"ok", "shape", "checked", "elements" (their
@@ -81,8 +83,10 @@ def check_gradients(definition: Definition, request: Mapping[str, Any]) -> dict[
     places = {name: _sample(name, leaves_of(graph)[name].size, tolerances.elements, point.seed) for name in by}
     value, slopes = _plans(graph, of, by)
     moves = sum(len(chosen) for chosen in places.values())
-    check_work(value, "/elements", "ask for fewer elements, or send a smaller batch", 2 * moves + 1)
-    check_work(slopes, "/by", "send a smaller batch")
+    taken = _taken(value, slopes, point)
+    operations = check_work(value, "/elements", "ask for fewer elements, or send a smaller batch", 2 * moves + 1)
+    operations += check_work(slopes, "/by", "send a smaller batch", beside=point.draw_operations)
+    admit(Cost(taken, operations))
     arrays = _arrays(point, graph)
     executor = NumpyExecutor(slopes, arrays)
     run(executor)
@@ -161,10 +165,21 @@ def _plans(graph: Trace, of: Sequence[str], by: Sequence[str]) -> tuple[Plan, Pl
         function = weighted(function_of(graph, of, by), of, _weights(graph, of))
         value = {VALUE: function(*primals)}
         slopes = {GRADIENT + n: gradient for n, gradient in zip(by, gradients(function, primals), strict=True)}
-    plans = make_plan({}, state, value, {}), make_plan({}, state, {**value, **slopes}, {})
-    for plan in plans:
-        check_memory(plan)
-    return plans
+    return make_plan({}, state, value, {}), make_plan({}, state, {**value, **slopes}, {})
+
+
+def _taken(value: Plan, slopes: Plan, point: Point) -> dict[str, int]:
+    """Return the bytes of both plans and of what they are bound to, which are widened copies; refuse too many.
+
+    The arrays that both share are counted twice: once for what they were before they were widened.
+    """
+    taken = {
+        "plan_bytes": slopes.peak_bytes + value.peak_bytes,
+        "initial_bytes": point.initial_bytes,
+        "output_bytes": output_bytes(slopes),
+    }
+    check_memory(Cost(taken))
+    return taken
 
 
 def _weights(graph: Trace, of: Sequence[str]) -> dict[str, Array]:

@@ -15,7 +15,7 @@ from engine.graph.definition import Definition
 from engine.graph.needed import needed_inputs, without_inputs
 from engine.graph.tensors import read_tensor
 from engine.graph.trace import bind_dims
-from engine.initializers import initialize
+from engine.initializers import initial_cost, initialize
 from engine.plan import NumpyExecutor
 from engine.training import KEY
 from engine.value import Array
@@ -45,6 +45,22 @@ class Point:
     def key(self) -> Array:
         """The random key that feeds every random op."""
         return np.array([self.seed, self.passes])
+
+    @property
+    def initial_bytes(self) -> int:
+        """The most that drawing the parameters and buffers that are not given takes at a time beside them."""
+        return max((taken for taken, _ in self._initial_costs()), default=0)
+
+    @property
+    def draw_operations(self) -> int:
+        """Estimated arithmetic operations of drawing them."""
+        return sum(operations for _, operations in self._initial_costs())
+
+    def _initial_costs(self) -> Iterator[tuple[int, int]]:
+        for table in STATES:
+            for name, spec in getattr(self.definition, table).items():
+                if name not in self.given:
+                    yield initial_cost(spec.init, spec.shape)
 
     def state(self) -> dict[str, Array]:
         """Return every parameter and buffer, row-major; those not given are initialised from the seed."""

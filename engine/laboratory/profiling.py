@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engine.cost import Admit, Cost, admit_any
 from engine.documents import Reader
 from engine.errors import DocumentError, EngineError, Finding
 from engine.graph.definition import Definition
-from engine.laboratory.bounds import check_memory, check_walk, check_work
+from engine.laboratory.bounds import check_memory, check_work, cost_of_walk
 from engine.laboratory.point import WITHOUT_MODE, Point, read_point
 from engine.laboratory.walking import Walk
 from engine.model import Form
@@ -56,13 +57,14 @@ class Timing:
     live_bytes: int = 0
 
 
-def profile_step(definition: Definition, request: Mapping[str, Any]) -> list[Timing]:
+def profile_step(definition: Definition, request: Mapping[str, Any], admit: Admit = admit_any) -> list[Timing]:
     """Measure a training step of a graph node by node, each by its NumPy kernel: forward, backward and update.
 
     Args:
         definition: the graph; without a loss there is only its forward pass.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, "optimizer" as in a recipe (left
             out: no update) and "repeats" 3.
+        admit: is told what it takes before that is taken.
 
     Raises:
         DocumentError: with pointers into the request.
@@ -76,14 +78,17 @@ def profile_step(definition: Definition, request: Mapping[str, Any]) -> list[Tim
     point = read_point(definition, request, reader, training=True)
     recipe = _recipe(definition, request["optimizer"]) if request.get("optimizer") is not None else None
     walk = Walk(point)
-    check_walk(walk, repeats)
-    timings = profile(walk, repeats)
+    cost = cost_of_walk(walk, repeats)
     if recipe is None:
-        return timings
+        admit(cost)
+        return profile(walk, repeats)
     form, plan = _update(point.definition, point, recipe)
-    check_memory(plan)
-    check_work(plan, "/repeats", "ask for fewer repeats", repeats)
-    return [*timings, *profile_update(plan, _arrays(form, walk), repeats)]
+    # The arrays of the model and its gradients, and the copies of them that are stepped.
+    held = sum(root.nbytes for root in plan.roots if root.kind == "state")
+    taken = {**cost.terms, "update_bytes": plan.peak_bytes + held}
+    check_memory(Cost(taken))
+    admit(Cost(taken, cost.operations + check_work(plan, "/repeats", "ask for fewer repeats", repeats)))
+    return [*profile(walk, repeats), *profile_update(plan, _arrays(form, walk), repeats)]
 
 
 def profile(walk: Walk, repeats: int = 1) -> list[Timing]:

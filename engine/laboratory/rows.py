@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cost import Admit, Cost, admit_any
 from engine.documents import Reader
 from engine.errors import DocumentError, Finding
 from engine.graph.definition import Definition
@@ -40,13 +41,14 @@ class RowLosses:
         return cls(losses, order[:top].tolist())
 
 
-def row_losses(definition: Definition, request: Mapping[str, Any]) -> RowLosses:
+def row_losses(definition: Definition, request: Mapping[str, Any], admit: Admit = admit_any) -> RowLosses:
     """Compute for each row of a batch the loss of that row alone, in evaluation mode.
 
     Args:
         definition: the graph.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, and "top" 10, how many rows that
             spike are named.
+        admit: is told what it takes before that is taken.
 
     Raises:
         DocumentError: the graph has no loss or no rows, does not take a single one, or a fault of the request.
@@ -63,8 +65,11 @@ def row_losses(definition: Definition, request: Mapping[str, Any]) -> RowLosses:
     def bind(dims: Mapping[str, int]) -> NumpyExecutor:
         form = Form(definition, (), None)
         plan = cached_plan(plan_evaluation, form, dims, ())
-        check_memory(plan)
-        check_work(plan, "/inputs", "send fewer rows", _rows(definition, point.inputs))
+        cast = sum(root.nbytes for root in plan.roots if root.kind == "state")
+        taken = {"plan_bytes": plan.peak_bytes + cast, "initial_bytes": point.initial_bytes}
+        check_memory(Cost(taken))
+        runs, beside = _rows(definition, point.inputs), point.draw_operations
+        admit(Cost(taken, check_work(plan, "/inputs", "send fewer rows", runs, beside=beside)))
         states = point.state()
         arrays = {f"parameter:{name}": states[name] for name in definition.parameters}
         arrays.update({f"buffer:{name}": states[name] for name in definition.buffers})

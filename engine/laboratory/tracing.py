@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.array_statistics import array_statistics
+from engine.cost import Admit, admit_any
 from engine.documents import Reader
 from engine.dtypes import is_float
 from engine.graph.definition import Definition
-from engine.laboratory.bounds import check_walk
+from engine.laboratory.bounds import cost_of_walk
 from engine.laboratory.point import FIELDS, read_point
 from engine.laboratory.walking import Visit, Walk
 from engine.value import Array
@@ -71,12 +72,13 @@ class Nonfinite:
         return self.kind if self.kind == "forward" or self.kind == "backward" else None
 
 
-def trace_nonfinite(definition: Definition, request: Mapping[str, Any]) -> Nonfinite | None:
+def trace_nonfinite(definition: Definition, request: Mapping[str, Any], admit: Admit = admit_any) -> Nonfinite | None:
     """Find what is first not finite in a training step of a graph: of the leaves, then of the nodes in order.
 
     Args:
         definition: the graph; without a loss only its forward pass is gone through.
         request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, and "training", here true.
+        admit: is told what it takes before that is taken.
 
     Raises:
         DocumentError: with pointers into the request.
@@ -86,7 +88,7 @@ def trace_nonfinite(definition: Definition, request: Mapping[str, Any]) -> Nonfi
     reader.fields(request, "", FIELDS)
     point = read_point(definition, request, reader, training=True)
     walk = Walk(point)
-    check_walk(walk)
+    admit(cost_of_walk(walk))
     return first_nonfinite(walk)
 
 
