@@ -28,4 +28,7 @@ class Tensor(ResourceShape):
     dtype: str
     shape: list[int]
     data: list[float | bool | None]
-    nonfinite: dict[str, str] = Field(description="Position in data: nan, inf or -inf, for every null in data.")
+    nonfinite: dict[str, str] = Field(
+        description="Position in data: nan, inf or -inf, for every null in data. Where there are more than 1,000, a "
+        "run of equal ones is named by its first and last position: 3-8."
+    )

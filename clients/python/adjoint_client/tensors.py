@@ -48,8 +48,9 @@ def from_wire(document: Mapping[str, Any]) -> NDArray[Any]:
     """
     dtype = "float32" if document["dtype"] == BFLOAT16 else document["dtype"]
     flat = np.array(document["data"], dtype=np.dtype(dtype))
-    for position, value in document.get("nonfinite", {}).items():
-        flat[int(position)] = float(value)
+    for places, value in document.get("nonfinite", {}).items():
+        first, _, last = places.partition("-")  # many of one kind in a row are named by the ends of the run
+        flat[int(first) : int(last or first) + 1] = float(value)
     return flat.reshape(document["shape"])
 
 

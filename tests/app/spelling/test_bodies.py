@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import engine
+from adjoint_client.tensors import from_wire
 from app.spelling.json import json_body
 from app.spelling.npy import npy_body
 from app.spelling.safetensors import safetensors_body
-from app.spelling.tensors import tensor_document
+from app.spelling.tensors import CHUNK, POSITIONS_MAX, json_pieces, tensor_document
 
 ARRAYS = {
     "scalar": np.array(2.5),
@@ -62,3 +63,27 @@ def test_arrays_of_every_type_read_back_from_safetensors(tmp_path: Path) -> None
     assert {n: (a.dtype, a.shape, a.tobytes()) for n, a in read.items()} == {
         n: (a.dtype, a.shape, a.tobytes()) for n, a in ARRAYS.items()
     }
+
+
+MASKS = {
+    "few": np.array([1, np.nan, -np.inf], np.float32),
+    "all": np.full((4, CHUNK), np.nan),
+    "halves": np.repeat(np.array([np.inf, -np.inf], np.float16), CHUNK),
+    "every other": np.where(np.arange(2 * CHUNK + 1) % 2, np.nan, 1.5).astype(np.float32),
+    "at the borders": np.where(abs(np.arange(3 * CHUNK) - CHUNK) < POSITIONS_MAX, np.inf, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", [*ARRAYS, *MASKS])
+def test_what_is_spelled_in_pieces_is_the_same_and_reads_back(name: str) -> None:
+    array = {**ARRAYS, **MASKS}[name]
+    spelled = b"".join(json_pieces({"losses": {"a": None}, "all": [{"x": array}], "none": {}}))
+    assert spelled == json_body({"losses": {"a": None}, "all": [{"x": tensor_document(array)}], "none": {}})
+    told = json.loads(spelled)["all"][0]["x"]
+    for read in (from_wire(told), engine.read_tensor_document(told)):
+        assert read.shape == array.shape
+        assert np.array_equal(read.astype(np.float64), array.astype(np.float64), equal_nan=True)
+
+
+def test_many_of_a_kind_take_one_entry() -> None:
+    assert json.loads(json_body(tensor_document(MASKS["all"])))["nonfinite"] == {f"0-{4 * CHUNK - 1}": "nan"}
