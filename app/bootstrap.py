@@ -14,6 +14,7 @@ from app.bounds import Bounds
 from app.domain.clock import Clock, SystemClock
 from app.durable import Durable
 from app.ingest.limits import IngestLimits
+from app.runner.compute_pool import ComputePool
 from app.runner.local import LocalRunner
 from app.runner.session_crew import SessionCrew
 from app.runner.session_host import SessionHost
@@ -81,6 +82,7 @@ class Container:
     services: Services
     supervisor: Supervisor
     crew: SessionCrew
+    pool: ComputePool
     wakes: Wakes
     retention: Retention
     ring: KeyRing
@@ -91,6 +93,7 @@ class Container:
     def drain(self) -> None:
         """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
         self.wakes.close()
+        self.pool.drain()
         self.crew.drain()
         self.supervisor.drain()
 
@@ -141,6 +144,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     runner = LocalRunner(clock, settings.lease_seconds)
     host = SessionHost(runner)
     crew = SessionCrew(session_attempts, host, settings, room)
+    pool = ComputePool(host, settings, room, memory, scratch)
     quota = TenantQuota(store, settings.tenant_storage_bytes)
     space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
     supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room, check_storage=space.check_disk)
@@ -168,6 +172,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         settings=settings,
         graphs=Graphs(store, clock, graph),
         laboratory=Laboratory(store),
+        computing=pool,
         datasets=Datasets(store, integrity, ingestion, sweeper),
         fits=fits,
         fit_control=FitControl(store, wakes, supervisor, terms),
@@ -185,7 +190,9 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
         audit=AuditTrail(store),
         system=System(store, wakes, supervisor, space, recovery, quarantine),
     )
-    return Container(settings, services, supervisor, crew, wakes, retention, ring, rotation, integrity, quarantine)
+    return Container(
+        settings, services, supervisor, crew, pool, wakes, retention, ring, rotation, integrity, quarantine
+    )
 
 
 def _emptied(folder: Path) -> Path:

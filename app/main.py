@@ -38,6 +38,7 @@ from app.api import (
     system,
 )
 from app.api.audited import Audited
+from app.api.computing import THREADS
 from app.api.directory import Directory
 from app.api.draining import RefuseWhileDraining
 from app.api.fit_metrics import FitMetrics
@@ -98,6 +99,7 @@ def create_app(container: Container) -> FastAPI:
     app.state.services = container.services
     app.state.registry = registry
     app.state.slow = CapacityLimiter(SLOW_MAX)
+    app.state.computing = CapacityLimiter(THREADS)
     app.state.spelled_fits = SpelledFits()
     problems.install(app)
     # The last one added is the outermost.

@@ -122,6 +122,18 @@ class Operation(BaseSettings):
         default=600.0, gt=0, le=86_400, description="Longest time that a step of a session may take."
     )
     max_step_bytes: int = Field(default=256 * MIB, ge=1024, description="Largest binary body of a step, in bytes.")
+    compute_workers: int = Field(
+        default=2, ge=1, le=64, description="Processes that predict and compute for requests; one is for predictions."
+    )
+    compute_seconds: float = Field(
+        default=60.0, gt=0, le=3600, description="Longest time that a prediction or computation may take."
+    )
+    compute_operations: int = Field(
+        default=10**12, ge=1, description="Most arithmetic operations of a prediction, by an estimate."
+    )
+    max_answer_bytes: int = Field(
+        default=1 * GIB, ge=1024, description="Largest answer of a prediction or computation, in bytes."
+    )
     fair_share_label: str = Field(
         default="team",
         pattern=r"^[A-Za-z0-9_.\-/]{1,64}$",
@@ -133,10 +145,12 @@ class Operation(BaseSettings):
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=1,
-        description="Memory for all processes of fits and sessions together; by default 70 % of all.",
+        description="Memory for all processes of fits, sessions and computations together; by default 70 % of all.",
     )
     fit_memory_bytes: int | None = Field(
-        default=None, ge=1, description="Most memory that a fit or session may ask for; by default all of that."
+        default=None,
+        ge=1,
+        description="Most memory that a fit, session or computation may ask for; by default all of that.",
     )
     metrics_flush_seconds: float = Field(
         default=0.1, gt=0, le=60, description="How long metric rows may wait to be stored."

@@ -1,17 +1,16 @@
 """Routes of checkpoints."""
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
-from numpy.typing import NDArray
 
 from app.api.answers import JsonAnswer
-from app.api.arrays import TensorFormat, TensorFormatDep, read_npy, tensor_answer
+from app.api.arrays import TensorFormat, TensorFormatDep, tensor_answer
 from app.api.bodies import content_type, receive, whole
+from app.api.computing import REFUSALS, ThreadsDep, answer_of
 from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
@@ -31,10 +30,9 @@ from app.api.schemas.tensors import Tensor
 from app.api.strict_json import read_json
 from app.api.validation import validated
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
+from app.domain.frames import to_json
 from app.domain.media import JSON, NPY, SAFETENSORS
 from app.service.checkpoints import Alias
-from app.service.checkpoints import Prediction as Predicted
-from app.spelling.tensors import tensor_document
 
 routes = router("checkpoints")
 
@@ -142,7 +140,7 @@ def delete_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) 
 @routes.post(
     "/v1/checkpoints/{checkpoint_id}:predict",
     response_model=Prediction,
-    responses=binary_answer(NPY),
+    responses={**binary_answer(NPY), **REFUSALS},
     openapi_extra=upload_body({JSON: "PredictRequest", NPY: None}),
 )
 async def predict_with_checkpoint(
@@ -151,44 +149,32 @@ async def predict_with_checkpoint(
     checkpoints: CheckpointsDep,
     settings: SettingsDep,
     format: PredictionFormatDep,
-    slow: SlowDep,
+    threads: ThreadsDep,
     input: Annotated[str | None, Query(description="Which input a .npy body is for, if there are several.")] = None,
     output: Annotated[str | None, Query(description="Which output a .npy answer holds, if there are several.")] = None,
 ) -> Response:
     """Compute the outputs for given inputs, in evaluation mode."""
     if output is not None and format != "npy":
         raise _misplaced("output", "an answer in JSON holds every output; leave this out, or ask for format=npy")
-    inputs = await _inputs(request, settings.max_json_bytes, input)
-    prediction = await to_thread.run_sync(checkpoints.predict, checkpoint_id, inputs, limiter=slow)
-    return _prediction(prediction, format, output)
-
-
-async def _inputs(request: Request, json_bytes_max: int, input: str | None) -> Mapping[str, Any] | NDArray[Any]:
     kind = content_type(request)
+    body = await _body(request, kind, settings.max_json_bytes, input)
+    options = {"input": input, "output": output}
+    accept = NPY if format == "npy" else JSON
+    return await answer_of(request, threads, lambda: checkpoints.prediction(checkpoint_id, body, kind, options, accept))
+
+
+async def _body(request: Request, kind: str, json_bytes_max: int, input: str | None) -> bytes:
+    """Return the body; one of JSON is checked, and spelled anew as a process reads it."""
     if kind == NPY:
-        array = read_npy(await whole(request, NPY_BYTES_MAX))
-        return array if input is None else {input: array}
+        return await whole(request, NPY_BYTES_MAX)
     if kind != JSON:
         raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to one of them")
     if input is not None:
         raise _misplaced("input", "a JSON body names its inputs; leave this out, or send .npy")
     document = await asyncio.to_thread(read_json, await whole(request, json_bytes_max))
-    return validated(PredictRequest, document).inputs
+    return to_json({"inputs": validated(PredictRequest, document).inputs})
 
 
 def _misplaced(name: str, detail: str) -> Invalid:
     finding = Finding(f"/{name}", "conflict", f"query parameter: {detail}")
     return Invalid(finding.detail, code=finding.code, findings=[finding])
-
-
-def _prediction(prediction: Predicted, format: TensorFormat, output: str | None) -> Response:
-    outputs = prediction.outputs
-    if format == "json":
-        documents = {name: tensor_document(array) for name, array in outputs.items()}
-        return JsonAnswer({"outputs": documents, "classes": prediction.classes})
-    name = output if output is not None else next(iter(outputs))
-    if name not in outputs:
-        known = ", ".join(outputs)
-        finding = Finding("/output", "unknown_name", f"there is no output of this name; the outputs are {known}")
-        raise Invalid(finding.detail, code=finding.code, findings=[finding])
-    return tensor_answer(outputs[name], "npy")

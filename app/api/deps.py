@@ -14,6 +14,7 @@ from app.service.audit import AuditTrail
 from app.service.backup import Backups
 from app.service.bundles import Bundles
 from app.service.checkpoints import Checkpoints
+from app.service.computing import Computing
 from app.service.datasets import Datasets
 from app.service.events import Events
 from app.service.fit_control import FitControl
@@ -41,6 +42,7 @@ class Services:
     settings: Settings
     graphs: Graphs
     laboratory: Laboratory
+    computing: Computing
     datasets: Datasets
     fits: Fits
     fit_control: FitControl

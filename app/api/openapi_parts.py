@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 BINARY: Mapping[str, Any] = {"type": "string", "format": "binary"}
 JSON = "application/json"
+PROBLEM = "application/problem+json"
 PLAIN_TYPES = frozenset({"string", "integer", "number", "boolean"})
 NOT_OF_PARAMETERS = frozenset({"description", "default", "title"})
 
@@ -14,6 +15,15 @@ NOT_OF_PARAMETERS = frozenset({"description", "default", "title"})
 def binary_answer(*media_types: str, description: str = "The bytes.") -> dict[int | str, dict[str, Any]]:
     """Describe an answer of bytes."""
     return {200: {"description": description, "content": {kind: {"schema": dict(BINARY)} for kind in media_types}}}
+
+
+def problem_answers(descriptions: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Describe refusals by their status, each a problem document."""
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {
+        status: {"description": described, "content": {PROBLEM: {"schema": schema}}}
+        for status, described in descriptions.items()
+    }
 
 
 def text_answer(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:

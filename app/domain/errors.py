@@ -208,7 +208,7 @@ class Invalid(AdjointError):
 
 
 class StepRefused(AdjointError):
-    """A step of a session was not carried out, and has changed nothing.
+    """A step of a session, or a computation, was not carried out, and has changed nothing.
 
     `extensions` are further members of the problem document, such as `expected_seq`.
     """
@@ -232,6 +232,18 @@ class StepRefused(AdjointError):
         super().__init__(detail, code=code, findings=findings, headers=headers, extensions=extensions)
         self.status = status
         self.title = title or type(self).title
+
+
+class ComputeTimeout(AdjointError):
+    """A prediction or computation took longer than one may, and was stopped."""
+
+    code = "compute_timeout"
+    status = 503
+    title = "The computation took too long"
+
+    def __init__(self, detail: str, *, limit: float) -> None:
+        """Keep the `limit`, in seconds. There is no Retry-After: the same would take as long again."""
+        super().__init__(detail, extensions={"limit": limit})
 
 
 class IdempotencyMismatch(AdjointError):
@@ -280,6 +292,22 @@ class SessionsFull(RetryLater):
     code = "sessions_full"
     status = 429
     title = "Too many sessions or steps"
+
+
+class ComputationsFull(RetryLater):
+    """As many predictions and computations wait as may, or there is no memory for this one now."""
+
+    code = "computations_full"
+    status = 429
+    title = "Too many computations"
+
+
+class ComputationLost(RetryLater):
+    """The process of a prediction or computation is gone before it has answered; it may be sent again."""
+
+    code = "computation_lost"
+    status = 503
+    title = "The computation's process was lost"
 
 
 class ProcessLost(RetryLater):

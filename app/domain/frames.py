@@ -1,4 +1,4 @@
-"""What the server and the process of a session say to each other over their line: a JSON head, and bytes that follow.
+"""What the server says over a line to the process of a session, or to one that computes: a JSON head, then bytes.
 
 The bytes are a request's body as the client sent it, or an answer's as the client gets it.
 """
@@ -97,11 +97,42 @@ class Answered:
     file: str | None = None
 
 
-Head = Step | Attach | Ready | Accepted | Answered
+@dataclass(frozen=True, slots=True)
+class Need:
+    """From a process that computes: what the order takes, and that it waits to hear whether it may.
+
+    Attributes:
+        id: the order's.
+        terms: bytes, by what they are for.
+        kept_bytes: of what it has kept of other orders beside.
+    """
+
+    id: str
+    terms: dict[str, int]
+    kept_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """To a process that computes: how many bytes it may take in all; 0 if it may not have these now, -1 if never."""
+
+    id: str
+    memory_bytes: int
+
+
+Head = Step | Attach | Ready | Accepted | Answered | Need | Granted
 Frame = tuple[Head, bytes]
 
 _KINDS: Mapping[str, type[Head]] = MappingProxyType(
-    {"step": Step, "attach": Attach, "ready": Ready, "accepted": Accepted, "answered": Answered}
+    {
+        "step": Step,
+        "attach": Attach,
+        "ready": Ready,
+        "accepted": Accepted,
+        "answered": Answered,
+        "need": Need,
+        "granted": Granted,
+    }
 )
 _SLOW = b" "
 """Before what orjson cannot spell: it would read a whole number of more than 64 bits as a float."""

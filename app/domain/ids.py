@@ -41,13 +41,6 @@ class IdSource:
             self._last = fresh
         return f"{prefix}_{_encode(fresh)}"
 
-    def continue_after(self, made: str) -> None:
-        """Make greater ones than `made` from now on, an id of an earlier process; the clock may be set back since."""
-        body = made.rpartition("_")[2]
-        if _BODY.fullmatch(body) is not None:
-            with self._lock:
-                self._last = max(self._last, _decode(body))
-
 
 _PAIRS = [first + second for first in CROCKFORD for second in CROCKFORD]
 _SHIFTS = range(5 * (LENGTH - 2), -1, -10)
@@ -57,13 +50,6 @@ def _encode(number: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
-def _decode(body: str) -> int:
-    number = 0
-    for character in body:
-        number = number << 5 | CROCKFORD.index(character)
-    return number
-
-
 # "Increasing within a process" is by its nature one state for the whole process.
 _PROCESS = IdSource()
 
@@ -71,11 +57,6 @@ _PROCESS = IdSource()
 def new_id(prefix: str) -> str:
     """Return a new id of the kind `prefix`, such as `fit_01jd…`; ids of one process increase."""
     return _PROCESS.new(prefix)
-
-
-def continue_after(made: str) -> None:
-    """Have this process make greater ids than `made`, which an earlier one has made."""
-    _PROCESS.continue_after(made)
 
 
 def is_id(prefix: str, text: str) -> bool:

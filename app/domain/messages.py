@@ -107,6 +107,33 @@ class SessionAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputeAssignment:
+    """To a process that computes for requests, once. Its orders come over a line (`app.domain.frames`).
+
+    `memory_bytes` is what it may take without being granted more; models that it keeps between orders are forgotten
+    when they are more than `models_bytes`. An answer has at most `answer_bytes`; a long one is a file in `folder`, on
+    a disk of which `min_free_bytes` stay free. One order is at most `operations`.
+    """
+
+    worker_id: str
+    attempt: int
+    token: str
+    runtime: dict[str, Any]
+    memory_bytes: int
+    models_bytes: int
+    answer_bytes: int
+    operations: int
+    folder: str
+    min_free_bytes: int
+    kill_at_op: int | None = None
+
+    @property
+    def owner_id(self) -> str:
+        """What a process is started for."""
+        return self.worker_id
+
+
+@dataclass(frozen=True, slots=True)
 class VariantShare:
     """Of one variant of a sweep: its fit, its recipe, the checkpoint to go on from, and how far it has come.
 
@@ -272,9 +299,13 @@ class About:
     message: "Message"
 
 
+AnyAssignment = Assignment | SessionAssignment | ComputeAssignment
+"""What a process is started for."""
+
 Message = (
     Assignment
     | SessionAssignment
+    | ComputeAssignment
     | Control
     | Started
     | Phase
@@ -294,6 +325,7 @@ _TAGS: Mapping[str, type[Message]] = MappingProxyType(
     {
         "assignment": Assignment,
         "session": SessionAssignment,
+        "compute": ComputeAssignment,
         "control": Control,
         "started": Started,
         "phase": Phase,

@@ -14,7 +14,7 @@ from typing import Literal
 
 from app.domain.clock import Clock
 from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Control, Message, SessionAssignment, Started
+from app.domain.messages import AnyAssignment, Control, Message, Started
 from app.domain.wire import FORK, KILL, LineReader, to_line
 from app.runner.exits import KILLED_IN_A_SHELL, classify
 from app.runner.fork_server import ForkServer, ServerEnd
@@ -38,7 +38,7 @@ class _Worker:
     """
 
     handle: Handle
-    assignment: Assignment | SessionAssignment
+    assignment: AnyAssignment
     channel: socket.socket
     lines: LineReader = field(default_factory=LineReader)
     unsent: bytearray = field(default_factory=bytearray)
@@ -88,7 +88,7 @@ class LocalRunner:
         if self._server.channel is None:
             self._selector.register(self._server.open(_COMMAND), selectors.EVENT_READ)
 
-    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
+    def start(self, assignment: AnyAssignment, line: socket.socket | None = None) -> Handle:
         """Have a process forked. It gets its assignment when it says that it is there."""
         self.open()
         ours, theirs = socket.socketpair()

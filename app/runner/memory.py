@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Any, Literal
 
-from app.domain.messages import Assignment, Control, Message, SessionAssignment
+from app.domain.messages import AnyAssignment, Control, Message
 from app.runner.port import Exited, ExitReason, Handle, Report
 
 PATIENCE_SECONDS = 5.0
@@ -37,7 +37,7 @@ class MemoryRunner:
     def open(self) -> None:
         """Nothing to get ready."""
 
-    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
+    def start(self, assignment: AnyAssignment, line: socket.socket | None = None) -> Handle:
         """Note the assignment."""
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
         with self._changed:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from app.domain.messages import Assignment, Control, Message, SessionAssignment
+from app.domain.messages import AnyAssignment, Control, Message
 
 ExitReason = Literal["finished", "killed", "out_of_memory", "blas_abort", "error", "stalled", "fork_server"]
 
@@ -54,7 +54,7 @@ class Runner(Protocol):
         """Get ready, so that the first start is as quick as the others."""
         ...
 
-    def start(self, assignment: Assignment | SessionAssignment, line: socket.socket | None = None) -> Handle:
+    def start(self, assignment: AnyAssignment, line: socket.socket | None = None) -> Handle:
         """Start a process for the assignment. Does not wait: if it cannot be started, it is reported as exited.
 
         `line` is the end that the process of a session takes its steps from; the caller closes its own copy after this.

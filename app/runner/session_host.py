@@ -1,6 +1,7 @@
-"""The processes of sessions, as the supervisor's thread sees them: started on request, watched, and seen off.
+"""Processes that serve requests, as the supervisor's thread sees them: started on request, watched, and seen off.
 
-What they say and how they end is passed on; what it means for a session is for others to find out.
+They are those of sessions, and those that compute. What they say and how they end is passed on; what it means is for
+others to find out.
 """
 
 import logging
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from app.domain.messages import Message, SessionAssignment, Started
+from app.domain.messages import ComputeAssignment, Message, SessionAssignment, Started
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
 from app.runner.session_losses import Ends
@@ -20,15 +21,19 @@ from app.service.workforce import WorkerStatus
 News = Message | Died
 """What is told of a process: its messages, and last of all how it died."""
 
+Serving = SessionAssignment | ComputeAssignment
+"""What a process is started with that serves requests."""
+
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, slots=True)
 class Hosted:
-    """A process of a session (a `vigil.Watched`)."""
+    """A process of a session, or one that computes for requests, which has none (a `vigil.Watched`)."""
 
     handle: Handle
     tell: Callable[[News], None]
+    session_id: str | None = None
     pid: int | None = None
     silence: float = 0.0
     stopping: bool = False
@@ -55,13 +60,14 @@ class SessionHost:
         self._hosted: dict[Handle, Hosted] = {}
         self._closed = False
 
-    def start(self, assignment: SessionAssignment, line: socket.socket, tell: Callable[[News], None]) -> Handle:
+    def start(self, assignment: Serving, line: socket.socket, tell: Callable[[News], None]) -> Handle:
         """Have a process started that serves `line`, which is closed here; from any thread.
 
         `tell` is called in the supervisor's thread, and at last with a `Died`; it must not raise.
         """
         handle = Handle(assignment.owner_id, assignment.attempt, assignment.token)
-        self._order(partial(self._start, assignment, line, Hosted(handle, tell)))
+        session_id = assignment.session_id if isinstance(assignment, SessionAssignment) else None
+        self._order(partial(self._start, assignment, line, Hosted(handle, tell, session_id)))
         return handle
 
     def stop(self, handle: Handle, grace: float) -> None:
@@ -81,7 +87,7 @@ class SessionHost:
                 hosted.handle.attempt,
                 hosted.state,
                 rss_bytes(hosted.pid),
-                session_id=hosted.handle.owner_id,
+                session_id=hosted.session_id,
             )
             for hosted in [*self._hosted.values()]
             if hosted.pid is not None
@@ -90,7 +96,9 @@ class SessionHost:
     def rss_bytes(self) -> dict[str, int]:
         """Return what the processes that have reported hold in memory, by their sessions; for the supervisor."""
         return {
-            hosted.handle.owner_id: rss_bytes(hosted.pid) for hosted in self._hosted.values() if hosted.pid is not None
+            hosted.session_id: rss_bytes(hosted.pid)
+            for hosted in self._hosted.values()
+            if hosted.pid is not None and hosted.session_id is not None
         }
 
     @property
@@ -142,7 +150,7 @@ class SessionHost:
         self._orders.append(order)
         self._runner.wake()
 
-    def _start(self, assignment: SessionAssignment, line: socket.socket, hosted: Hosted) -> None:
+    def _start(self, assignment: Serving, line: socket.socket, hosted: Hosted) -> None:
         with line:
             if self._closed:
                 hosted.tell(STOPPED)
@@ -150,7 +158,7 @@ class SessionHost:
             try:
                 self._runner.start(assignment, line)
             except OSError as error:
-                _logger.exception("session %s: no process can be started", assignment.session_id)
+                _logger.exception("%s: no process can be started", assignment.owner_id)
                 hosted.tell(Died("not_started", f"no process could be started ({type(error).__name__})"))
             else:
                 self._hosted[hosted.handle] = hosted

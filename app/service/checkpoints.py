@@ -2,13 +2,11 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 import engine
@@ -18,11 +16,11 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, Finding, Gone, NotFound
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
-from app.domain.pointers import escaped
 from app.service.blob_sweeper import BlobSweeper
+from app.service.computing import Model, Order
 from app.service.definitions import read_definition
 from app.service.disk_space import DiskSpace
-from app.service.engine_faults import engine_faults, invalid
+from app.service.engine_faults import invalid
 from app.service.idempotency import Keep
 from app.service.integrity import Integrity
 from app.service.recorded_classes import with_recorded_classes
@@ -32,14 +30,6 @@ from app.store.unit_of_work import Store
 
 Array = NDArray[Any]
 Alias = Literal["latest", "best"]
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """Outputs by name; `classes` has the class names along the axis of classes, where these were text in training."""
-
-    outputs: dict[str, Array]
-    classes: dict[str, list[str]]
 
 
 class Checkpoints:
@@ -177,22 +167,23 @@ class Checkpoints:
             work.checkpoints.delete(checkpoint_id)
             work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
 
-    def predict(self, checkpoint_id: str, inputs: Mapping[str, Any] | Array) -> Prediction:
-        """Compute the graph's outputs in evaluation mode.
+    def prediction(self, checkpoint_id: str, body: bytes, media: str, options: dict[str, Any], accept: str) -> Order:
+        """Return the order to compute the graph's outputs in evaluation mode.
 
-        `inputs` holds a tensor document or an array for each input that the outputs need; where that is one only, an
-        array alone will do. Text is fed as the class number that it had in training.
+        `body` holds a tensor document for each input that the outputs need, or the array of one of them (`.npy`); text
+        is fed as the class number that it had in training.
         """
-        checkpoint, loaded = self._load(checkpoint_id)
-        predictor = self._predictor(checkpoint, loaded)
-        if isinstance(inputs, np.ndarray):
-            inputs = dict.fromkeys(predictor.inputs[:1], inputs)
-        with engine_faults():
-            inputs = engine.encode_texts(predictor.classes, inputs)
-        dtypes = predictor.input_dtypes
-        arrays = {name: _array(name, value, dtypes.get(name)) for name, value in inputs.items()}
-        with engine_faults():
-            return Prediction(predictor.predict(arrays), predictor.output_classes)
+        checkpoint, path = self.file(checkpoint_id)
+        model = Model(checkpoint_id, lambda: self._load_of(checkpoint, path))
+        return Order("predict", options, body, media, accept, model)
+
+    def _load_of(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
+        """Return what a process needs to know to load the model in a checkpoint."""
+        loaded = engine.Checkpoint.load(path)
+        with self._store.begin() as work:
+            document = work.graphs.get(checkpoint.graph_id).definition
+            loaded = with_recorded_classes(work, checkpoint, loaded, read_definition(document).inputs)
+        return {"path": str(path), "definition": document, "meta": dict(loaded.meta)}
 
     def _graph(self, graph_id: str) -> GraphRecord:
         try:
@@ -203,15 +194,6 @@ class Checkpoints:
         except NotFound as error:
             raise invalid([Finding("/graph", "not_found", f"there is no graph of this id: {error.detail}")]) from error
 
-    def _predictor(self, checkpoint: CheckpointRecord, loaded: engine.Checkpoint) -> engine.Predictor:
-        with self._store.begin() as work:
-            definition = read_definition(work.graphs.get(checkpoint.graph_id).definition)
-            loaded = with_recorded_classes(work, checkpoint, loaded, definition.inputs)
-        floats = [array.dtype.name for array in loaded.parameters.values() if array.dtype.kind == "f"]
-        precision: Literal["float32", "float64"] = "float64" if "float64" in floats else "float32"
-        with engine_faults():
-            return engine.Predictor(definition, loaded, precision)
-
     def _load(self, checkpoint_id: str) -> tuple[CheckpointRecord, engine.Checkpoint]:
         checkpoint = self.get(checkpoint_id)
         return checkpoint, engine.Checkpoint.load(self._integrity.checkpoint(checkpoint))
@@ -221,10 +203,3 @@ def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:
     if checkpoint.deleted:
         raise Gone(f"checkpoint {checkpoint.id} was deleted; list those that the fit keeps")
     return checkpoint
-
-
-def _array(name: str, value: object, dtype: np.dtype[Any] | None) -> Array:
-    if isinstance(value, np.ndarray):
-        return value
-    with engine_faults():
-        return engine.read_tensor_document(value, f"/inputs/{escaped(name)}", dtype)

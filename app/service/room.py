@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 
 
 class Room:
-    """Memory for the processes of fits and sessions together. Safe in threads.
+    """Memory for the processes of fits and sessions, and of those that compute, together. Safe in threads.
 
     A fit for which there is too little waits, and what it needs is kept for it: processes of sessions that begin
-    meanwhile get what is left beside, so that its turn comes when those are gone that run now.
+    meanwhile, and computations, get what is left beside, so that its turn comes when those are gone that run now.
+    A process that computes keeps models while it is idle. Nobody waits for that memory: it is to be given up as soon
+    as others have taken so much that all of it is more than there is.
     """
 
     def __init__(self, budget: int | None = None) -> None:
@@ -17,13 +19,20 @@ class Room:
         self._lock = threading.Lock()
         self._fits: dict[str, int] = {}
         self._sessions: dict[str, int] = {}
+        self._computing: dict[str, int] = {}
+        self._idle: dict[str, int] = {}
         self._held: Mapping[str, int] = {}
         self._awaited = 0
         self._on_session_gone: Callable[[], object] = lambda: None
+        self._on_overdrawn: Callable[[], object] = lambda: None
 
     def on_session_gone(self, hook: Callable[[], object]) -> None:
-        """Call `hook` whenever the process of a session leaves room, from any thread."""
+        """Call `hook` whenever the process of a session leaves room, or a computation that a fit waits for."""
         self._on_session_gone = hook
+
+    def on_overdrawn(self, hook: Callable[[], object]) -> None:
+        """Call `hook`, from any thread, when idle processes that compute are to give up what they have."""
+        self._on_overdrawn = hook
 
     @property
     def budget(self) -> int | None:
@@ -34,7 +43,13 @@ class Room:
     def taken(self) -> int:
         """Bytes that processes have now."""
         with self._lock:
-            return self._taken()
+            return self._taken() + sum(self._idle.values())
+
+    @property
+    def kept(self) -> int:
+        """Bytes that processes have which are at work, or that are kept for a fit that waits."""
+        with self._lock:
+            return self._kept() + self._taken_by_sessions() + sum(self._computing.values())
 
     @property
     def fit_waits(self) -> bool:
@@ -51,6 +66,7 @@ class Room:
             if fits:
                 self._fits[fit_id] = wanted
             self._awaited = 0 if fits else wanted
+        self._check_overdrawn()
         return fits
 
     def nothing_awaited(self) -> None:
@@ -62,16 +78,46 @@ class Room:
         if self._budget is None:
             return True
         with self._lock:
-            beside = max(sum(self._fits.values()), self._awaited) + self._taken_by_sessions()
+            beside = self._kept() + self._taken_by_sessions() + sum(self._computing.values())
             fits = session_id in self._sessions or beside + needed <= self._budget
             if fits:
                 self._sessions.setdefault(session_id, needed)
+        self._check_overdrawn()
         return fits
+
+    def take_for_computing(self, worker_id: str, needed: int) -> bool:
+        """Give a process that computes what it needs in all; False, and it has what it had, if there is too little."""
+        if self._budget is None:
+            return True
+        with self._lock:
+            others = sum(size for other, size in self._computing.items() if other != worker_id)
+            fits = self._kept() + self._taken_by_sessions() + others + needed <= self._budget
+            if fits:
+                self._idle.pop(worker_id, None)
+                self._computing[worker_id] = needed
+        self._check_overdrawn()
+        return fits
+
+    def rest_computing(self, worker_id: str, kept: int) -> None:
+        """Note that a process that computes is idle, and what it keeps."""
+        with self._lock:
+            self._computing.pop(worker_id, None)
+            self._idle[worker_id] = kept
+        self._tell_waiting_fit()
+        self._check_overdrawn()
+
+    def leave_computing(self, worker_id: str) -> None:
+        """Take back what a process that computes has; it is gone."""
+        with self._lock:
+            self._idle.pop(worker_id, None)
+            self._computing.pop(worker_id, None)
+        self._tell_waiting_fit()
 
     def would_be_enough(self, needed: int) -> bool:
         """Whether there were room for the process of a session if those of all other sessions were gone."""
         with self._lock:
-            return self._budget is None or max(sum(self._fits.values()), self._awaited) + needed <= self._budget
+            beside = self._kept() + sum(self._computing.values())
+            return self._budget is None or beside + needed <= self._budget
 
     def measure(self, sessions: Mapping[str, int]) -> None:
         """Note what processes of sessions hold in fact, by their sessions: what a step takes nobody knows before."""
@@ -91,7 +137,23 @@ class Room:
             self._on_session_gone()
 
     def _taken(self) -> int:
-        return sum(self._fits.values()) + self._taken_by_sessions()
+        return sum(self._fits.values()) + self._taken_by_sessions() + sum(self._computing.values())
+
+    def _kept(self) -> int:
+        """Return what fits have, or what is kept for the one that waits."""
+        return max(sum(self._fits.values()), self._awaited)
+
+    def _tell_waiting_fit(self) -> None:
+        if self._awaited:
+            self._on_session_gone()
+
+    def _check_overdrawn(self) -> None:
+        with self._lock:
+            overdrawn = bool(self._idle) and (
+                self._budget is not None and self._taken() + sum(self._idle.values()) > self._budget
+            )
+        if overdrawn:
+            self._on_overdrawn()
 
     def _taken_by_sessions(self) -> int:
         return sum(max(needed, self._held.get(session_id, 0)) for session_id, needed in self._sessions.items())

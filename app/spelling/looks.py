@@ -1,10 +1,33 @@
 """A look into a step as a document: timings, losses by row, what is not finite."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import engine
 from app.domain.finite import finite_part, nonfinite_name
+
+
+def computed_document(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an evaluation of a graph gave: outputs, losses, gradients, derivatives; tensors are still arrays."""
+    losses, nonfinite = finite_part(result["losses"])
+    answer: dict[str, Any] = {"losses": losses, "nonfinite": nonfinite}
+    return {**answer, **{kind: result[kind] for kind in ("outputs", "gradients", "derivatives") if kind in result}}
+
+
+def gradcheck_document(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether gradients agree with central differences."""
+    gradients = {name: _checked(found) for name, found in report["gradients"].items()}
+    numbers, nonfinite = finite_part({**report, "gradients": gradients})
+    return {**numbers, "nonfinite": nonfinite}
+
+
+def _checked(report: Mapping[str, Any]) -> dict[str, Any]:
+    worst = report["worst"]
+    if worst is not None:
+        numbers_there, nonfinite_there = finite_part(worst)
+        worst = {**numbers_there, "nonfinite": nonfinite_there}
+    numbers, nonfinite = finite_part({**report, "worst": worst})
+    return {**numbers, "nonfinite": nonfinite}
 
 
 def row_losses_document(found: engine.RowLosses) -> dict[str, Any]:

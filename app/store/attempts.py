@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from app.domain.attempt import Attempt
 from app.domain.errors import Conflict, NotFound
@@ -27,10 +27,7 @@ class Attempts:
 
     def start(self, fit_id: str, number: int, token: str) -> Attempt:
         """Store and return the fit's next attempt, begun now. From here on only `token` passes the fence."""
-        before = self.latest(fit_id)
-        # The clock may have been set back since.
-        moments = [self._now] if before is None else [self._now, before.started_at, before.ended_at or self._now]
-        attempt = Attempt(fit_id, number, token, pid=None, started_at=max(moments), ended_at=None, outcome=None)
+        attempt = Attempt(fit_id, number, token, pid=None, started_at=self._now, ended_at=None, outcome=None)
         self._connection.execute(insert(attempts), values_of(attempt))
         self._changed(fit_id)
         return attempt
@@ -78,17 +75,13 @@ class Attempts:
 
     def end(self, fit_id: str, number: int, outcome: str) -> None:
         """Note that the attempt's process is gone, and how it ended."""
-        self._change(fit_id, number, {"ended_at": self._ended_at(), "outcome": outcome})
+        self._change(fit_id, number, {"ended_at": self._now, "outcome": outcome})
 
     def end_open(self, fit_id: str, outcome: str) -> None:
         """Note that nothing works on the fit any more, if an attempt has not ended."""
         statement = update(attempts).where(attempts.c.fit_id == fit_id, attempts.c.ended_at.is_(None))
-        self._connection.execute(statement.values(ended_at=self._ended_at(), outcome=outcome))
+        self._connection.execute(statement.values(ended_at=self._now, outcome=outcome))
         self._changed(fit_id)
-
-    def _ended_at(self) -> ColumnElement[datetime]:
-        """Return the time of the unit of work, but none before the attempt began: clocks are set back."""
-        return func.max(attempts.c.started_at, bindparam("ended", self._now, type_=attempts.c.ended_at.type))
 
     def _change(self, fit_id: str, number: int, values: dict[str, object]) -> None:
         statement = update(attempts).where(attempts.c.fit_id == fit_id, attempts.c.number == number).values(values)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, func, select
+from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
 from app.domain.errors import DatabaseUnusable
@@ -22,14 +22,10 @@ from app.domain.storage_faults import storage_faults
 from app.durable import Durable
 from app.store.faults import database_faults
 from app.store.schema import bring_up_to_date
-from app.store.tables import api_keys, checkpoints, datasets, fits, graphs, sessions
 
 FILE_NAME = "adjoint.db"
 BUSY_SECONDS = 5.0
 CACHE_KIB = 32 * 1024
-
-NUMBERED = (graphs, datasets, fits, checkpoints, sessions, api_keys)
-"""The tables whose lists go by id."""
 
 WAL_FIXED = (3, 51, 3)
 WAL_FIXED_IN_RELEASE: Mapping[tuple[int, int], int] = MappingProxyType({(3, 44): 6, (3, 50): 7})
@@ -136,13 +132,6 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     connection.execute("PRAGMA temp_store=MEMORY")
-
-
-def newest_ids(database: Database) -> list[str]:
-    """Return the newest id of each kind of thing that there is one of."""
-    with database.lock, database.transaction() as connection:
-        newest = [connection.execute(select(func.max(table.c.id))).scalar() for table in NUMBERED]
-    return [each for each in newest if each is not None]
 
 
 class _Turns:

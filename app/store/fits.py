@@ -131,7 +131,7 @@ class Fits:
 
         Conflict (`stale_version`) if it was changed since `fit` was read, NotFound if it was deleted.
         """
-        stored = replace(_in_order(fit), version=fit.version + 1)
+        stored = replace(fit, version=fit.version + 1)
         values = {**values_of(stored), "expected_id": fit.id, "expected_version": fit.version}
         for name in FIXED:
             values.pop(name)
@@ -153,13 +153,3 @@ class Fits:
         variants = self._connection.execute(delete(fits).where(fits.c.parent_id == fit_id).returning(fits.c.id))
         for changed in (fit_id, *variants.scalars(), *([] if parent is None else [parent])):
             self._changed(changed)
-
-
-def _in_order(fit: FitRecord) -> FitRecord:
-    """Return the fit with no moment before the one that it follows: the clock may have been set back since."""
-    started_at, finished_at = fit.started_at, fit.finished_at
-    if started_at is not None:
-        started_at = max(started_at, fit.created_at)
-    if finished_at is not None:
-        finished_at = max(finished_at, started_at or fit.created_at)
-    return replace(fit, started_at=started_at, finished_at=finished_at)

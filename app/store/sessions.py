@@ -109,8 +109,7 @@ class Sessions:
 
         Conflict (`stale_version`) if it was changed since `session` was read, NotFound if there is none.
         """
-        finished_at = session.finished_at and max(session.finished_at, session.created_at)
-        stored = replace(session, version=session.version + 1, finished_at=finished_at)
+        stored = replace(session, version=session.version + 1)
         values = {**values_of(stored), "expected_id": session.id, "expected_version": session.version}
         for name in FIXED:
             values.pop(name)

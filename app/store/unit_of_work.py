@@ -10,7 +10,6 @@ from typing import Self
 from sqlalchemy import Connection
 
 from app.domain.clock import Clock, SystemClock
-from app.domain.ids import continue_after
 from app.domain.tenancy import DEFAULT_TENANT, current_tenant
 from app.durable import Durable
 from app.store.api_keys import ApiKeys
@@ -19,7 +18,7 @@ from app.store.audit import Audit
 from app.store.blob_references import BlobReferences
 from app.store.checkpoints import Checkpoints
 from app.store.damaged_blobs import DamagedBlobs
-from app.store.database import Database, newest_ids
+from app.store.database import Database
 from app.store.datasets import Datasets
 from app.store.events import Events
 from app.store.fits import Fits
@@ -86,11 +85,7 @@ class Store:
 
         Hold `app.store.lock.data_directory_lock` before: two servers must not open one file.
         """
-        database = Database.open(data_dir, durable)
-        # Lists go by id: what is made from now on comes last in them, also if the clock was set back since.
-        for newest in newest_ids(database):
-            continue_after(newest)
-        return cls(database, clock or SystemClock())
+        return cls(Database.open(data_dir, durable), clock or SystemClock())
 
     def on_change(self, observer: Callable[[str], object]) -> None:
         """Call `observer` with the id of each fit or session that a unit of work has changed.

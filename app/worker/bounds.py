@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from app.confinement import Confinement, address_space_bytes, widen
-from app.domain.messages import Assignment, SessionAssignment
+from app.domain.messages import AnyAssignment, Assignment, ComputeAssignment
 from app.domain.runtime import Runtime
 
 MIB = 1024**2
@@ -22,7 +22,7 @@ FILE_BYTES = 1024 * MIB
 """So much may a file be larger than the memory: also the server's log is one, which workers write to."""
 
 
-def confine(assignment: Assignment | SessionAssignment, runtime: Runtime) -> None:
+def confine(assignment: AnyAssignment, runtime: Runtime) -> None:
     """Bound this process, and those that it will fork, to what was estimated for each.
 
     What it finds no memory for within these bounds fails there, while others go on. There is no limit on CPU time,
@@ -35,17 +35,24 @@ def confine(assignment: Assignment | SessionAssignment, runtime: Runtime) -> Non
     threads = (runtime.threads + OTHER_THREADS) * THREAD_BYTES
     memory = assignment.memory_bytes + mapped_bytes(assignment) + threads + MARGIN_BYTES
     Confinement(
-        memory_bytes=None if present is None else present + memory, file_bytes=assignment.memory_bytes + FILE_BYTES
+        memory_bytes=None if present is None else present + memory, file_bytes=_largest_file(assignment) + FILE_BYTES
     ).enter()
 
 
-def mapped_bytes(assignment: Assignment | SessionAssignment) -> int:
+def _largest_file(assignment: AnyAssignment) -> int:
+    answer = assignment.answer_bytes if isinstance(assignment, ComputeAssignment) else 0
+    return max(assignment.memory_bytes or 0, answer)
+
+
+def mapped_bytes(assignment: AnyAssignment) -> int:
     """Return the size of the files with the rows of an assignment, and of the copies of columns that are recoded."""
     if isinstance(assignment, Assignment):
         held_out = assignment.validation_columns or {}
         copied = _size_of(_some(assignment.columns, assignment.recodings))
         copied += _size_of(_some(held_out, assignment.validation_recodings))
         return _size_of(assignment.columns) + _size_of(held_out) + copied
+    if isinstance(assignment, ComputeAssignment):
+        return 0
     copies = (_some(columns, assignment.classes.get(name, ())) for name, columns in assignment.datasets.items())
     return sum(map(_size_of, assignment.datasets.values())) + sum(map(_size_of, copies))
 

@@ -10,7 +10,7 @@ from typing import Literal, NoReturn
 
 import engine
 from app.domain.errors import BadMessage
-from app.domain.messages import Assignment, Message, SessionAssignment
+from app.domain.messages import AnyAssignment, Message
 from app.domain.messages import Control as ControlMessage
 from app.domain.wire import LineReader
 
@@ -33,7 +33,7 @@ class Control:
         """Listen on `channel`, once asked to."""
         self._channel = channel
         self._lines = LineReader()
-        self._assignment: Assignment | SessionAssignment | None = None
+        self._assignment: AnyAssignment | None = None
         self._wanted: Wish | None = None
         self._cancelled: set[str] = set()
         self._on_wish: Callable[[], None] = lambda: None
@@ -51,7 +51,7 @@ class Control:
         """Whether this variant of a sweep, and not the sweep, should stop for good."""
         return fit_id in self._cancelled
 
-    def assignment(self) -> Assignment | SessionAssignment:
+    def assignment(self) -> AnyAssignment:
         """Wait for what there is to do. Needs no thread, so that the process may still be forked."""
         while self._assignment is None:
             self._take()
@@ -95,7 +95,7 @@ class Control:
         return data
 
     def _obey(self, message: Message) -> None:
-        if isinstance(message, Assignment | SessionAssignment):
+        if isinstance(message, AnyAssignment):
             self._assignment = message
         elif isinstance(message, ControlMessage) and message.fit_id is not None:
             self._cancelled.add(message.fit_id)

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import engine
-from app.domain.messages import Assignment, Failed, Finished, Started
+from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished, Started
 from app.domain.runtime import Runtime
 from app.durable import Durable
 from app.worker import ranks
 from app.worker.bounds import confine
+from app.worker.computing.life import ComputeLife
 from app.worker.control import ORPHANED, Control
 from app.worker.family import BROKEN, DONE, die_with
 from app.worker.loop import Halfway, follow, work
@@ -59,8 +60,12 @@ def _serve(channel: socket.socket, line: socket.socket | None) -> None:
     if isinstance(assignment, Assignment):
         _fit(assignment, channel, recorder, control)
     else:
-        assert line is not None  # every session has one
-        life = SessionLife(assignment, line, recorder, control)
+        assert line is not None  # every session has one, and so has who computes
+        life: SessionLife | ComputeLife
+        if isinstance(assignment, ComputeAssignment):
+            life = ComputeLife(assignment, line, control)
+        else:
+            life = SessionLife(assignment, line, recorder, control)
         control.start(recorder.flush_overdue, life.wake)
         recorder.send(life.live())
 

@@ -54,6 +54,7 @@ class Limit:
         return f"| {' | '.join(filter(None, said))} |"
 
 
+_COMPUTING = "tests/hostile/test_computing.py"
 _BOUNDED = "tests/app/api/test_bounds.py"
 _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -84,8 +85,12 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "session_idle_seconds": ("the process rests", "tests/app/runner/test_session_crew.py"),
         "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_crew.py"),
         "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
+        "compute_workers": ("429 `computations_full`", _COMPUTING),
+        "compute_seconds": ("503 `compute_timeout`", _COMPUTING),
+        "compute_operations": ("413 `limit_exceeded`", _COMPUTING),
+        "max_answer_bytes": ("413 `answer_too_large`", _COMPUTING),
         "gradients_max_bytes": ("413 `gradients_exceeded`", "tests/app/service/test_fits.py"),
-        "memory_budget_bytes": ("fits wait, sessions: 429 `memory_full`", "tests/app/test_memory_budget.py"),
+        "memory_budget_bytes": ("fits wait, others: 429 `memory_full`", "tests/app/test_memory_budget.py"),
         "fit_memory_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
         "drain_seconds": ("processes are killed", "tests/app/runner/test_controlled_processes.py"),
         "lease_seconds": ("`stalled`", "tests/app/runner/test_vigil.py"),
@@ -145,6 +150,12 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "app/api/strict_json.py": ("400 `number_out_of_range`", "tests/app/api/test_strict_json.py", _FORMAT),
         "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py", _FORMAT),
         "app/ingest/": _INGEST,
+        "app/runner/compute_places.py": (
+            "429 `computations_full`",
+            "tests/app/runner/test_compute_places.py",
+            "a turn comes within the time that those before it may take",
+        ),
+        "app/spelling/tensors.py": ("runs are named", "tests/app/spelling/test_bodies.py", _FORMAT),
         "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py", _READER),
         "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
         "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),

@@ -1,12 +1,9 @@
 """Checks of a graph's gradients on the wire."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from pydantic import Field
 
 from app.api.schemas.graph_point import PointRequest
-from app.api.schemas.shapes import ResourceShape, finite_part
+from app.api.schemas.shapes import ResourceShape
 
 
 class GradcheckRequest(PointRequest):
@@ -46,16 +43,6 @@ class CheckedGradient(ResourceShape):
     worst: WorstElement | None
     nonfinite: dict[str, str]
 
-    @classmethod
-    def of(cls, report: Mapping[str, Any]) -> "CheckedGradient":
-        """Show what the engine found."""
-        numbers, nonfinite = finite_part({**report, "worst": None})
-        worst = None
-        if report["worst"] is not None:
-            numbers_there, nonfinite_there = finite_part(report["worst"])
-            worst = WorstElement(**numbers_there, nonfinite=nonfinite_there)
-        return cls(**{**numbers, "worst": worst}, nonfinite=nonfinite)
-
 
 class GradcheckResult(ResourceShape):
     """Whether the gradients are right: each element within atol + rtol * |slope|."""
@@ -68,10 +55,3 @@ class GradcheckResult(ResourceShape):
     atol: float
     rtol: float
     gradients: dict[str, CheckedGradient]
-
-    @classmethod
-    def of_report(cls, report: Mapping[str, Any]) -> "GradcheckResult":
-        """Show what the engine found."""
-        gradients = {name: CheckedGradient.of(found) for name, found in report["gradients"].items()}
-        numbers, nonfinite = finite_part({**report, "gradients": None})
-        return cls(**{**numbers, "gradients": gradients}, nonfinite=nonfinite)

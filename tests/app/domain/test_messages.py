@@ -37,6 +37,7 @@ MESSAGES: list[Message] = [
         runtime={"executor": "native"},
         poison="req_1",
     ),
+    messages.ComputeAssignment("compute-1", 1, "t", {"threads": 1}, 2**27, 2**30, 2**30, 10**12, "scratch", 2**26),
     messages.Started(pid=42),
     messages.Phase("training"),
     messages.Points(rows=['{"seq":1,"values":{"loss":0.1}}'], step=1, epoch=0, latest={"loss": 0.1}),

@@ -75,3 +75,31 @@ def test_the_end_of_a_session_is_told_and_only_once() -> None:
         room.leave_fit("fit_1")
     assert told == [10]
     assert room.taken == 0
+
+
+def test_what_an_idle_process_keeps_stands_in_nobodys_way() -> None:
+    room, told = Room(100), list[str]()
+    room.on_overdrawn(lambda: told.append("give up"))
+    assert room.take_for_computing("compute-1", 60)
+    assert not room.take_for_session("sess_1", 50)
+    assert not room.take_for_computing("compute-2", 50)
+    assert room.take_for_computing("compute-1", 90)
+    room.rest_computing("compute-1", 60)
+    assert (room.taken, room.kept, told) == (60, 0, [])
+    assert room.take_for_session("sess_1", 50)
+    assert told == ["give up"]
+    assert not room.take_for_computing("compute-1", 60)
+    room.leave_computing("compute-1")
+    assert room.taken == 50
+
+
+def test_a_fit_that_waits_hears_of_memory_that_a_computation_gives_back() -> None:
+    room, told = Room(100), list[str]()
+    room.on_session_gone(lambda: told.append("look"))
+    assert room.take_for_computing("compute-1", 60)
+    assert not room.take_for_fit("fit_1", 80)
+    assert not room.take_for_computing("compute-1", 70)
+    assert not told
+    room.rest_computing("compute-1", 10)
+    assert told == ["look"]
+    assert room.take_for_fit("fit_1", 80)

@@ -20,7 +20,8 @@ class Tensor:
     data: list[bool | float | None]
     dtype: str
     nonfinite: TensorNonfinite
-    """ Position in data: nan, inf or -inf, for every null in data. """
+    """ Position in data: nan, inf or -inf, for every null in data. Where there are more than 1,000, a run of equal
+    ones is named by its first and last position: 3-8. """
     shape: list[int]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 

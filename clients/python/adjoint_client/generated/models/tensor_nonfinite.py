@@ -11,7 +11,10 @@ T = TypeVar("T", bound="TensorNonfinite")
 
 @_attrs_define
 class TensorNonfinite:
-    """Position in data: nan, inf or -inf, for every null in data."""
+    """Position in data: nan, inf or -inf, for every null in data. Where there are more than 1,000, a run of equal ones is
+    named by its first and last position: 3-8.
+
+    """
 
     additional_properties: dict[str, str] = _attrs_field(init=False, factory=dict)
 

@@ -1,0 +1,256 @@
+"""Processes that predict and compute for requests, so that none of it happens in the server."""
+
+import asyncio
+import logging
+import secrets
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from app.domain.errors import (
+    AdjointError,
+    ComputationLost,
+    ComputationsFull,
+    ComputeTimeout,
+    Draining,
+    Finding,
+    StepRefused,
+    TooLarge,
+)
+from app.domain.frames import Answered, Need, Step
+from app.domain.media import NPY
+from app.domain.messages import ComputeAssignment
+from app.domain.runtime import NICENESS, NUMPY, Runtime
+from app.runner.compute_places import ComputePlaces
+from app.runner.compute_worker import ComputeWorker, Lost
+from app.runner.session_host import SessionHost
+from app.service.computing import Computed, Order
+from app.service.memory import PROCESS_BYTES, MemoryTerms, memory_terms
+from app.service.room import Room
+from app.settings import Settings
+
+IDLE_SECONDS = 300.0
+"""How long a process is kept that nobody has an order for."""
+
+MODELS_SHARE = 8
+"""One in so many bytes of the memory for processes may be taken by models that one of them keeps."""
+
+READING = 24
+"""Bytes that a byte of JSON takes while it is read, at most; of `.npy` it is 4."""
+
+ADVICE = "send fewer rows, or ask for less"
+
+_STOPPING = "the server is stopping; send the request again when it is back"
+
+_logger = logging.getLogger(__name__)
+
+
+class ComputePool:
+    """At most `settings.compute_workers` processes (a `service.computing.Computing`)."""
+
+    def __init__(self, host: SessionHost, settings: Settings, room: Room, memory: MemoryTerms, folder: Path) -> None:
+        """Have them run by `host` as far as there is `room`, each order within `memory`; `folder` is for answers."""
+        self._host = host
+        self._settings = settings
+        self._room = room
+        self._memory = memory
+        self._folder = folder
+        self._places = ComputePlaces(settings.compute_workers, settings.compute_seconds)
+        self._workers: dict[str, ComputeWorker] = {}
+        self._numbers = count(1)
+        self._works: set[asyncio.Task[Computed]] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._draining = False
+        room.on_overdrawn(self._give_up_idle)
+
+    async def carry_out(self, order: Order) -> Computed:
+        """Have something computed (see `service.computing.Computing`)."""
+        if self._draining:
+            raise Draining(_STOPPING)
+        self._loop = asyncio.get_running_loop()
+        work = self._loop.create_task(self._limited(order))
+        self._works.add(work)
+        work.add_done_callback(self._works.discard)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if self._draining:
+                raise Draining(_STOPPING) from None
+            raise
+
+    def drain(self) -> None:
+        """Stop everything at once, and begin with nothing more; from any thread but the event loop's."""
+        if self._loop is not None and self._loop.is_running():
+            asyncio.run_coroutine_threadsafe(self._drain(), self._loop).result()
+
+    async def _drain(self) -> None:
+        self._draining = True
+        works = [*self._works]
+        for work in works:
+            work.cancel()
+        for worker in self._workers.values():
+            worker.kill()
+        await asyncio.gather(*works, return_exceptions=True)
+
+    async def _limited(self, order: Order) -> Computed:
+        seconds = self._settings.compute_seconds
+        async with self._places.taken(predicts=order.model is not None):
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._tried(order)
+            except TimeoutError as error:
+                detail = f"after {seconds:g} s (ADJOINT_COMPUTE_SECONDS) it was stopped; {ADVICE}"
+                raise ComputeTimeout(detail, limit=seconds) from error
+
+    async def _tried(self, order: Order) -> Computed:
+        """Have it computed; a prediction once more if its process is lost."""
+        try:
+            return await self._on(await self._worker(order), order)
+        except Lost as lost:
+            _logger.warning("a process that computes was lost: %s", lost.death.detail)
+            if order.model is None:
+                raise _loss(lost) from lost
+        try:
+            return await self._on(await self._worker(order), order)
+        except Lost as lost:
+            raise _loss(lost) from lost
+
+    async def _worker(self, order: Order) -> ComputeWorker:
+        """Return a process for the order, reserved for it: one that has the model, any other one, or a new one."""
+        idle = [worker for worker in self._workers.values() if worker.idle]
+        name = None if order.model is None else order.model.name
+        worker = next((worker for worker in idle if name in worker.models), idle[0] if idle else None)
+        own = PROCESS_BYTES[NUMPY] + _reading_bytes(order)
+        if worker is not None and not self._room.take_for_computing(worker.id, own + worker.kept_bytes):
+            worker.kill()  # what it keeps is in the way
+            worker = None
+        if worker is None:
+            await self._gone()
+            worker = self._start(own)
+        worker.reserved, worker.granted = True, own + worker.kept_bytes
+        return worker
+
+    async def _gone(self) -> None:
+        """Wait until those are gone that were killed, with the memory that they have."""
+        for worker in [worker for worker in self._workers.values() if worker.killed]:
+            await worker.gone.wait()
+
+    def _start(self, needed: int) -> ComputeWorker:
+        worker_id = f"compute-{next(self._numbers)}"
+        self._memory.check({"process_bytes": needed}, "", "a process that computes", "give the server more memory")
+        if not self._room.take_for_computing(worker_id, needed):
+            raise self._full(needed)
+        assignment = ComputeAssignment(
+            worker_id=worker_id,
+            attempt=1,
+            token=secrets.token_hex(8),
+            runtime=Runtime(NUMPY, 1, None, None, NICENESS["high"], {}).to_json(),
+            memory_bytes=PROCESS_BYTES[NUMPY],
+            models_bytes=self._memory.budget // MODELS_SHARE,
+            answer_bytes=self._settings.max_answer_bytes,
+            operations=self._settings.compute_operations,
+            folder=str(self._folder),
+            min_free_bytes=self._settings.storage_min_free_bytes,
+        )
+        worker = self._workers[worker_id] = ComputeWorker(self._host, assignment, self._grant, self._bury)
+        return worker
+
+    async def _on(self, worker: ComputeWorker, order: Order) -> Computed:
+        try:
+            options = {**order.options, "granted": worker.granted}
+            if order.model is not None:
+                held = order.model.name in worker.models
+                load = None if held else await asyncio.to_thread(order.model.load)
+                options |= {"model": order.model.name, "load": load}
+            step = Step(secrets.token_hex(12), order.verb, options, media=order.media, accept=order.accept)
+            worker.file = self._folder / step.id
+            worker.reading_bytes = _reading_bytes(order)
+            answered, body = await worker.carry_out(step, order.body)
+            worker.file = None  # of whoever takes the answer
+            return self._computed(worker, answered, body)
+        finally:
+            self._release(worker)
+
+    def _computed(self, worker: ComputeWorker, answered: Answered, body: bytes) -> Computed:
+        if answered.error is not None:
+            # One without a word was not granted the memory.
+            raise _refusal(answered.error) if answered.error else worker.refused or self._full(worker.granted)
+        return Computed(answered.media, body if answered.file is None else self._folder / answered.file)
+
+    def _grant(self, worker: ComputeWorker, need: Need) -> int:
+        """Return how many bytes a process may take for what it needs: 0 if not now, -1 if never."""
+        try:
+            terms = memory_terms({**need.terms, "request_bytes": worker.reading_bytes}, NUMPY)
+            needed = self._memory.check(terms, "/inputs", "the computation", ADVICE) + need.kept_bytes
+        except TooLarge as error:
+            worker.refused = error
+            return -1
+        if not self._room.take_for_computing(worker.id, needed):
+            worker.refused = self._full(needed)
+            return 0
+        worker.granted = needed
+        return needed
+
+    def _full(self, needed: int) -> ComputationsFull:
+        budget, kept = self._memory.budget, self._room.kept
+        return ComputationsFull(
+            f"the computation needs about {needed} bytes of memory; of {budget} for all processes, fits, sessions and "
+            f"other computations have {kept}, or wait for them; send it again later",
+            code="memory_full",
+        )
+
+    def _release(self, worker: ComputeWorker) -> None:
+        """Let a process rest that has done its order, unless it is gone, or is to be."""
+        worker.reserved, worker.refused = False, None
+        if worker.worn:
+            worker.kill()
+        elif not worker.killed and worker.id in self._workers:
+            self._room.rest_computing(worker.id, PROCESS_BYTES[NUMPY] + worker.kept_bytes)
+            timer = self._timers.pop(worker.id, None)
+            if timer is not None:
+                timer.cancel()
+            self._timers[worker.id] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._kill_if_idle, worker)
+
+    def _kill_if_idle(self, worker: ComputeWorker) -> None:
+        if worker.idle:
+            worker.kill()
+
+    def _give_up_idle(self) -> None:
+        """Kill the processes that are idle; from any thread."""
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._kill_idle)
+
+    def _kill_idle(self) -> None:
+        for worker in [*self._workers.values()]:
+            self._kill_if_idle(worker)
+
+    def _bury(self, worker: ComputeWorker) -> None:
+        """Take back what a process had that is gone."""
+        if worker.file is not None:
+            worker.file.unlink(missing_ok=True)
+        self._workers.pop(worker.id, None)
+        timer = self._timers.pop(worker.id, None)
+        if timer is not None:
+            timer.cancel()
+        self._room.leave_computing(worker.id)
+
+
+def _reading_bytes(order: Order) -> int:
+    return len(order.body) * (4 if order.media == NPY else READING)
+
+
+def _refusal(error: dict[str, Any]) -> AdjointError:
+    """Return what a process has said of an order as an error."""
+    told = dict(error)
+    detail, findings = told.pop("detail"), [Finding(**finding) for finding in told.pop("findings")]
+    code, status, title = told.pop("code"), told.pop("status"), told.pop("title")
+    return StepRefused(detail, code=code, status=status, title=title, findings=findings, extensions=told)
+
+
+def _loss(lost: Lost) -> AdjointError:
+    death = lost.death
+    if death.reason == "blas_abort":
+        detail = f"the computation found no more memory within the {lost.granted} bytes that were estimated for it"
+        return TooLarge(f"{detail}; {ADVICE}", limit=lost.granted, code="memory_exceeded")
+    return ComputationLost(f"the process that computed is gone: {death.detail}; send the request again")

@@ -1,0 +1,1 @@
+"""Processes that predict and compute for requests: one order at a time, within the memory that they are granted."""
