@@ -15,10 +15,10 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test check chaos fuzz bench lint client audit pin clean
+.PHONY: help demo serve test check chaos fuzz bench lint client audit image-test pin clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/run.stamp ## train on real data through a server of its own, then stop
 	@$(BIN)/adjoint demo
@@ -86,6 +86,10 @@ $(AUDIT)/audit.stamp: Makefile
 	@$(PYTHON) -m venv $(AUDIT)
 	@$(AUDIT)/bin/python -m pip --disable-pip-version-check --quiet install 'pip-audit>=2.9' 'cyclonedx-bom>=7.0'
 	@touch $@
+
+# BUILD and RUN are further arguments: `make image-test BUILD='--build-arg BASE=localhost/python:3.12-slim --network host'`.
+image-test: $(VENV)/test.stamp ## build the image, and have it train in a container as docker-compose.yml says; needs podman or docker
+	$(BIN)/python -m tests.deploy.image --build '$(BUILD)' --run '$(RUN)'
 
 BASE_IMAGE := python:3.12-slim
 pin: ## write the digest of the base image into deploy/Dockerfile, as the registry tells it; needs docker

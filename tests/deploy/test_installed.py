@@ -1,0 +1,109 @@
+"""The installed wheels, owned by root and read-only, in the hands of a user who may write the data directory alone."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import engine
+from tests.conftest import LAUNCH, ROOT, serving
+from tests.deploy.exercise import FITS, begin, go_on
+from tests.extent import FULL
+
+USER = 10001
+SETUPTOOLS = 77
+"""The first major version that reads these projects."""
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "app", "engine", "clients/python")
+NATIVE = "native" in engine.executors()
+WAYS = {about: way for about, way in FITS.items() if FULL or about != "half precision"}
+"""That one compiles kernels of its own; `make image-test` has it as well."""
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Path]:
+    """Wheels built and unpacked by root, kernels compiled beside them, where all may read."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    if int(version("setuptools").split(".")[0]) < SETUPTOOLS:
+        pytest.skip(f"needs setuptools {SETUPTOOLS} to build wheels without a network")
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for source in SOURCES:
+            _copy(ROOT / source, folder / "source" / source)
+        # By the tools that are here: nothing is downloaded.
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-compile"]
+        target, projects = folder / "installed", (folder / "source", folder / "source/clients/python")
+        subprocess.run([*pip, "--no-warn-conflicts", "--target", str(target), *map(str, projects)], check=True)
+        shutil.rmtree(folder / "source")
+        if NATIVE:
+            subprocess.run(_python(target, "import engine; assert engine.why_native_unusable() is None"), check=True)
+        yield target
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
+    else:
+        shutil.copyfile(source, target)
+
+
+def _python(installed: Path, code: str) -> list[str]:
+    """Return a command that runs code with what is installed, instead of with the sources that are tested otherwise."""
+    return ["env", f"PYTHONPATH={installed}", "PYTHONDONTWRITEBYTECODE=1", sys.executable, "-P", "-c", code]
+
+
+@pytest.fixture
+def command(installed: Path) -> Iterator[list[str]]:
+    """A server as another user, without rights, on a read-only root where mounts are permitted."""
+    data = installed.parent / "data"
+    data.mkdir()
+    os.chown(data, USER, USER)
+    rights = ["--bounding-set=-all", "--no-new-privs", "--clear-groups", f"--reuid={USER}", f"--regid={USER}"]
+    as_user = ["setpriv", *rights, *_python(installed, LAUNCH)]
+    hidden = {path: barrier for path in (sys.base_prefix, sys.prefix) if (barrier := _barrier(Path(path)))}
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0:
+        steps = [*_uncovered(hidden, installed.parent), f"mount --bind {data} {data}", "mount -o remount,bind,ro /"]
+        script = " && ".join([*steps, f"cd {data}", 'exec "$@"'])
+        as_user = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *as_user]
+    elif hidden:
+        pytest.skip("others may not use this Python, and no mounts are permitted")
+    yield as_user
+    shutil.rmtree(data)
+
+
+def _barrier(path: Path) -> Path | None:
+    """Return the folder around a path that others may not enter, None if there is none."""
+    return next((folder for folder in reversed(path.parents) if not folder.stat().st_mode & stat.S_IXOTH), None)
+
+
+def _uncovered(hidden: Mapping[str, Path], folder: Path) -> Iterator[str]:
+    """Yield commands that show others what is hidden, each at its place, and nothing else of what is around it."""
+    holders = {path: folder / f"holder-{number}" for number, path in enumerate(hidden)}
+    for path, holder in holders.items():
+        holder.mkdir(exist_ok=True)
+        yield f"mount --bind {path} {holder}"
+    for barrier in sorted(set(hidden.values())):
+        yield f"mount -t tmpfs -o mode=755 none {barrier}"
+    for path, holder in holders.items():
+        yield f"mkdir -p {path} && mount --move {holder} {path}"
+
+
+@pytest.mark.slow
+def test_another_user_trains_with_what_root_has_installed(installed: Path, command: list[str]) -> None:
+    data, executor = installed.parent / "data", "native" if NATIVE else "numpy"
+    environment = {"HOME": "/nonexistent", "XDG_CACHE_HOME": str(data / "cache"), "TMPDIR": "/nonexistent"}
+    with serving(data, command=command, environment=environment) as server:
+        begun = begin(server.url, executor=executor, ways=WAYS)
+    assert not server.log, "".join(server.log)
+    with serving(data, command=command, environment=environment) as server:
+        go_on(server.url, begun, executor=executor)
+    assert {path.stat().st_uid for path in installed.rglob("*")} == {0}
