@@ -79,6 +79,10 @@ class ServerProcess:
     http: httpx.Client
     log: list[str] = field(default_factory=list)
 
+    def tracebacks(self, since: int = 0) -> list[str]:
+        """Return the lines of the log that hold a traceback, from a line on: others may have asked for trouble before."""
+        return [line for line in self.log[since:] if "Traceback" in line]
+
     def stop(self, kind: int = signal.SIGTERM, patience: float = PATIENCE) -> int:
         """Send a signal and return the exit status."""
         self.process.send_signal(kind)

@@ -66,7 +66,7 @@ def test_everything_is_downloaded_at_once(http: httpx.Client, large: dict[str, A
 def test_a_second_backup_has_to_wait_and_a_client_that_goes_away_leaves_nothing(
     server: ServerProcess, large: dict[str, Any]
 ) -> None:
-    scratch = server.data_dir / "scratch"
+    scratch, logged = server.data_dir / "scratch", len(server.log)
     with begun(server):
         refused = server.http.get("/v1/backup")
         assert (refused.status_code, refused.json()["code"]) == (409, "backup_in_progress")
@@ -75,7 +75,7 @@ def test_a_second_backup_has_to_wait_and_a_client_that_goes_away_leaves_nothing(
         assert server.http.get("/v1/graphs").status_code == 200
     downloaded(server.http)
     assert [*scratch.iterdir()] == []
-    assert not [line for line in server.log if "Traceback" in line]
+    assert not server.tracebacks(since=logged)
 
 
 def test_what_is_deleted_meanwhile_is_kept_until_the_backup_is_over(server: ServerProcess) -> None:

@@ -170,7 +170,7 @@ def test_an_upload_that_is_too_large_is_refused(cramped: Any) -> None:
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(server: Any) -> None:
-    http = server.http
+    http, logged = server.http, len(server.log)
     before = http.get("/v1/datasets", params={"limit": 1}).json()["data"]
     head = b"POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\nContent-Length: 100000\r\n\r\n"
     with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), timeout=PATIENCE) as connection:
@@ -181,4 +181,4 @@ def test_an_upload_that_breaks_off_leaves_nothing(server: Any) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert http.get("/v1/datasets", params={"limit": 1}).json()["data"] == before
-    assert not [line for line in server.log if "Traceback" in line]
+    assert not server.tracebacks(since=logged)
