@@ -80,7 +80,7 @@ class ServerProcess:
     log: list[str] = field(default_factory=list)
 
     def tracebacks(self, since: int = 0) -> list[str]:
-        """Return the lines of the log that hold a traceback, from a line on: others may have asked for trouble before."""
+        """Return the lines of the log with a traceback, from a line on: other tests may have asked for some before."""
         return [line for line in self.log[since:] if "Traceback" in line]
 
     def stop(self, kind: int = signal.SIGTERM, patience: float = PATIENCE) -> int:

@@ -102,4 +102,4 @@ def test_a_server_that_stops_gives_a_backup_up_and_leaves_nothing(start_server: 
         assert server.http.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
         assert server.stop() == 0
     assert [*(server.data_dir / "scratch").iterdir()] == []
-    assert not [path for path in (server.data_dir / "blobs").rglob("*") if path.is_file()]
+    assert not [path for path in (server.data_dir / "blobs" / "sha256").rglob("*") if path.is_file()]
