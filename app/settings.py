@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.bounds import GIB, MIB, Bounds
 
+KEY_CHARACTERS_MIN = 16
 KEY_CHARACTERS_MAX = 1024
 
 
@@ -45,7 +46,8 @@ class Operation(BaseSettings):
         default_factory=_usable_cores, ge=1, le=1024, description="Worker processes; by default one for each core."
     )
     api_key: SecretStr | None = Field(
-        default=None, description="Key that allows everything, besides those of `adjoint keys`; loopback needs none."
+        default=None,
+        description="Key of 16 characters or more that allows everything, besides those of `adjoint keys`.",
     )
     api_key_file: Path | None = Field(
         default=None, description="File that holds this key, in the place of ADJOINT_API_KEY."
@@ -80,7 +82,10 @@ class Operation(BaseSettings):
         default=10_000.0, gt=0, description="Least rate at which an answer has to be taken, in bytes a second."
     )
     failed_logins_per_minute: int = Field(
-        default=10, ge=1, le=10_000, description="Wrong keys a minute after which an address is not listened to."
+        default=10,
+        ge=1,
+        le=10_000,
+        description="Wrong keys a minute of an address; more are answered 429, right keys as ever.",
     )
     requests_per_second: float = Field(
         default=1000.0, gt=0, le=1_000_000, description="Requests a second that one key may send in the long run."
@@ -260,6 +265,12 @@ class Operation(BaseSettings):
             raise ValueError(
                 "the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE must be printable ASCII without spaces, "
                 "to fit into a header"
+            )
+        if len(key) < KEY_CHARACTERS_MIN:
+            raise ValueError(
+                f"the key in ADJOINT_API_KEY or ADJOINT_API_KEY_FILE has {len(key)} characters, and at least "
+                f"{KEY_CHARACTERS_MIN} are needed; take a random one, as `openssl rand -hex 32` prints, or set none "
+                "and make keys with `adjoint keys create`"
             )
         return value
 

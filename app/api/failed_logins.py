@@ -1,4 +1,8 @@
-"""Who sends wrong keys again and again is not listened to for a while."""
+"""Who sends wrong keys again and again is not asked for a better one for a while: right keys are let in all the same.
+
+Behind a proxy, or within a company, many clients have one address: one that sends wrong keys must not lock out the
+others. Guessing is not what this stops, which the length of keys does; it bounds what wrong keys leave behind.
+"""
 
 import math
 import time
@@ -29,21 +33,16 @@ class FailedLogins:
         self._monotonic = monotonic
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def check(self, address: str) -> None:
-        """TooManyFailedLogins, whatever is sent with it, if a request from there need not be looked at."""
-        times = self._times.get(network_of(address))
-        if times is None or len(times) < self._most:
-            return
-        left = times[0] + WINDOW_SECONDS - self._monotonic()
-        if left > 0:
-            raise TooManyFailedLogins(
-                f"{self._most} wrong keys came from this address within a minute; wait", retry_after=math.ceil(left)
-            )
-
     def note(self, address: str) -> None:
-        """Note that a wrong key came from there."""
-        network = network_of(address)
-        self._times.setdefault(network, deque(maxlen=self._most)).append(self._monotonic())
+        """Note that a wrong key came from there; TooManyFailedLogins if too many have come, of which this is none."""
+        network, now = network_of(address), self._monotonic()
+        times = self._times.setdefault(network, deque(maxlen=self._most))
+        if len(times) == self._most and (left := times[0] + WINDOW_SECONDS - now) > 0:
+            raise TooManyFailedLogins(
+                f"{self._most} wrong keys came from this address within a minute; wait, or send a right one",
+                retry_after=math.ceil(left),
+            )
+        times.append(now)
         self._times.move_to_end(network)
         if len(self._times) > ADDRESSES_MAX:
             self._times.popitem(last=False)

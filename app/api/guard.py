@@ -95,16 +95,14 @@ class Guard:
             yield
 
     def _caller(self, scope: Scope) -> Caller:
-        """Return whose key was sent; Unauthorized if it is nobody's, TooManyFailedLogins before it is looked at."""
-        address = (scope.get("client") or ("",))[0]
-        self._failed_logins.check(address)
+        """Return whose key was sent; Unauthorized if it is nobody's, TooManyFailedLogins after too many of these."""
         sent = _sent_key(scope)
         if sent is None:
             raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
         try:
             return self._ring.caller(sent)
         except Unauthorized:
-            self._failed_logins.note(address)
+            self._failed_logins.note((scope.get("client") or ("",))[0])
             raise
 
     def _check_host(self, scope: Scope) -> None:

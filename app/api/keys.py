@@ -17,6 +17,9 @@ routes = router("keys")
 def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
     """Make a key and tell it, this once.
 
+    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every request needs a
+    key from then on. `adjoint keys reset` opens it again, while it does not run.
+
     It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is of no use to
     anybody: revoke it, and make another.
     """
@@ -28,7 +31,7 @@ def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
     scopes = [Scope(scope) for scope in request.scopes]
     key, spelled = keys.create(request.name, scopes, expires_at, request.tenant)
     headers = {"Location": f"/v1/keys/{key.id}", "Cache-Control": "no-store"}
-    return JsonAnswer(NewApiKey.made(key, spelled), 201, headers)
+    return JsonAnswer(NewApiKey.made(key, spelled, closed_server=keys.closed_by == key.id), 201, headers)
 
 
 @routes.get("/v1/keys", response_model=ApiKeyList)

@@ -4,12 +4,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from adjoint_client import Client, ServerError
 from app.cli.connection import connect
 
+if TYPE_CHECKING:
+    from app.cli.data_directory import DataDirectory
+
+UNAUTHORIZED = 401
 REFUSED = 2
 """Exit status where the data directory could not be used as asked."""
 
@@ -45,13 +50,21 @@ class Administration(Protocol):
         ...
 
 
+def is_open(url: str) -> bool:
+    """Whether the server at `url` answers requests without a key."""
+    with Client(url) as nobody:
+        try:
+            nobody.administration.list_keys()
+        except ServerError as error:
+            if error.status != UNAUTHORIZED:
+                raise
+            return False
+    return True
+
+
 @contextmanager
-def administration(url: str | None, key_file: str | None, data_dir: Path) -> Iterator[Administration]:
-    """Administer the server at `url`, else the data directory, which no server may be using meanwhile."""
-    if url:
-        with connect(url, key_file) as client:
-            yield client.administration
-        return
+def offline(data_dir: Path) -> Iterator["DataDirectory"]:
+    """Administer a data directory, which no server may be using meanwhile."""
     # Only now: the database takes a while to load.
     from app.cli.data_directory import opened
     from app.domain.errors import AdjointError, DataDirectoryInUse
@@ -66,3 +79,14 @@ def administration(url: str | None, key_file: str | None, data_dir: Path) -> Ite
     except OSError as error:
         sys.stderr.write(f"adjoint: cannot use the data directory {data_dir} ({error.strerror or error})\n")
         raise typer.Exit(REFUSED) from error
+
+
+@contextmanager
+def administration(url: str | None, key_file: str | None, data_dir: Path) -> Iterator[Administration]:
+    """Administer the server at `url`, else the data directory, which no server may be using meanwhile."""
+    if url:
+        with connect(url, key_file) as client:
+            yield client.administration
+        return
+    with offline(data_dir) as local:
+        yield local

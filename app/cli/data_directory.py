@@ -20,7 +20,7 @@ from app.service.keys import Enter, Keys
 from app.service.quarantine import Quarantine
 from app.store.lock import data_directory_lock
 from app.store.pages import Page, PageRequest
-from app.store.unit_of_work import Store
+from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")
 
@@ -44,7 +44,11 @@ class DataDirectory:
         key, spelled = self._keys.create(
             request.name, [Scope(scope) for scope in request.scopes], moment, request.tenant, _enter("create_key")
         )
-        return NewApiKey.made(key, spelled).model_dump(mode="json")
+        return NewApiKey.made(key, spelled, closed_server=self._keys.closed_by == key.id).model_dump(mode="json")
+
+    def reset_keys(self) -> int:
+        """Delete all keys and return how many there were, those that had ended too."""
+        return self._keys.reset(lambda work: _append(work, "reset_keys", "/v1/keys"))
 
     def list_keys(self) -> list[dict[str, Any]]:
         """Return all keys, the newest first."""
@@ -71,7 +75,11 @@ def opened(data_dir: Path) -> Iterator[DataDirectory]:
 
 def _enter(action: str) -> Enter:
     # In the transaction of the change itself: here it is at hand.
-    return lambda work, key_id: work.audit.append([Act(OFFLINE, action, f"/v1/keys/{key_id}", "done", "", "")])
+    return lambda work, key_id: _append(work, action, f"/v1/keys/{key_id}")
+
+
+def _append(work: UnitOfWork, action: str, path: str) -> None:
+    work.audit.append([Act(OFFLINE, action, path, "done", "", "")])
 
 
 def _pages(fetch: Callable[[PageRequest], Page[T]]) -> Iterator[tuple[T, ...]]:

@@ -1,17 +1,28 @@
-"""`adjoint keys`: make, list and revoke the keys of a server, whether it runs or not."""
+"""`adjoint keys`: make, list, revoke and reset the keys of a server, whether it runs or not."""
 
 import sys
 from typing import Annotated, Any
 
 import typer
 
-from app.cli.administration import DEFAULT_DATA_DIR, DataOption, ServerOption, administration
+from app.cli.administration import (
+    DEFAULT_DATA_DIR,
+    REFUSED,
+    Administration,
+    DataOption,
+    ServerOption,
+    administration,
+    is_open,
+    offline,
+)
 from app.cli.connection import KeyFileOption
 
 keys = typer.Typer(
     help="Make, list and revoke keys: at a running server (--url), or in the data directory of one that does not run.",
     no_args_is_help=True,
 )
+
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask before the server is closed or opened.")]
 
 
 @keys.command("create")
@@ -29,13 +40,16 @@ def create_key(
     url: ServerOption = None,
     key_file: KeyFileOption = None,
     data_dir: DataOption = DEFAULT_DATA_DIR,
+    yes: YesOption = False,
 ) -> None:
     """Make a key, and print what clients send; nobody can tell it later.
 
     The scope train includes read, and admin both. The first key needs admin, for from then on no request is answered
-    without a key.
+    without a key; you are asked before that, unless --yes is given.
     """
     with administration(url, key_file, data_dir) as office:
+        if "admin" in scopes and not yes and _is_open(office, url):
+            _confirm("the first key closes the server: from then on every request needs one")
         made = office.create_key(name, [scope.strip() for scope in scopes.split(",")], expires, tenant)
     sys.stdout.write(f"{made['key']}\n")
     sys.stderr.write(f"{made['id']}: keep the key above, it is shown this once\n")
@@ -62,6 +76,30 @@ def revoke_key(
     with administration(url, key_file, data_dir) as office:
         office.revoke_key(key_id)
     sys.stdout.write(f"{key_id} is revoked\n")
+
+
+@keys.command("reset")
+def reset_keys(data_dir: DataOption = DEFAULT_DATA_DIR, yes: YesOption = False) -> None:
+    """Delete all keys in the data directory of a server that does not run: for whom the last admin key is lost.
+
+    The server then answers requests without a key again, on loopback, unless ADJOINT_API_KEY is set.
+    """
+    with offline(data_dir) as office:
+        if not yes:
+            _confirm("all keys end, and no request needs one until the next is made")
+        count = office.reset_keys()
+    sys.stdout.write(f"{count} keys deleted; the server is open on loopback until one is made\n")
+
+
+def _is_open(office: Administration, url: str | None) -> bool:
+    return is_open(url) if url else not office.list_keys()
+
+
+def _confirm(what: str) -> None:
+    if not sys.stdin.isatty():
+        sys.stderr.write(f"adjoint: {what}; give --yes to agree\n")
+        raise typer.Exit(REFUSED)
+    typer.confirm(f"{what[0].upper()}{what[1:]}. Go on?", abort=True, err=True)
 
 
 def _line(key: dict[str, Any]) -> str:

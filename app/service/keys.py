@@ -31,6 +31,8 @@ class Keys:
         self._most = most
         self._ring = ring
         self._turn = threading.Lock()
+        self.closed_by: str | None = None
+        """Id of the key by which the server was closed to requests without one, if that was since it started."""
         with self._changing():
             pass
 
@@ -52,6 +54,7 @@ class Keys:
         secret = new_secret()
         with self._changing() as work:
             self._check(work, scopes, expires_at)
+            was_open = not self._ring.closed
             key = ApiKeyRecord(
                 id=new_id(ID_PREFIX),
                 tenant=tenant or current_tenant() or DEFAULT_TENANT,
@@ -64,6 +67,8 @@ class Keys:
             work.api_keys.add(key)
             if enter is not None:
                 enter(work, key.id)
+        if was_open:
+            self.closed_by = key.id
         return key, spelled(key.id, secret)
 
     def get(self, key_id: str) -> ApiKeyRecord:
@@ -83,6 +88,17 @@ class Keys:
             work.api_keys.revoke(key_id, work.now)
             if enter is not None:
                 enter(work, key_id)
+
+    def reset(self, enter: Callable[[UnitOfWork], object]) -> int:
+        """Delete all keys and return how many: none is needed any more, unless the settings have one.
+
+        `enter` is called before that is committed. For a server that does not run, by who has its data directory.
+        """
+        with self._changing() as work:
+            count = work.api_keys.count()
+            work.api_keys.clear()
+            enter(work)
+        return count
 
     def write_uses(self) -> None:
         """Write down when keys were last used."""

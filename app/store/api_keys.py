@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from app.domain.api_key import ApiKeyRecord
 from app.domain.errors import NotFound
@@ -44,12 +44,16 @@ class ApiKeys:
         return tuple(ApiKeyRecord(*row) for row in self._connection.execute(_NOT_REVOKED))
 
     def count(self) -> int:
-        """Return how many keys were ever made."""
+        """Return how many keys were ever made, since they were cleared."""
         return self._connection.execute(_COUNT).scalar_one()
 
     def revoke(self, key_id: str, moment: datetime) -> None:
         """Let the key end at `moment`, unless it has been revoked before."""
         self._connection.execute(_REVOKE, {"wanted": key_id, "moment": moment})
+
+    def clear(self) -> None:
+        """Delete all keys, as if none had ever been made."""
+        self._connection.execute(delete(api_keys))
 
     def use(self, key_id: str, moment: datetime) -> None:
         """Note when the key was last used."""

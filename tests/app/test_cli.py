@@ -19,7 +19,7 @@ from tests.conftest import mould
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-KEY = "not-so-secret"
+KEY = "not-so-secret-as-that"
 UNKNOWN = "fit_0000000000000000000000000z"
 READY = re.compile(r"Adjoint listening on http://127\.0\.0\.1:\d+\n")
 
@@ -120,6 +120,14 @@ def test_wrong_settings_are_refused_in_one_line(arguments, named, tmp_path, caps
     assert errors.startswith("adjoint: ")
     assert errors.count("\n") == 1
     assert named in errors
+
+
+def test_a_short_key_is_refused_in_one_line(tmp_path):
+    status, output, errors = refused("--port", 0, "--data-dir", tmp_path, ADJOINT_API_KEY="fifteen-letters")
+    assert (status, output, errors.count("\n")) == (REFUSED, "", 1)
+    assert "15 characters, and at least 16" in errors
+    assert "adjoint keys create" in errors
+    assert "fifteen-letters" not in errors
 
 
 def test_a_strangers_address_is_refused_without_a_key_in_one_line(tmp_path):

@@ -121,7 +121,7 @@ def test_a_container_does_not_start_open_and_a_key_can_be_made_before_it_starts(
         assert (status, output, errors.count("\n")) == (2, "", 1)
         assert [name for name in named if name not in errors] == []
     fresh = tmp_path / "fresh"
-    status, key, _ = run(fresh, "keys", "create", "--name", "admin", "--scopes", "admin")
+    status, key, _ = run(fresh, "keys", "create", "--name", "admin", "--scopes", "admin", "--yes")
     assert status == 0
     assert re.fullmatch(r"adj_\w+\n", key)
     # That it serves with that key is tested with the command (tests/app/cli/test_keys.py).

@@ -55,11 +55,14 @@ class NewApiKey(ApiKey):
     """A key that was made just now."""
 
     key: str = Field(description="What clients send. It is told this once, and not kept.")
+    closed_server: bool = Field(
+        description="Whether this is the first key, which closed the server: from now on every request needs one."
+    )
 
     @classmethod
-    def made(cls, key: ApiKeyRecord, spelled: str) -> "NewApiKey":
+    def made(cls, key: ApiKeyRecord, spelled: str, *, closed_server: bool) -> "NewApiKey":
         """Show a new key."""
-        return cls(**_shown(key), key=spelled)
+        return cls(**_shown(key), key=spelled, closed_server=closed_server)
 
 
 class ApiKeyList(ResourceShape):

@@ -10,6 +10,7 @@ from app.api.forwarded import HOPS_MAX, client_address
 from tests.conftest import StartServer
 
 PROXIES = [ipaddress.ip_network(each) for each in ("10.0.0.0/24", "192.0.2.7", "2001:db8::/64")]
+RIGHT = "the-right-key-of-these"
 CLIENT = "203.0.113.9"
 
 CASES: dict[str, tuple[str, list[str], str]] = {
@@ -45,30 +46,31 @@ def test_the_last_that_is_no_proxy_is_the_client(peer: str, lists: list[str], ex
 
 def entered(http: httpx.Client) -> list[str]:
     """Return the addresses in the audit trail, the latest first."""
-    entries: list[dict[str, Any]] = http.get("/v1/audit", headers={"X-API-Key": "right"}).json()["data"]
+    entries: list[dict[str, Any]] = http.get("/v1/audit", headers={"X-API-Key": RIGHT}).json()["data"]
     return [entry["address"] for entry in entries]
 
 
 def test_clients_of_a_trusted_proxy_are_told_apart(start_server: StartServer) -> None:
-    """By one who guesses keys, only he is told to wait; and the trail names clients."""
+    """Who guesses keys is told to wait until he has the right one; and the trail names clients."""
     http = start_server(
-        api_key="right", workers=1, failed_logins_per_minute=2, trusted_proxies="10.0.0.0/8, 127.0.0.1"
+        api_key=RIGHT, workers=1, failed_logins_per_minute=2, trusted_proxies="10.0.0.0/8, 127.0.0.1"
     ).http
     guesser, other = {"X-Forwarded-For": f"8.8.8.8, {CLIENT}"}, {"X-Forwarded-For": "203.0.113.10"}
     wrong = [http.post("/v1/graphs", headers={"X-API-Key": "wrong", **guesser}).status_code for _ in range(3)]
     assert wrong == [401, 401, 429]
-    assert http.get("/v1/graphs", headers={"X-API-Key": "right", **guesser}).status_code == 429
-    assert http.post("/v1/graphs:validate", json={}, headers={"X-API-Key": "right", **other}).status_code == 422
+    assert http.get("/v1/graphs", headers={"X-API-Key": "wrong", **other}).status_code == 401
+    assert http.get("/v1/graphs", headers={"X-API-Key": RIGHT, **guesser}).status_code == 200
+    assert http.post("/v1/graphs:validate", json={}, headers={"X-API-Key": RIGHT, **other}).status_code == 422
     assert entered(http) == ["203.0.113.10", CLIENT, CLIENT]
 
 
 def test_nobody_else_can_choose_an_address_or_a_name(start_server: StartServer) -> None:
-    http = start_server(api_key="right", workers=1, failed_logins_per_minute=2, trusted_proxies="10.0.0.0/8").http
+    http = start_server(api_key=RIGHT, workers=1, failed_logins_per_minute=2, trusted_proxies="10.0.0.0/8").http
     for number in range(2):
         lies = dict.fromkeys(("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP"), f"203.0.113.{number}")
         lies["Forwarded"] = f"for=203.0.113.{number};host=evil.example;proto=https"
         assert http.post("/v1/graphs", headers={"X-API-Key": "wrong", **lies}).status_code == 401
-    waits = http.get("/v1/graphs", headers={"X-API-Key": "right", "X-Forwarded-For": CLIENT})
+    waits = http.get("/v1/graphs", headers={"X-API-Key": "wrong", "X-Forwarded-For": CLIENT})
     assert waits.json()["code"] == "too_many_failed_logins"
     named = http.get("/healthz", headers={"Host": "evil.example", "X-Forwarded-Host": "localhost"})
     assert named.json()["code"] == "host_not_allowed"

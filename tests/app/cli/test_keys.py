@@ -1,5 +1,6 @@
 """Keys are made while a server runs, and while none does; the audit trail is checked likewise."""
 
+import io
 import re
 import sqlite3
 from contextlib import closing
@@ -26,7 +27,7 @@ def test_keys_are_made_offline_and_beside_the_running_server(
     start_server: StartServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = ["--data-dir", str(tmp_path / "data")]
-    assert run(["keys", "create", "--name", "boss", "--scopes", "admin", *data]) == 0
+    assert run(["keys", "create", "--name", "boss", "--scopes", "admin", "--yes", *data]) == 0
     admin, said = capsys.readouterr()
     assert KEY.fullmatch(admin)
     assert admin.strip() not in said
@@ -69,7 +70,9 @@ def test_keys_are_made_offline_and_beside_the_running_server(
 FAULTS = {
     "another scope": (["create", "--name", "a", "--scopes", "root"], "'read', 'train' or 'admin'"),
     "a first key without admin": (["create", "--name", "a"], "admin"),
-    "a moment that is none": (["create", "--name", "a", "--scopes", "admin", "--expires", "soon"], "offset"),
+    "a moment that is none": (["create", "--name", "a", "--scopes", "admin", "--yes", "--expires", "soon"], "offset"),
+    "a first key that nobody agreed to": (["create", "--name", "a", "--scopes", "admin"], "--yes"),
+    "a reset that nobody agreed to": (["reset"], "--yes"),
     "a key that is not there": (["revoke", "key_01m7zf52szd12smkbsrf90gg57"], "there is no key"),
 }
 
@@ -84,6 +87,33 @@ def test_a_fault_is_told_in_a_line(
     assert errors.startswith("adjoint: ")
     assert errors.count("\n") == 1
     assert named in errors
+
+
+def test_the_first_key_is_asked_for_and_a_reset_opens_the_server(
+    start_server: StartServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = start_server(tmp_path / "data", workers=1)
+    data, online = ["--data-dir", str(tmp_path / "data")], ["--url", server.url]
+    first = ["keys", "create", "--name", "boss", "--scopes", "admin"]
+    assert run([*first, *online]) == REFUSED
+    assert "closes the server" in capsys.readouterr().err
+    assert server.http.get("/v1/keys").json()["data"] == []
+    for answer, status in (("n\n", 1), ("y\n", 0)):
+        stdin = io.StringIO(answer)
+        monkeypatch.setattr(stdin, "isatty", lambda: True)
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert run([*first, *online]) == status
+    key = {"X-API-Key": capsys.readouterr().out.strip()}
+    assert server.http.get("/v1/graphs").status_code == 401
+    another = server.http.post("/v1/keys", json={"name": "ci", "scopes": ["read"]}, headers=key)
+    assert another.status_code == 201
+    assert run(["keys", "reset", "--yes", *data]) == REFUSED
+    assert "another server is using" in capsys.readouterr().err
+    server.stop()
+    assert run(["keys", "reset", "--yes", *data]) == 0
+    assert capsys.readouterr().out.startswith("2 keys deleted")
+    assert run(["audit", "verify", *data]) == 0
+    assert start_server(tmp_path / "data", workers=1).http.get("/v1/graphs").status_code == 200
 
 
 def test_a_data_directory_that_cannot_be_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,6 +111,19 @@ def test_the_last_use_is_written_down_once_a_minute_at_most(keys: Keys, ring: Ke
     assert ring.take_uses() == {}
 
 
+def test_the_first_key_closes_the_server_and_a_reset_opens_it(keys: Keys, ring: KeyRing, store: Store) -> None:
+    assert keys.closed_by is None
+    first, sent = keys.create("boss", EVERYTHING, None)
+    keys.create("other", EVERYTHING, None)
+    keys.revoke(first.id)
+    assert (ring.closed, keys.closed_by) == (True, first.id)
+    assert keys.reset(lambda work: work.api_keys.count()) == 2
+    assert not ring.closed
+    assert keys.list(PageRequest()).items == ()
+    assert refusal(ring, sent) == "unknown_key"
+    assert keys.create("again", EVERYTHING, None)[0].id == keys.closed_by
+
+
 def test_what_makes_no_sense_is_refused(keys: Keys) -> None:
     with pytest.raises(Invalid, match="admin") as caught:
         keys.create("ci", [Scope.TRAIN], None)

@@ -17,6 +17,8 @@ T = TypeVar("T", bound="NewApiKey")
 class NewApiKey:
     """A key that was made just now."""
 
+    closed_server: bool
+    """ Whether this is the first key, which closed the server: from now on every request needs one. """
     created_at: datetime.datetime
     expires_at: datetime.datetime | None
     id: str
@@ -35,6 +37,8 @@ class NewApiKey:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        closed_server = self.closed_server
+
         created_at = self.created_at.isoformat()
 
         expires_at: None | str
@@ -74,6 +78,7 @@ class NewApiKey:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "closed_server": closed_server,
                 "created_at": created_at,
                 "expires_at": expires_at,
                 "id": id,
@@ -93,6 +98,8 @@ class NewApiKey:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
+        closed_server = d.pop("closed_server")
+
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
         def _parse_expires_at(data: object) -> datetime.datetime | None:
@@ -160,6 +167,7 @@ class NewApiKey:
             raise ValueError(f"object must match const 'key', got '{object_}'")
 
         new_api_key = cls(
+            closed_server=closed_server,
             created_at=created_at,
             expires_at=expires_at,
             id=id,

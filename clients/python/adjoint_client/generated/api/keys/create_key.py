@@ -58,6 +58,10 @@ def sync_detailed(
 
      Make a key and tell it, this once.
 
+    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
+    request needs a
+    key from then on. `adjoint keys reset` opens it again, while it does not run.
+
     It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
     of no use to
     anybody: revoke it, and make another.
@@ -93,6 +97,10 @@ def sync(
 
      Make a key and tell it, this once.
 
+    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
+    request needs a
+    key from then on. `adjoint keys reset` opens it again, while it does not run.
+
     It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
     of no use to
     anybody: revoke it, and make another.
@@ -122,6 +130,10 @@ async def asyncio_detailed(
     """Create Key
 
      Make a key and tell it, this once.
+
+    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
+    request needs a
+    key from then on. `adjoint keys reset` opens it again, while it does not run.
 
     It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
     of no use to
@@ -155,6 +167,10 @@ async def asyncio(
     """Create Key
 
      Make a key and tell it, this once.
+
+    The first one, which needs the scope admin, closes a server that was open (`closed_server`): every
+    request needs a
+    key from then on. `adjoint keys reset` opens it again, while it does not run.
 
     It takes no Idempotency-Key, since the answer would have to be kept. A key that was not received is
     of no use to
