@@ -112,7 +112,12 @@ class _Parser:
         line = self.token.line
         names = [self.new_name()]
         while self.take(","):
+            again = self.token
             names.append(self.new_name())
+            if names[-1] in names[:-1]:
+                raise _fault(
+                    again.line, f"the name {again.text!r} is assigned to twice; give each result a name of its own"
+                )
         if not self.take("="):
             raise self.unexpected("'=' after the name")
         value = self.expression()

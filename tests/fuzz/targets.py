@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import engine
@@ -19,6 +20,8 @@ from app.ingest.options import IngestOptions
 from app.service.uploaded_checkpoint import read_uploaded
 from app.worker.session.records import DamagedLog, read_records
 from tests.fuzz import seeds
+from tests.fuzz.accepted import check_accepted
+from tests.fuzz.programs import random_program
 
 LIMITS = IngestLimits(max_expanded_bytes=4 * MIB, max_npy_header_bytes=4096, max_header_bytes=4096, max_rows=100_000)
 
@@ -66,13 +69,11 @@ def _checkpoint(data: bytes) -> None:
 
 
 def _graph(data: bytes) -> None:
-    definition = engine.parse_graph(read_json(data))
-    assert engine.parse_graph(definition.to_json()) == definition
-    engine.graph_report(definition)
+    check_accepted(read_json(data))
 
 
 def _program(data: bytes) -> None:
-    engine.parse_graph({**seeds.PROGRAM_LEAVES, "program": data.decode("utf-8", "surrogateescape")})
+    check_accepted({**seeds.PROGRAM_LEAVES, "program": data.decode("utf-8", "surrogateescape")})
 
 
 def _recipe(data: bytes) -> None:
@@ -98,6 +99,8 @@ _BODIES = [
     Target(f"arrays {name}", _arrays(media), seeds.uploads(name), (AdjointError,), seeds.WORDS[name], _INGEST)
     for name, media in (("npy", NPY), ("npz", NPZ), ("safetensors", SAFETENSORS))
 ]
+RANDOM = [b"", b"a", b"1"]
+"""Whatever bytes there are, they decide which program is made of them."""
 _REFUSED = (AdjointError, engine.EngineError)
 TARGETS = (
     *_READERS,
@@ -113,6 +116,7 @@ TARGETS = (
     ),
     Target("program", _program, seeds.PROGRAMS, _REFUSED, seeds.WORDS["program"], _GRAPH),
     Target("graph", _graph, seeds.GRAPHS, _REFUSED, seeds.WORDS["graph"], (*_GRAPH, "engine/layers")),
+    Target("random program", lambda data: check_accepted(random_program(Random(data))), RANDOM, (), RANDOM, _GRAPH),
     Target("recipe", _recipe, seeds.RECIPES, _REFUSED, seeds.WORDS["recipe"], ("engine/recipe", "engine/optim")),
     Target("frames", _frames, seeds.FRAMES, (BadMessage,), seeds.WORDS["frames"], ("app/domain/frames",)),
     Target("log", read_records, seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/records",)),

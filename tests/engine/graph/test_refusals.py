@@ -351,6 +351,7 @@ BAD = {
     "an unknown name in a program": (program("a = y"), [("/program", "unknown_name")]),
     "an unknown op in a program": (program("a = rulu(x)"), [("/program", "unknown_name")]),
     "a name assigned twice": (program("a = x\na = x"), [("/program", "syntax")]),
+    "a name assigned twice by one line": (program("a, a = split(x, sizes=[2, 1], axis=1)"), [("/program", "syntax")]),
     "a name of a leaf assigned": (program("x = 1"), [("/program", "syntax")]),
     "a word of the grammar assigned": (program("true = x"), [("/program", "syntax")]),
     "a name of 64 letters": (program(f"{LONG} = x"), [("/program", "syntax")]),
