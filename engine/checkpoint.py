@@ -179,6 +179,11 @@ def _read_object(text: str | bytes, what: str) -> dict[str, Any]:
         raise CheckpointError(f"{what} is not JSON") from error
     if not isinstance(document, dict):
         raise CheckpointError(f"{what} is not a JSON object")
+    try:
+        # Errors and listings tell of its names: what no text can hold is refused here.
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise CheckpointError(f"{what} holds half of a surrogate pair") from error
     return document
 
 

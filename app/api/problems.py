@@ -13,13 +13,13 @@ from starlette.requests import ClientDisconnect
 
 from app.api.access import report_tampering
 from app.api.head import BODY_ONLY
+from app.api.problem_spelling import header_text, spelled_problem
 from app.api.request_id import HEADER, request_id_of
 from app.api.routing import names_action
-from app.api.schemas.problem import CONTENT_TYPE, Problem, ProblemError
+from app.api.schemas.problem import CONTENT_TYPE
 from app.api.validation import findings_of, summed_up
 from app.domain.errors import AdjointError, NotFound, Planted
 
-TYPE_PREFIX = "urn:adjoint:problem:"
 CLOSING = frozenset({408, 413, 414, 431})
 """Answers before the whole body has come: what is left of it is not read, so the connection ends."""
 
@@ -34,35 +34,19 @@ DETAILS: Mapping[int, str] = MappingProxyType(
 
 def problem(request: Request, error: AdjointError) -> Response:
     """Render an error of ours."""
-    document = _document(error, request.scope["path"][:256], request_id_of(request.scope))
+    request_id = request_id_of(request.scope)
     # Also set here, since the answer to an error that nobody expected does not pass the middleware.
-    headers = {**error.headers, HEADER: document.request_id, "Cache-Control": "no-store"}
+    headers = {name: header_text(value) for name, value in error.headers.items()}
+    headers = {**headers, HEADER: request_id, "Cache-Control": "no-store"}
     if error.status in CLOSING:
         headers["Connection"] = "close"
-    return Response(_spelled(document), error.status, headers, media_type=CONTENT_TYPE)
+    body = spelled_problem(error, request.scope["path"][:256], request_id)
+    return Response(body, error.status, headers, media_type=CONTENT_TYPE)
 
 
 def unrouted(error: AdjointError, request_id: str) -> bytes:
     """Spell the answer to a client whose request, if it is one, no route and no middleware has seen."""
-    return _spelled(_document(error, "", request_id))
-
-
-def _document(error: AdjointError, instance: str, request_id: str) -> Problem:
-    return Problem(
-        type=f"{TYPE_PREFIX}{error.code}",
-        title=error.title,
-        status=error.status,
-        detail=error.detail,
-        instance=instance,
-        code=error.code,
-        request_id=request_id,
-        errors=[ProblemError(pointer=f.pointer, code=f.code, detail=f.detail) for f in error.findings],
-        **error.extensions,
-    )
-
-
-def _spelled(document: Problem) -> bytes:
-    return document.model_dump_json(exclude_none=True).encode()
+    return spelled_problem(error, "", request_id)
 
 
 def install(app: FastAPI) -> None:

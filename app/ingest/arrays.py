@@ -15,6 +15,7 @@ from app.domain.errors import UnsupportedMedia
 from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.ingest.errors import IngestError, domain_error, too_large
 from app.ingest.limits import IngestLimits
+from app.ingest.names import check_array_name
 from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.npz import member_source
 from app.ingest.safetensors import Layout, StoredTensor, parse_layout, read_layout, widened
@@ -23,7 +24,6 @@ from app.ingest.zip_directory import read_directory
 
 Array = NDArray[Any]
 
-_LONGEST_NAME = 512
 _LARGEST_RANK = 32
 _USUAL_HEADER = 4096
 
@@ -74,14 +74,14 @@ def _read_safetensors(body: bytes, limits: IngestLimits) -> ReadArrays:
     if 8 + length <= len(body) and length <= _USUAL_HEADER:
         layout = _known_layout(body[8 : 8 + length], len(body) - 8 - length, limits)
     else:
-        layout = read_layout(Region(_opened(body), 0, len(body)), limits, _check_name)
+        layout = read_layout(Region(_opened(body), 0, len(body)), limits, check_array_name)
     return ReadArrays({tensor.name: _tensor(body, tensor, layout.offset) for tensor in layout.tensors}, layout.metadata)
 
 
 @lru_cache(maxsize=64)
 def _known_layout(header: bytes, size_bytes: int, limits: IngestLimits) -> Layout:
     """Read a header that may come again and again, as those of the batches of a loop do."""
-    return parse_layout(header, size_bytes, limits, _check_name)
+    return parse_layout(header, size_bytes, limits, check_array_name)
 
 
 MEDIA: Mapping[str, Callable[[bytes, IngestLimits], ReadArrays]] = MappingProxyType(
@@ -127,8 +127,3 @@ def _check_rank(shape: tuple[int, ...]) -> None:
         raise too_large("bad_shape", "", "axes", _LARGEST_RANK)
     if prod(extent or 1 for extent in shape) >= 2**48:
         raise IngestError("bad_shape", "", "the shape is larger than an array can be")
-
-
-def _check_name(name: str, where: str) -> None:
-    if not 0 < len(name) <= _LONGEST_NAME:
-        raise IngestError("bad_name", "", f"{where}: a name has 1 to {_LONGEST_NAME} characters")

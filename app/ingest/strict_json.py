@@ -6,10 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from app.domain.pointers import escaped
 from app.ingest.errors import IngestError
 
 _CHUNK = 1 << 20
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # UTF-8 itself has none
 _STEP = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # +1 and -1 as int8
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
@@ -21,7 +23,7 @@ def parse_json(data: bytes, max_depth: int, pointer: str = "", max_keys: int | N
     if data.count(b"[") + data.count(b"{") > max_depth and _depth(data) > max_depth:
         raise IngestError("too_deep", pointer, f"JSON is nested deeper than {max_depth}; send flat data and its shape")
     try:
-        return _DECODER.decode(data.decode("utf-8"))
+        value = _DECODER.decode(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise IngestError("bad_utf8", pointer, "the text is not UTF-8; save it in that encoding") from None
     except json.JSONDecodeError as error:
@@ -31,6 +33,31 @@ def parse_json(data: bytes, max_depth: int, pointer: str = "", max_keys: int | N
         raise IngestError(error.code, pointer, error.detail) from None
     except ValueError:  # an integer of more digits than Python converts
         raise IngestError("number_out_of_range", pointer, "an integer has thousands of digits") from None
+    if _SURROGATE.search(data) is not None:
+        _check_texts(value, pointer)
+    return value
+
+
+def _check_texts(value: Any, pointer: str) -> None:
+    """Refuse halves of surrogate pairs in keys and texts; nesting is bounded by now."""
+    if type(value) is str:
+        if not _is_whole(value):
+            raise IngestError("bad_unicode", pointer, "a text holds half of a surrogate pair; send whole ones")
+    elif type(value) is list:
+        for place, item in enumerate(value):
+            _check_texts(item, f"{pointer}/{place}")
+    elif type(value) is dict:
+        for name, item in value.items():
+            _check_texts(name, pointer)
+            _check_texts(item, f"{pointer}/{escaped(name)}")
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _depth(data: bytes) -> int:
