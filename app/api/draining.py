@@ -1,12 +1,18 @@
 """What a server that is about to stop answers: reads as ever, and to everything else that it should come again."""
 
+import logging
+from asyncio import CancelledError
+
 from fastapi import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.access import READING
 from app.api.problems import problem
+from app.api.request_id import request_id_of
 from app.domain.errors import Draining
 from app.service.wakes import Wakes
+
+_logger = logging.getLogger(__name__)
 
 
 class RefuseWhileDraining:
@@ -23,4 +29,26 @@ class RefuseWhileDraining:
             error = Draining("the server is stopping and takes no new work; try again when it is back")
             await problem(Request(scope), error)(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await self._finish(scope, receive, send)
+
+    async def _finish(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; if the server ends while its body still comes in, it is answered like a new one.
+
+        uvicorn cancels what is not answered some seconds after the signal.
+        """
+        has_begun = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_on)
+        except CancelledError:
+            if scope["type"] != "http" or not self._wakes.closed:
+                raise
+            _logger.info("a request was cut off, since the server stops", extra={"request_id": request_id_of(scope)})
+            if not has_begun:
+                error = Draining("the server stopped before the request was complete; send it again when it is back")
+                await problem(Request(scope), error)(scope, receive, send)

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from app.blobs.store import BlobStore
 from app.domain.clock import Clock, rfc3339
 from app.domain.errors import AdjointError, BackupInProgress, NotFound
+from app.domain.storage_faults import storage_faults
 from app.service.audit_files import AuditFile
 from app.service.audit_rotation import AuditRotation
 from app.service.blob_sweeper import BlobSweeper
@@ -177,13 +178,13 @@ class Backups:
     def open(self) -> Backup:
         """Copy the database and return the backup, to be closed by the caller; everything else goes on meanwhile.
 
-        BackupInProgress while there is another, StorageFull without room for the copy.
+        BackupInProgress while there is another, StorageFull without room for the copy, StorageFailed.
         """
         if not self._turn.acquire(blocking=False):
             raise BackupInProgress(
                 "another backup is being downloaded; wait until it is done", retry_after=RETRY_SECONDS
             )
-        with ExitStack() as held:
+        with ExitStack() as held, storage_faults("the copy of the database"):
             held.callback(self._turn.release)
             self._space.check_disk()
             # Before the copy is made: from then on no blob that it may refer to is deleted.

@@ -3,7 +3,7 @@
 import hashlib
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, Finding, Gone, NotFound
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
+from app.domain.storage_faults import storage_faults
 from app.service.blob_sweeper import BlobSweeper
 from app.service.computing import Model, Order
 from app.service.definitions import read_definition
@@ -118,12 +119,15 @@ class Checkpoints:
     def parameters_file(self, checkpoint_id: str) -> Iterator[tuple[Path, str]]:
         """Make a file of the parameters alone, which is gone after the block; yield its path and its SHA-256.
 
-        This and all that reads the file below raise Corrupt if it is damaged.
+        This and all that reads the file below raise Corrupt if it is damaged. StorageFull or StorageFailed if the disk
+        does not take it.
         """
         loaded = self._load(checkpoint_id)[1]
-        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
-            path = Path(folder) / "parameters.safetensors"
-            engine.Checkpoint(loaded.parameters, cursor=loaded.cursor, meta=loaded.meta).save(path)
+        with ExitStack() as held:
+            with storage_faults("the file of the parameters"):
+                folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
+                path = Path(folder) / "parameters.safetensors"
+                engine.Checkpoint(loaded.parameters, cursor=loaded.cursor, meta=loaded.meta).save(path)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             yield path, digest

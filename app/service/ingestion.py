@@ -2,6 +2,7 @@
 
 import tempfile
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from app.blobs.store import Blob, BlobStore, BlobWriter
 from app.domain.clock import Clock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
+from app.domain.storage_faults import storage_faults
 from app.ingest.columns import IngestedColumn
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits
@@ -54,7 +56,9 @@ class Ingestion:
         blob = writer.commit()
         stored.add(blob.digest)
         self._space.check(blob.size)
-        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+        with ExitStack() as held:
+            with storage_faults("the columns of this dataset"):
+                folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
             with self._children:
                 path = self._blobs.local_path(blob.digest)
                 result = ingest(path, terms.format, Path(folder), terms.options, self._limits)

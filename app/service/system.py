@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.errors import AdjointError, NotFound, StorageFull
+from app.domain.errors import AdjointError, NotFound, StorageFailed, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.disk_space import DiskSpace
 from app.service.quarantine import Quarantine
@@ -109,11 +109,12 @@ class System:
             raise NotReady("the server is stopping")
         if (trouble := self._workforce.trouble()) is not None:
             raise NotReady(f"no fit can be started: {trouble}")
-        with self._store.begin() as work:
-            work.fits.count([FitState.RUNNING])
         try:
+            self._space.check_writable()
             self._space.check_disk()
-        except StorageFull as error:
+            with self._store.begin() as work:
+                work.fits.count([FitState.RUNNING])
+        except (StorageFull, StorageFailed) as error:
             raise NotReady(error.detail) from error
 
 

@@ -1,5 +1,8 @@
 """One server a data directory: the lock that a second one meets."""
 
+import fcntl
+import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +14,8 @@ from app.durable import Durable
 
 FILE_NAME = "adjoint.lock"
 
+_logger = logging.getLogger(__name__)
+
 
 @contextmanager
 def data_directory_lock(data_dir: Path, durable: Durable | None = None) -> Iterator[None]:
@@ -20,14 +25,39 @@ def data_directory_lock(data_dir: Path, durable: Durable | None = None) -> Itera
     """
     (durable or Durable()).mkdir(data_dir.resolve())
     lock = FileLock(data_dir / FILE_NAME, timeout=0)
+    with _locked_folder(data_dir):
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise _in_use(data_dir) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    """Lock the folder itself, which no one can delete and make again as they can the file.
+
+    The file is locked besides: servers of older versions look at nothing else, and not every file system has locks of
+    folders.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        lock.acquire()
-    except Timeout as error:
-        raise DataDirectoryInUse(
-            f"another server is using the data directory {data_dir.resolve()}; stop it, or set ADJOINT_DATA_DIR to "
-            "another folder"
-        ) from error
-    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _in_use(folder) from error
+        except OSError as error:
+            _logger.warning("the data directory cannot be locked as a folder (%s); its lock file has to do", error)
         yield
     finally:
-        lock.release()
+        os.close(descriptor)
+
+
+def _in_use(data_dir: Path) -> DataDirectoryInUse:
+    return DataDirectoryInUse(
+        f"another server is using the data directory {data_dir.resolve()}; stop it, or set ADJOINT_DATA_DIR to another "
+        "folder"
+    )

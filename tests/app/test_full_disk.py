@@ -1,7 +1,8 @@
-"""A whole server on a small file system that is filled to its last byte: what runs waits, and nothing is lost."""
+"""A whole server whose disk is filled to its last byte, becomes read-only, or is gone."""
 
 import errno
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
     finally:
         # Lazily: a process of the test may still be about to go.
-        subprocess.run(["umount", "--lazy", folder], check=True)
+        subprocess.run(["umount", "--lazy", "--recursive", folder], check=True)
 
 
 def fill(folder: Path) -> Path:
@@ -114,3 +115,41 @@ def test_a_disk_that_is_full_to_the_last_byte_holds_fits_up_and_costs_nothing(
         until(lambda each=each: http.get(f"/v1/fits/{each}").json()["state"] == "succeeded", "a queued fit was lost")
     created(http.post("/v1/graphs", json=PROGRAM))
     assert server.stop() == 0
+
+
+READS = ("/v1/system", "/v1/graphs", "/v1/datasets", "/v1/fits", "/metrics", "/healthz", "/v1/ops", "/v1/backup")
+WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/v1/graphs", {"json": PROGRAM}),
+    ("/v1/datasets", {"content": "x\n1\n2\n", "headers": {"Content-Type": "text/csv"}}),
+    ("/v1/fits", {"json": FIT}),
+    ("/v1/sessions", {"json": {"graph": PROGRAM, "optimizer": {"kind": "sgd", "lr": 0.1}}}),
+)
+
+
+def make_read_only(folder: Path) -> None:
+    # What is open for writing remains so; everything that is opened by its path from now on is read-only.
+    data = folder / "data"
+    subprocess.run(["mount", "--bind", data, data], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", data], check=True)
+
+
+def delete_all(folder: Path) -> None:
+    shutil.rmtree(folder / "data")
+
+
+@pytest.mark.parametrize("how", [make_read_only, delete_all])
+def test_a_server_that_can_write_nothing_any_more_says_so(
+    small_disk: Path, start_server: StartServer, how: Callable[[Path], None]
+) -> None:
+    server = start_server(data_dir=small_disk / "data", workers=1, storage_min_free_bytes=0, log_level="info")
+    http = server.http
+    created(http.post("/v1/graphs", json=PROGRAM))
+    assert http.get("/readyz").status_code == 200
+    how(small_disk)
+    until(lambda: http.get("/readyz").status_code == 503, "a server without a disk is ready")
+    assert "data directory" in http.get("/readyz").json()["detail"]
+    answers = [(path, http.post(path, **body)) for path, body in WRITES]
+    assert {path: answer.status_code for path, answer in answers if answer.status_code != 503} == {}
+    statuses = {path: http.get(path).status_code for path in READS}
+    assert {*statuses.values()} <= {200, 503}, statuses
+    assert (statuses["/healthz"], statuses["/v1/ops"], statuses["/v1/graphs"]) == (200, 200, 200)
