@@ -201,13 +201,15 @@ def verdict_of(error: Exception, assignment: Assignment) -> Failed:
     """Say what an error means for the fit."""
     if isinstance(error, engine.EngineError):
         return Failed(error.code, str(error))
+    if isinstance(error, Corrupt):
+        # Where a file is damaged, it does not matter where it was read.
+        _logger.error("fit %s: attempt %s failed: %s", assignment.fit_id, assignment.attempt, error.detail)
+        return Failed(error.code, error.detail, error.blob)
     _logger.error("fit %s: attempt %s failed", assignment.fit_id, assignment.attempt, exc_info=error)
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY
     if isinstance(error, StorageFull | StorageFailed):
         return Failed(error.code, error.detail)
-    if isinstance(error, Corrupt):
-        return Failed(error.code, error.detail, error.blob)
     return Failed("internal_error", type(error).__name__)
 
 

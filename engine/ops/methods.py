@@ -90,8 +90,21 @@ def _reflected(op: Op[Any]) -> Callable[[Value, Operand], Value]:
     return lambda self, other: op(other, self)
 
 
+_OF_NUMPY = frozenset({"dtype", "out"})
+"""What np.sum(x), np.mean(x) and the like say to the method of their name, also where nobody asked for it."""
+
+
+def _without_defaults(op: Op[Any], attrs: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what NumPy's functions give as None. What is asked for, no op does: it is an unknown attribute."""
+    return {
+        name: value for name, value in attrs.items() if not (value is None and name in _OF_NUMPY - {*op.attributes})
+    }
+
+
 def _method(op: Op[Any]) -> Callable[..., Any]:
     def method(self: Value, *operands: Operand, **attrs: Any) -> Any:
+        if attrs and not _OF_NUMPY.isdisjoint(attrs):
+            attrs = _without_defaults(op, attrs)
         return op(self, *operands, **attrs)
 
     method.__doc__ = op.body.__doc__

@@ -229,6 +229,20 @@ def test_reductions_take_any_axes_and_keep_them_on_request(name: str, axis: obje
     np.testing.assert_allclose(x.grad.numpy(), wanted)
 
 
+def test_reductions_of_numpy_are_those_of_the_value() -> None:
+    array = np.array([[1.0, 2.0], [3.0, 5.0]])
+    x = engine.tensor(array, requires_grad=True)
+    for name in ("sum", "mean", "max", "min", "prod", "cumsum", "argmax", "argmin"):
+        y, axis = getattr(np, name)(x, axis=0), getattr(np, name)(array, axis=0)
+        assert isinstance(y, engine.Value), name
+        np.testing.assert_allclose(y.detach().numpy(), axis)
+    np.sum(x).backward()
+    assert x.grad is not None
+    np.testing.assert_array_equal(x.grad.numpy(), np.ones((2, 2)))
+    with pytest.raises(engine.EngineError, match="out"):
+        np.sum(x, out=np.zeros(()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_an_op_gives_the_same_bits_and_no_node_where_nothing_is_recorded(name: str) -> None:

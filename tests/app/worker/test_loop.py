@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import engine
-from app.domain.errors import StorageFailed, StorageFull
+from app.domain.errors import DatasetCorrupt, StorageFailed, StorageFull
 from app.domain.fit import WAITS_FOR_STORAGE
 from app.domain.messages import (
     Assignment,
@@ -319,6 +319,7 @@ def test_a_checkpoint_that_the_disk_does_not_take_is_not_announced_and_ends_the_
         (OSError(errno.EIO, "/secret/path"), Failed("internal_error", "OSError")),
         (StorageFull("no room; free some space"), Failed("storage_full", "free some space")),
         (StorageFailed("the disk failed"), Failed("storage_failed", "the disk failed")),
+        (DatasetCorrupt("column 'x' is damaged", blob="ab", problem="is short"), Failed("dataset_corrupt", "damaged")),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -348,7 +349,7 @@ def test_a_fault_loses_no_row_and_tells_clients_only_what_they_may_know(
     messages = server.heard()
     assert seqs(messages) == [1, 2]
     assert messages[-1] == found
-    shown = not isinstance(fault, engine.EngineError)
+    shown = not isinstance(fault, engine.EngineError | DatasetCorrupt)
     assert ("Traceback" in caplog.text) is shown
 
 
