@@ -13,9 +13,9 @@ from engine.errors import ShapeError
 from engine.ops.compare import lt, where
 from engine.ops.diagonals import trace
 from engine.ops.equations import inv
+from engine.ops.factors import product_of_others
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, as_factor, regular, require_square, widened
-from engine.ops.reduce import product_of_others
 from engine.registry import composite, primitive
 from engine.samples import sample
 from engine.value import Array, Spec, Value

@@ -192,62 +192,6 @@ def max_int(number: int) -> float:
     return float(number or 1)
 
 
-@primitive(infer=reduction_sum, samples=REDUCTIONS)
-def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
-    """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
-    axes = normalize_axes(axis, x.ndim)
-    if x.dtype == FLOAT16:
-        return _store(np.asarray(np.prod(x, axis=axes, keepdims=keepdims, dtype=FLOAT32), dtype=FLOAT16), out)
-    return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype if is_float(x.dtype) else INT64, out=out)
-
-
-prod.batch(along("axis"))
-
-
-@prod.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
-    return spread(g, x, axis, keepdims) * product_of_others(x, axis=axis)
-
-
-def _product_of_others(x: Value, *, axis: Axes) -> Spec:
-    normalize_axes(axis, x.ndim)
-    return x.spec
-
-
-@primitive(infer=_product_of_others, samples=[sample((2, 3), axis=1), sample((4,))])
-def product_of_others(x: Array, *, axis: Axes = None) -> Array:
-    """At each place, the product of the other elements over `axis`: exact when some are zero."""
-    axes = normalize_axes(axis, x.ndim)
-    rest = tuple(a for a in range(x.ndim) if a not in axes)
-    kept, gone = tuple(x.shape[a] for a in rest), tuple(x.shape[a] for a in axes)
-    rows = x.transpose((*rest, *axes)).reshape((*kept, math.prod(gone)))
-    if x.dtype == FLOAT16:
-        rows = rows.astype(FLOAT32)
-    before, after = np.ones_like(rows), np.ones_like(rows)
-    np.cumprod(rows[..., :-1], axis=-1, out=before[..., 1:])
-    after[..., :-1] = np.cumprod(rows[..., :0:-1], axis=-1)[..., ::-1]
-    others = (before * after).reshape(kept + gone)
-    return others.astype(x.dtype, copy=False).transpose(np.argsort((*rest, *axes)))
-
-
-product_of_others.batch(along("axis"))
-
-
-@product_of_others.vjp
-def _(g: Value, y: Value, x: Value, *, axis: Axes) -> Value:
-    # Written out place by place: the derivative of "product of all but i" by x_j is the product of all but i and j.
-    axes = normalize_axes(axis, x.ndim)
-    total = where(False, g, 0.0)
-    for place in np.ndindex(*(x.shape[a] for a in axes)):
-        selector = np.zeros([x.shape[a] if a in axes else 1 for a in range(x.ndim)], dtype=bool)
-        selector[tuple(place[axes.index(a)] if a in axes else 0 for a in range(x.ndim))] = True
-        without = where(selector, 1.0, x)
-        weight = sum(where(selector, g, 0.0), axis=axes, keepdims=True)
-        term = where(selector, 0.0, weight * product_of_others(without, axis=axes))
-        total = total + term
-    return total
-
-
 @composite(
     wide=True,
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
