@@ -48,7 +48,8 @@ check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
 COMBINATIONS := $(addprefix tests/engine/,test_batching.py fit/test_resuming.py graph/test_hostile.py \
 	metrics/test_metric_values.py ops/test_samples.py plan/test_every_op.py random_graphs) \
-	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py
+	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
+	tests/deploy/test_installed.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
 	CHAOS=full $(PYTEST) $(COMBINATIONS)

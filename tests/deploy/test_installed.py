@@ -1,5 +1,6 @@
 """The installed wheels, owned by root and read-only, in the hands of a user who may write the data directory alone."""
 
+import json
 import os
 import shutil
 import stat
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -25,13 +26,25 @@ NATIVE = "native" in engine.executors()
 WAYS = {about: way for about, way in FITS.items() if FULL or about != "half precision"}
 """That one compiles kernels of its own; `make image-test` has it as well."""
 
+DENY = """
+import ctypes, os
+if os.environ.pop("DENY", None):
+    assert ctypes.CDLL(None).prctl(65, 1, 0, 0, 0) == 0  # PR_SET_MDWE, as systemd's MemoryDenyWriteExecute
+"""
+"""Has the system let the server, and all that it starts, make no code."""
+
+PLACES = {
+    "a folder for kernels": {"XDG_CACHE_HOME": "{data}/cache"},
+    **({"no folder for kernels": {}, "no memory for kernels": {"DENY": "1"}} if FULL else {}),
+}
+
 
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Path]:
     """Wheels built and unpacked by root, kernels compiled beside them, where all may read."""
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
-    if int(version("setuptools").split(".")[0]) < SETUPTOOLS:
+    if _setuptools() < SETUPTOOLS:
         pytest.skip(f"needs setuptools {SETUPTOOLS} to build wheels without a network")
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
@@ -46,6 +59,14 @@ def installed() -> Iterator[Path]:
         if NATIVE:
             subprocess.run(_python(target, "import engine; assert engine.why_native_unusable() is None"), check=True)
         yield target
+
+
+def _setuptools() -> int:
+    """Return the major version that is installed, 0 if none is."""
+    try:
+        return int(version("setuptools").split(".")[0])
+    except PackageNotFoundError:
+        return 0
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -68,7 +89,7 @@ def command(installed: Path) -> Iterator[list[str]]:
     data.mkdir()
     os.chown(data, USER, USER)
     rights = ["--bounding-set=-all", "--no-new-privs", "--clear-groups", f"--reuid={USER}", f"--regid={USER}"]
-    as_user = ["setpriv", *rights, *_python(installed, LAUNCH)]
+    as_user = ["setpriv", *rights, *_python(installed, DENY + LAUNCH)]
     hidden = {path: barrier for path in (sys.base_prefix, sys.prefix) if (barrier := _barrier(Path(path)))}
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0:
         steps = [*_uncovered(hidden, installed.parent), f"mount --bind {data} {data}", "mount -o remount,bind,ro /"]
@@ -98,12 +119,16 @@ def _uncovered(hidden: Mapping[str, Path], folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_another_user_trains_with_what_root_has_installed(installed: Path, command: list[str]) -> None:
-    data, executor = installed.parent / "data", "native" if NATIVE else "numpy"
-    environment = {"HOME": "/nonexistent", "XDG_CACHE_HOME": str(data / "cache"), "TMPDIR": "/nonexistent"}
+@pytest.mark.parametrize("place", PLACES)
+def test_another_user_trains_with_what_root_has_installed(installed: Path, command: list[str], place: str) -> None:
+    data, executor = installed.parent / "data", "native" if NATIVE and "DENY" not in PLACES[place] else "numpy"
+    given = {name: text.format(data=data) for name, text in PLACES[place].items()}
+    environment = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", **given}
     with serving(data, command=command, environment=environment) as server:
         begun = begin(server.url, executor=executor, ways=WAYS)
-    assert not server.log, "".join(server.log)
+    entries = [json.loads(line) for line in server.log]
+    assert all(entry["level"] == "warning" for entry in entries), entries
+    assert place != "a folder for kernels" or not entries, entries
     with serving(data, command=command, environment=environment) as server:
         go_on(server.url, begun, executor=executor)
     assert {path.stat().st_uid for path in installed.rglob("*")} == {0}

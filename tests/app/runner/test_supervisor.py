@@ -55,6 +55,9 @@ def test_who_works_on_what_can_be_seen(workshop: Workshop, runner: MemoryRunner)
     (worker,) = supervisor.workers()
     assert (worker.pid, worker.fit_id, worker.attempt, worker.state) == (4711, "fit_1", 1, "running")
     assert supervisor.alive
+    assert supervisor.trouble() is None
+    runner.trouble = "there is no process to fork workers from"
+    assert supervisor.trouble() == runner.trouble
 
 
 def test_a_cancelled_fit_is_asked_to_stop_and_given_time(workshop: Workshop, runner: MemoryRunner) -> None:
