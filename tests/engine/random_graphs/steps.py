@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -115,6 +116,8 @@ def reduction(g: Generator) -> Sequence[str]:
         attrs["keepdims"] = g.draw.choice((False, True))
     made = g.one(op.name, x, **attrs)
     if g.draw.random() < 0.4:
+        with suppress(ValueError):  # shapes that do not broadcast are the op's to refuse
+            g.room_for(*np.broadcast_shapes(g.values[x].shape, g.values[made].shape))
         made = g.one(g.draw.choice(("sub", "add", "mul")), x, made)
     return [made]
 
