@@ -1,6 +1,7 @@
 """Servers under attack, and what has to hold of each after every attack."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,14 +63,19 @@ class Siege:
     besieged: list[Besieged] = field(default_factory=list)
     files_may_be_left: bool = False
 
-    def start(self, headers: dict[str, str] | None = None, **settings: Any) -> ServerProcess:
-        """Start a server that is looked after each test of the module, warm: what it takes later is for attacks."""
+    def start(self, headers: dict[str, str] | None = None, warm: Sequence[str] = (), **settings: Any) -> ServerProcess:
+        """Start a server that is looked after each test of the module, warm: what it takes later is for attacks.
+
+        What it builds once to answer a path of `warm` is not for them either.
+        """
         place = self.folder / str(len(self.besieged))
         temporary = place / "tmp"
         temporary.mkdir(parents=True)
         started = serving(place / "data", headers, environment={"TMPDIR": str(temporary)}, **settings)
         server = self.running.enter_context(started)
         server.http.post("/v1/graphs:validate", json={"inputs": {"x": [2]}, "program": "a = x"})
+        for path in warm:
+            server.http.get(path)
         self.besieged.append(Besieged(server, temporary, resident(server)))
         return server
 

@@ -73,7 +73,7 @@ def answers_own(server: ServerProcess, key: str, number: int) -> int:
 @pytest.fixture(scope="module")
 def keyed(siege: Siege) -> ServerProcess:
     """Start a server that wants a key."""
-    return siege.start({"X-API-Key": KEY}, api_key=KEY)
+    return siege.start({"X-API-Key": KEY}, warm=["/openapi.json"], api_key=KEY)
 
 
 @pytest.fixture(scope="module")
