@@ -48,8 +48,6 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "max_pool": ("0", "00"),
     "max_unpool": ("00", "0"),
     "avg_pool": ("0", "0"),
-    "attention": ("000?", "00"),
-    "attention_backward": ("0000000?", "000"),
     "embedding": ("-0", "0"),
     "add_rows": ("00", "+"),
     "batch_norm": ("10000", "100"),
@@ -60,7 +58,9 @@ ROLES: Mapping[str, tuple[str, str]] = {
     "rnn_steps": ("1-00", "1"),
     "rnn_steps_backward": ("11-0", "10"),
 }
-"""Of each input and output of an op: the axis of the batch, - whole, + partial, ? the batch if its first axis is."""
+"""Of each input and output of an op: the axis of the batch, - whole, + partial."""
+MATRICES: Mapping[str, tuple[str, str]] = {"attention": ("2222", "21"), "attention_backward": ("21212222", "222")}
+"""Of each input and output: how many of its last axes are those of a matrix or of its rows; others are broadcast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,8 @@ def _rule(op: Op[Any]) -> Rule | None:
         return _view
     if op.name in ROLES:
         return _roles
+    if op.name in MATRICES:
+        return _matrices
     if op.name in ALONG_AXIS:
         return _along_axis
     if op.name in RULES:
@@ -185,19 +187,29 @@ def _elementwise(case: Case) -> Cut:
 
 def _roles(case: Case) -> Cut | None:
     inputs, outputs = ROLES[case.op.name]
-    if len(case.shapes) > len(inputs) and not inputs.endswith("?"):
+    if len(case.shapes) > len(inputs):
         return None
-    inputs += inputs[-1] * (len(case.shapes) - len(inputs))
-    role = inputs[case.first]
-    batch = case.shapes[case.first][int(role)] if role.isdigit() else 0
-    windows: list[State] = []
-    for shape, role in zip(case.shapes, inputs, strict=False):
-        if role == "?":
-            windows.append(0 if shape and shape[0] == batch else None)
-        else:
-            windows.append(int(role) if role.isdigit() else None)
+    windows = (int(role) if role.isdigit() else None for role in inputs[: len(case.shapes)])
     states = (int(role) if role.isdigit() else PARTIAL for role in outputs[: len(case.made)])
     return Cut(tuple(windows), tuple(states))
+
+
+def _matrices(case: Case) -> Cut | None:
+    """Cut an axis in front of the matrices; what has one matrix for all of it is seen whole, and made in summands."""
+    inputs, outputs = MATRICES[case.op.name]
+    leads = [len(shape) - int(own) for shape, own in zip(case.shapes, inputs, strict=False)]
+    behind = case.axis - leads[case.first]  # counted from the end of the axes in front
+    if behind >= 0:
+        return None
+
+    def place(shape: Shape, lead: int) -> int | None:
+        own = lead + behind
+        return own if own >= 0 and shape[own] > 1 else None
+
+    made = [len(shape) - int(own) for shape, own in zip(case.made, outputs, strict=True)]
+    windows = tuple(place(shape, lead) for shape, lead in zip(case.shapes, leads, strict=True))
+    states = (place(shape, lead) for shape, lead in zip(case.made, made, strict=True))
+    return Cut(windows, tuple(PARTIAL if state is None else state for state in states))
 
 
 def _along_axis(case: Case) -> Cut | None:

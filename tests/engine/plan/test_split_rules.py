@@ -86,6 +86,26 @@ def splittable() -> list[Op[Any]]:
     return [op for op in OPS.values() if not (op.data_dependent or op.composite or op.random)]
 
 
+ATTENTION = (
+    ((4, 2), (4, 2), (4, 2), (4, 4)),  # as many rows as columns, and no batch
+    ((4, 3, 2), (4, 4, 2), (4, 4, 2), (3, 4)),
+    ((4, 4, 2), (4, 4, 2), (4, 4, 2), (4, 4)),  # a mask of all, as long as the batch
+    ((2, 4, 3, 2), (4, 2, 2), (1, 1, 2, 2), (2, 1, 3, 2)),
+)
+"""Shapes of q, k, v and mask that can be cut where they must not be."""
+
+
+@pytest.mark.parametrize("shapes", ATTENTION)
+def test_attention_is_cut_along_axes_of_the_batch_only(shapes):
+    draw = np.random.default_rng(0)
+    q, k, v, mask = (draw.standard_normal(shape) for shape in shapes)
+    y, logs = computed(OPS["attention"], (q, k, v, mask), {})
+    back = (draw.standard_normal(y.shape), draw.standard_normal(logs.shape), y, logs, q, k, v, mask)
+    allowed = [check(OPS["attention"], Sample((), {}), (q, k, v, mask))]
+    allowed.append(check(OPS["attention_backward"], Sample((), {}), back))
+    assert all(allowed) is (q.ndim > 2)
+
+
 def test_the_parts_that_shards_compute_make_up_what_the_op_computes_of_the_whole():
     allowed = {
         op.name: sum(check(op, sample, drawn(op, number, sample)) for number, sample in enumerate(op.samples))
