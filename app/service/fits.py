@@ -160,7 +160,7 @@ class Fits:
             fits = work.fits.list(page, state=state, label=label, parent=parent, origin=origin)
             if not fits.items:
                 _check_known(work, {"parent": parent, "origin": origin})
-            return Page(tuple(view_of(work, fit) for fit in fits.items), fits.next_cursor)
+            return Page(tuple(view_of(work, fit) for fit in fits.items), fits.next_cursor, fits.findings)
 
     def delete(self, fit_id: str) -> None:
         """Forget a terminal fit with its journal, its checkpoints and its variants (see `remove_fit`)."""

@@ -61,7 +61,7 @@ class Sessions:
         """Return a page of sessions: those in `state`, with `label`, where these are given."""
         with self._store.begin() as work:
             found = work.sessions.list(page, state=state, label=label)
-        return Page(tuple(map(self._view, found.items)), found.next_cursor)
+        return Page(tuple(map(self._view, found.items)), found.next_cursor, found.findings)
 
     async def carry_out(self, session_id: str, step: Step, body: bytes = b"") -> Carried:
         """Have a step carried out, and return what came of it (see `SessionSteps.carry_out`)."""

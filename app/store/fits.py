@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState
 from app.domain.sweep import Standing
+from app.store.labels import has_label, unknown_label
 from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
@@ -82,11 +83,13 @@ class Fits:
         if state is not None:
             statement = statement.where(fits.c.state == state)
         if label is not None:
-            entry = func.json_each(fits.c.labels).table_valued("key", "value")
-            statement = statement.where(exists().where(entry.c.key == label[0], entry.c.value == label[1]))
+            statement = statement.where(has_label(fits, label))
         if origin is not None:
             statement = statement.where(func.json_extract(fits.c.origin, "$.fit") == origin)
-        return fetch_page(self._connection, statement, fits.c.id, page, lambda row: FitRecord(*row))
+        found = fetch_page(self._connection, statement, fits.c.id, page, lambda row: FitRecord(*row))
+        if label is None or found.items:
+            return found
+        return replace(found, findings=unknown_label(self._connection, fits, self._tenant, label))
 
     def unfinished(self) -> tuple[FitRecord, ...]:
         """Return every fit that is not terminal, oldest first."""

@@ -29,10 +29,14 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some items of a list; `next_cursor` asks for the ones after them, None if there were none."""
+    """Some items of a list; `next_cursor` asks for the ones after them, None if there were none.
+
+    `findings` tell what of the query can match nothing that there is.
+    """
 
     items: tuple[T, ...]
     next_cursor: str | None
+    findings: tuple[Finding, ...] = ()
 
 
 def encode_cursor(last: str) -> str:

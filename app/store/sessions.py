@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Connection, bindparam, exists, func, select, type_coerce, update
+from sqlalchemy import BigInteger, Connection, bindparam, func, select, type_coerce, update
 from sqlalchemy.dialects.sqlite import insert
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.column_types import to_microseconds
+from app.store.labels import has_label, unknown_label
 from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of
@@ -75,9 +76,11 @@ class Sessions:
         if state is not None:
             statement = statement.where(sessions.c.state == state)
         if label is not None:
-            entry = func.json_each(sessions.c.labels).table_valued("key", "value")
-            statement = statement.where(exists().where(entry.c.key == label[0], entry.c.value == label[1]))
-        return fetch_page(self._connection, statement, sessions.c.id, page, lambda row: SessionRecord(*row))
+            statement = statement.where(has_label(sessions, label))
+        found = fetch_page(self._connection, statement, sessions.c.id, page, lambda row: SessionRecord(*row))
+        if label is None or found.items:
+            return found
+        return replace(found, findings=unknown_label(self._connection, sessions, self._tenant, label))
 
     def open(self) -> tuple[SessionRecord, ...]:
         """Return every session that can be gone on with, oldest first."""

@@ -198,6 +198,7 @@ class FitList(ResourceShape):
     data: list[Fit]
     has_more: bool
     next_cursor: str | None
+    findings: list[ProblemError] = Field(description="What of the query can match nothing that there is.")
 
     @classmethod
     def of(cls, page: Page[FitView]) -> "FitList":
@@ -206,6 +207,7 @@ class FitList(ResourceShape):
             data=[Fit.of(view) for view in page.items],
             has_more=page.next_cursor is not None,
             next_cursor=page.next_cursor,
+            findings=ProblemError.of(page.findings),
         )
 
 

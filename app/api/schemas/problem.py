@@ -1,10 +1,12 @@
 """The one shape of every error (RFC 9457)."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from app.api.schemas.shapes import ResourceShape
+from app.domain.errors import Finding
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -15,6 +17,11 @@ class ProblemError(ResourceShape):
     pointer: str = Field(description="JSON pointer into the request; empty for the whole of it.")
     code: str
     detail: str
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> "list[ProblemError]":
+        """Show what was found."""
+        return [cls(pointer=each.pointer, code=each.code, detail=each.detail) for each in findings]
 
 
 class Problem(ResourceShape):

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.checkpoints import ParameterSummary
 from app.api.schemas.fit_options import ClassNamesChoice
+from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import Moment, ResourceShape
 from app.domain.session import OPEN, SessionKind, SessionState
 from app.service.session_view import SessionView
@@ -117,6 +118,7 @@ class SessionList(ResourceShape):
     data: list[Session]
     has_more: bool
     next_cursor: str | None
+    findings: list[ProblemError] = Field(description="What of the query can match nothing that there is.")
 
     @classmethod
     def of(cls, page: Page[SessionView]) -> "SessionList":
@@ -125,6 +127,7 @@ class SessionList(ResourceShape):
             data=[Session.of(view) for view in page.items],
             has_more=page.next_cursor is not None,
             next_cursor=page.next_cursor,
+            findings=ProblemError.of(page.findings),
         )
 
 

@@ -10,6 +10,7 @@ from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.fit import Fit
+    from ..models.problem_error import ProblemError
 
 
 T = TypeVar("T", bound="FitList")
@@ -20,6 +21,8 @@ class FitList:
     """A page of fits."""
 
     data: list[Fit]
+    findings: list[ProblemError]
+    """ What of the query can match nothing that there is. """
     has_more: bool
     next_cursor: None | str
     object_: Literal["list"] | Unset = "list"
@@ -30,6 +33,11 @@ class FitList:
         for data_item_data in self.data:
             data_item = data_item_data.to_dict()
             data.append(data_item)
+
+        findings = []
+        for findings_item_data in self.findings:
+            findings_item = findings_item_data.to_dict()
+            findings.append(findings_item)
 
         has_more = self.has_more
 
@@ -43,6 +51,7 @@ class FitList:
         field_dict.update(
             {
                 "data": data,
+                "findings": findings,
                 "has_more": has_more,
                 "next_cursor": next_cursor,
             }
@@ -55,6 +64,7 @@ class FitList:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.fit import Fit  # noqa: PLC0415
+        from ..models.problem_error import ProblemError  # noqa: PLC0415
 
         d = dict(src_dict)
         data = []
@@ -63,6 +73,13 @@ class FitList:
             data_item = Fit.from_dict(data_item_data)
 
             data.append(data_item)
+
+        findings = []
+        _findings = d.pop("findings")
+        for findings_item_data in _findings:
+            findings_item = ProblemError.from_dict(findings_item_data)
+
+            findings.append(findings_item)
 
         has_more = d.pop("has_more")
 
@@ -79,6 +96,7 @@ class FitList:
 
         fit_list = cls(
             data=data,
+            findings=findings,
             has_more=has_more,
             next_cursor=next_cursor,
             object_=object_,

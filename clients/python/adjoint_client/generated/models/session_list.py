@@ -9,6 +9,7 @@ from attrs import field as _attrs_field
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.problem_error import ProblemError
     from ..models.session import Session
 
 
@@ -20,6 +21,8 @@ class SessionList:
     """A page of sessions."""
 
     data: list[Session]
+    findings: list[ProblemError]
+    """ What of the query can match nothing that there is. """
     has_more: bool
     next_cursor: None | str
     object_: Literal["list"] | Unset = "list"
@@ -30,6 +33,11 @@ class SessionList:
         for data_item_data in self.data:
             data_item = data_item_data.to_dict()
             data.append(data_item)
+
+        findings = []
+        for findings_item_data in self.findings:
+            findings_item = findings_item_data.to_dict()
+            findings.append(findings_item)
 
         has_more = self.has_more
 
@@ -43,6 +51,7 @@ class SessionList:
         field_dict.update(
             {
                 "data": data,
+                "findings": findings,
                 "has_more": has_more,
                 "next_cursor": next_cursor,
             }
@@ -54,6 +63,7 @@ class SessionList:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.problem_error import ProblemError  # noqa: PLC0415
         from ..models.session import Session  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -63,6 +73,13 @@ class SessionList:
             data_item = Session.from_dict(data_item_data)
 
             data.append(data_item)
+
+        findings = []
+        _findings = d.pop("findings")
+        for findings_item_data in _findings:
+            findings_item = ProblemError.from_dict(findings_item_data)
+
+            findings.append(findings_item)
 
         has_more = d.pop("has_more")
 
@@ -79,6 +96,7 @@ class SessionList:
 
         session_list = cls(
             data=data,
+            findings=findings,
             has_more=has_more,
             next_cursor=next_cursor,
             object_=object_,
