@@ -14,13 +14,16 @@ import pytest
 
 from tests.app.test_storage import FIT, PROGRAM, created, until_logged
 from tests.conftest import PATIENCE, StartServer
+from tests.gate import VARIABLE, Gate
 
 BYTES = 24 * 1024 * 1024
 STEPS = 1500
+HELD_AT = 25
+"""Between two checkpoints: the next one has no room."""
 LONG: dict[str, Any] = {
     **FIT,
     "steps": STEPS,
-    "checkpoint": {"every_steps": 20, "keep_last": 2},
+    "checkpoint": {"every_steps": 20, "every_epochs": None, "keep_last": 2},
     "record": {"every_steps": 5, "gradients": {"steps": [*range(0, STEPS, 250)], "parameters": ["w"]}},
 }
 
@@ -82,25 +85,33 @@ def result(http: httpx.Client, fit_id: str) -> dict[str, Any]:
 
 
 def test_a_disk_that_is_full_to_the_last_byte_holds_fits_up_and_costs_nothing(
-    small_disk: Path, start_server: StartServer
+    small_disk: Path, start_server: StartServer, tmp_path: Path
 ) -> None:
-    server = start_server(data_dir=small_disk / "data", workers=1, storage_min_free_bytes=0, log_level="info")
+    gate = Gate(tmp_path / "gate")
+    server = start_server(
+        data_dir=small_disk / "data",
+        environment={VARIABLE: str(gate.path)},
+        workers=1,
+        storage_min_free_bytes=0,
+        log_level="info",
+    )
     http = server.http
     undisturbed = result(http, created(http.post("/v1/fits", json=LONG))["id"])
-    fit_id = created(http.post("/v1/fits", json=LONG))["id"]
-    url = f"/v1/fits/{fit_id}"
-    until(lambda: http.get(url).json()["step"] >= 20, "the fit did not begin")
-    acknowledged = [fit_id]
-    ballast = fill(small_disk)
-    refused: httpx.Response | None = None
-    for _ in range(1000):
-        answer = http.post("/v1/fits", json={**FIT, "epochs": 1})
-        if answer.status_code == 202:
-            acknowledged.append(answer.json()["id"])
-            fill(small_disk)  # what was freed since
-        else:
-            refused = answer
-            break
+    with gate.holding(HELD_AT):
+        fit_id = created(http.post("/v1/fits", json=LONG))["id"]
+        url = f"/v1/fits/{fit_id}"
+        until(lambda: http.get(url).json()["step"] >= HELD_AT, "the fit did not begin")
+        acknowledged = [fit_id]
+        ballast = fill(small_disk)
+        refused: httpx.Response | None = None
+        for _ in range(1000):
+            answer = http.post("/v1/fits", json={**FIT, "epochs": 1})
+            if answer.status_code == 202:
+                acknowledged.append(answer.json()["id"])
+                fill(small_disk)  # what was freed since
+            else:
+                refused = answer
+                break
     assert refused is not None
     assert (refused.status_code, refused.json()["code"]) == (507, "storage_full"), refused.text
     assert "disk" in refused.json()["detail"]

@@ -6,7 +6,13 @@ import httpx
 import pytest
 
 GRAPH = {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": "loss = mean((x * w) ** 2)"}
-FIT = {"graph": GRAPH, "dataset": {"columns": {"x": [1.0, 2.0]}}, "optimizer": {"kind": "sgd", "lr": 0.1}, "steps": 1, "batch_size": 2}
+FIT = {
+    "graph": GRAPH,
+    "dataset": {"columns": {"x": [1.0, 2.0]}},
+    "optimizer": {"kind": "sgd", "lr": 0.1},
+    "steps": 1,
+    "batch_size": 2,
+}
 REQUESTS = {"fits": FIT, "sessions": {"graph": GRAPH}}
 ASKED = {
     "labelled_colour:red": (1, None),
