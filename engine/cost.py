@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 STEP_OPERATIONS = 5_000
 """What the start of one step of a plan counts for, in arithmetic operations."""
@@ -28,8 +29,11 @@ class Cost:
         return sum(self.terms.values())
 
 
-Admit = Callable[[Cost], object]
-"""Is called when a cost is known and nothing of it is taken yet; raises what is to end the computation instead."""
+class Admit(Protocol):
+    """Is called when a cost is known and nothing of it is taken yet; raises what is to end the computation instead."""
+
+    def __call__(self, cost: Cost, /) -> object:
+        """Look at a cost before anything is taken."""
 
 
 def admit_any(_cost: Cost) -> None:
