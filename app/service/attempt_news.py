@@ -73,10 +73,11 @@ def _enter_standing(journal: AttemptJournal, progress: Progress) -> None:
 def _prune(fit_id: str, work: UnitOfWork, policy: engine.CheckpointPolicy) -> list[str]:
     """Delete the checkpoints that the fit does not keep, in the commit that makes the newer ones last.
 
-    Pinned ones stay, and do not count; nor do those whose files are damaged, which cannot be gone on from.
+    Pinned ones stay, and do not count. Those whose files are damaged cannot be gone on from: they take no other's
+    place, but go when they would have gone undamaged.
     """
-    kept = [each for each in work.checkpoints.kept(fit_id) if not (each.pinned or each.corrupt)]
-    worth = retained(kept, policy)
+    kept = [each for each in work.checkpoints.kept(fit_id) if not each.pinned]
+    worth = [*retained(kept, policy), *retained([each for each in kept if not each.corrupt], policy)]
     superfluous = [checkpoint for checkpoint in kept if checkpoint not in worth]
     for checkpoint in superfluous:
         work.checkpoints.delete(checkpoint.id)
