@@ -1,6 +1,6 @@
 """The connections that are open. When they are as many as may be, one without a request makes room for another.
 
-Else whoever opens connections and says nothing has the server for himself, and it costs him nothing.
+Otherwise a client that opens connections and sends nothing could keep all others out at no cost.
 """
 
 import ipaddress

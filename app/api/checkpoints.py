@@ -164,7 +164,7 @@ async def predict_with_checkpoint(
 
 
 async def _body(request: Request, kind: str, json_bytes_max: int, input: str | None) -> bytes:
-    """Return the body; one of JSON is checked, and spelled anew as a process reads it."""
+    """Return the body; a JSON body is validated and encoded again for the worker process."""
     if kind == NPY:
         return await whole(request, NPY_BYTES_MAX)
     if kind != JSON:

@@ -1,4 +1,4 @@
-"""Orders on their way to the processes that compute, and their answers: bytes that are passed on as they are."""
+"""Requests to the worker processes that compute, and their results: bytes that are passed on unchanged."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -37,7 +37,7 @@ ThreadsDep = Annotated[CapacityLimiter, Depends(_threads)]
 
 
 async def answer_of(request: Request, threads: CapacityLimiter, order: Callable[[], Order]) -> Response:
-    """Make an order, in a thread, and answer with what came of it; it is stopped if the client leaves."""
+    """Build a request in a thread, run it in a worker process and return the result; stop if the client disconnects."""
 
     async def computed() -> Computed:
         made = await to_thread.run_sync(order, limiter=threads)

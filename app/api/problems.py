@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from app.api.access import report_tampering
 from app.api.head import BODY_ONLY
-from app.api.problem_spelling import header_text, spelled_problem
+from app.api.problem_encoding import encode_problem, header_text
 from app.api.request_id import HEADER, request_id_of
 from app.api.routing import names_action
 from app.api.schemas.problem import CONTENT_TYPE
@@ -40,13 +40,13 @@ def problem(request: Request, error: AdjointError) -> Response:
     headers = {**headers, HEADER: request_id, "Cache-Control": "no-store"}
     if error.status in CLOSING:
         headers["Connection"] = "close"
-    body = spelled_problem(error, request.scope["path"][:256], request_id)
+    body = encode_problem(error, request.scope["path"][:256], request_id)
     return Response(body, error.status, headers, media_type=CONTENT_TYPE)
 
 
 def unrouted(error: AdjointError, request_id: str) -> bytes:
     """Spell the answer to a client whose request, if it is one, no route and no middleware has seen."""
-    return spelled_problem(error, "", request_id)
+    return encode_problem(error, "", request_id)
 
 
 def install(app: FastAPI) -> None:

@@ -64,7 +64,7 @@ def is_open(url: str) -> bool:
 
 @contextmanager
 def offline(data_dir: Path) -> Iterator["DataDirectory"]:
-    """Administer a data directory, which no server may be using meanwhile."""
+    """Administer a data directory that no server is using."""
     # Only now: the database takes a while to load.
     from app.cli.data_directory import opened
     from app.domain.errors import AdjointError, DataDirectoryInUse
@@ -83,7 +83,7 @@ def offline(data_dir: Path) -> Iterator["DataDirectory"]:
 
 @contextmanager
 def administration(url: str | None, key_file: str | None, data_dir: Path) -> Iterator[Administration]:
-    """Administer the server at `url`, else the data directory, which no server may be using meanwhile."""
+    """Administer the server at `url`, or else a data directory that no server is using."""
     if url:
         with connect(url, key_file) as client:
             yield client.administration

@@ -1,4 +1,4 @@
-"""Metric rows as a filter leaves them, kept for whoever asks next: rows never change, and many clients follow a fit."""
+"""Metric rows as a filter leaves them, cached for the next request: rows never change, and many clients poll a fit."""
 
 import threading
 from bisect import bisect_right

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from app.api.problem_spelling import LONGEST
+from app.api.problem_encoding import LONGEST
 from app.api.problems import problem, unrouted
 from app.domain.errors import AdjointError, Finding
 

@@ -1,4 +1,4 @@
-"""Spelling problem documents, whatever they hold: the answer to a fault must not be another one."""
+"""Encoding of problem documents, whatever they hold: reporting an error must not raise another one."""
 
 import json
 from collections.abc import Mapping
@@ -9,18 +9,18 @@ from app.api.schemas.problem import Problem, ProblemError
 from app.domain.errors import AdjointError
 
 DEPTH = 8
-"""So deep may extensions nest; what is deeper is left out."""
+"""Maximum nesting of extensions; deeper values are left out."""
 LONGEST = 4096
-"""So many characters of a text are told where it has to be spelled with care, and items of a list or an object."""
+"""Characters kept of a string, and items kept of a list or an object, in a document that is encoded leniently."""
 INTEGER = 2**63
 TYPE_PREFIX = "urn:adjoint:problem:"
 
 
-def spelled_problem(error: AdjointError, instance: str, request_id: str) -> bytes:
-    """Spell an error as UTF-8 JSON: what JSON has no place for is replaced, and nothing is raised."""
+def encode_problem(error: AdjointError, instance: str, request_id: str) -> bytes:
+    """Encode an error as UTF-8 JSON: values that JSON cannot represent are replaced, and nothing is raised."""
     try:
         if not all(map(_is_simple, error.extensions.values())):
-            return _spelled_with_care(error, instance, request_id)
+            return _encode_leniently(error, instance, request_id)
         document = Problem(
             type=f"{TYPE_PREFIX}{error.code}",
             title=error.title,
@@ -34,10 +34,10 @@ def spelled_problem(error: AdjointError, instance: str, request_id: str) -> byte
         )
         return document.model_dump_json(exclude_none=True).encode()
     except Exception:  # noqa: BLE001 - of whatever it is that cannot be spelled, the rest can
-        return _spelled_with_care(error, instance, request_id)
+        return _encode_leniently(error, instance, request_id)
 
 
-def _spelled_with_care(error: AdjointError, instance: str, request_id: str) -> bytes:
+def _encode_leniently(error: AdjointError, instance: str, request_id: str) -> bytes:
     document = {
         "type": f"{TYPE_PREFIX}{_text(error.code)}",
         "title": _text(error.title),
