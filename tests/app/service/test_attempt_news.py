@@ -56,6 +56,18 @@ def test_a_pinned_checkpoint_is_kept_beside_the_others(office: Office) -> None:
     assert office.kept() == [4, 5]
 
 
+def test_a_damaged_checkpoint_takes_no_place_and_goes_when_it_would_have_gone(office: Office) -> None:
+    claim = office.begin(checkpoint={"keep_last": 2, "keep_best": False})
+    written = {step: office.written(claim, step) for step in range(1, 6)}
+    kept = {1: [1], 2: [1, 2], 3: [1, 2, 3], 4: [3, 4], 5: [4, 5]}
+    for step, each in written.items():
+        office.attempts.record(claim, Progress(written=[each]))
+        if step == 2:
+            with office.store.begin() as work:
+                work.damaged_blobs.mark(each.digest, "holds other bytes")
+        assert office.kept() == kept[step]
+
+
 def test_a_blob_that_something_else_refers_to_outlives_its_checkpoint(office: Office) -> None:
     claim = office.begin(checkpoint={"keep_last": 1})
     twin = office.written(claim, 1, content=b"twin")
