@@ -111,7 +111,7 @@ $(VENV)/python.stamp:
 $(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
 	@echo "installing what the server and its client need; the first time takes a minute"
 	@$(PIP) install -c $(CONSTRAINTS) -e '.[fast]' -e clients/python
-	@$(BIN)/python -m engine.native
+	@$(BIN)/python -m engine.execution.native
 	@touch $@
 
 # The extras are added to what is there: a pattern for test.stamp and lint.stamp.

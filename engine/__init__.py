@@ -1,24 +1,8 @@
 """The numeric engine: autograd, graphs, plans, optimizers, fits. Usable alone; knows nothing of servers."""
 
-from engine import ops, sweep, tape
-from engine.array_statistics import ArrayStatistics, array_statistics
-from engine.catalogue import initializer_catalogue, op_catalogue, op_entry
-from engine.check import ColumnInfo, FitEstimate, check_fit
-from engine.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
-from engine.collective import Alone, Collective
-from engine.cores import cpu_quota, usable_cores, usable_cpus
-from engine.cost import Admit, Cost
-from engine.data import (
-    Batch,
-    ClassEncoding,
-    DataLoader,
-    classes_of_checkpoint,
-    encode_texts,
-    meta_with_classes,
-    read_class_encodings,
-)
-from engine.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
-from engine.differentiate import (
+from engine import ops
+from engine.autograd import tape
+from engine.autograd.differentiate import (
     grad,
     gradcheck,
     gradgradcheck,
@@ -31,7 +15,19 @@ from engine.differentiate import (
     vhp,
     vjp,
 )
-from engine.errors import (
+from engine.autograd.function import Function, once_differentiable
+from engine.autograd.gradient_statistics import GradientStatistics, gradient_statistics
+from engine.autograd.layout import reshape_columns
+from engine.autograd.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
+from engine.autograd.named_gradients import gradients_by_name
+from engine.autograd.recomputation import recompute
+from engine.autograd.tensors import parameter, tensor
+from engine.autograd.vectorize import vmap
+from engine.core.array_statistics import ArrayStatistics, array_statistics
+from engine.core.cores import cpu_quota, usable_cores, usable_cpus
+from engine.core.cost import Admit, Cost
+from engine.core.defaults import get_default_device, get_default_dtype, set_default_device, set_default_dtype
+from engine.core.errors import (
     AttributeValueError,
     CheckpointError,
     CollectiveError,
@@ -57,17 +53,28 @@ from engine.errors import (
     ShapeError,
     UnknownName,
 )
-from engine.fit import CapturedGradient, Fit, Point
-from engine.function import Function, once_differentiable
-from engine.gradient_statistics import GradientStatistics, gradient_statistics
-from engine.graph.capture import capture, graph_function
-from engine.graph.codec import parse_graph
-from engine.graph.definition import Definition, tensor_to_json
-from engine.graph.limits import GraphLimits
-from engine.graph.needed import needed_inputs
-from engine.graph.printer import graph_dot, graph_nodes, graph_text
-from engine.graph.tensors import read_tensor_document
-from engine.laboratory import (
+from engine.core.modes import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    training_mode,
+)
+from engine.core.numerics import fingerprint, set_blas_threads
+from engine.core.value import Value
+from engine.data import (
+    Batch,
+    ClassEncoding,
+    DataLoader,
+    classes_of_checkpoint,
+    encode_texts,
+    meta_with_classes,
+    read_class_encodings,
+)
+from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
+from engine.diagnostics import (
     Nonfinite,
     Operand,
     RowLosses,
@@ -78,20 +85,38 @@ from engine.laboratory import (
     row_losses,
     trace_nonfinite,
 )
-from engine.layers import layer_catalogue, loss_catalogue
-from engine.layout import reshape_columns
-from engine.leaves import full, ones, ones_like, rand, randn, zeros, zeros_like
-from engine.metrics import metric_catalogue
-from engine.modes import (
-    detect_anomaly,
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    no_grad,
-    set_grad_enabled,
-    training_mode,
-)
-from engine.modules import (
+from engine.diagnostics.catalogue import initializer_catalogue, op_catalogue, op_entry
+from engine.diagnostics.report import graph_report, plan_report
+from engine.diagnostics.script import graph_program
+from engine.execution.native import executors
+from engine.execution.native import why_unusable as why_native_unusable
+from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
+from engine.ggml import ggml, ggml_opt
+from engine.ggml.compute_plan import ComputePlan
+from engine.ggml.context import Context
+from engine.ggml.graph import Graph
+from engine.ggml.leaves import declare, set_param
+from engine.ggml.opt_context import OptContext
+from engine.ggml.opt_dataset import OptDataset
+from engine.ggml.opt_fit import opt_epoch, opt_fit
+from engine.ggml.opt_result import OptResult
+from engine.ggml.overhead import graph_overhead
+from engine.ggml.session.computing import Computed, ComputeManner
+from engine.ggml.session.description import describe_graph, describe_tensor
+from engine.ggml.session.from_definition import checked_extents
+from engine.ggml.session.session import ElementWrite, StaticSession, check_index
+from engine.ggml.status import Status
+from engine.ggml.threadpool import Threadpool
+from engine.ggml.threadpool_params import Priority, ThreadpoolParams
+from engine.graph.capture import capture, graph_function
+from engine.graph.codec import parse_graph
+from engine.graph.definition import Definition, tensor_to_json
+from engine.graph.limits import GraphLimits
+from engine.graph.needed import needed_inputs
+from engine.graph.printer import graph_dot, graph_nodes, graph_text
+from engine.graph.tensors import read_tensor_document
+from engine.nn.layers import layer_catalogue, loss_catalogue
+from engine.nn.modules import (
     Layer,
     Module,
     Sequential,
@@ -101,10 +126,6 @@ from engine.modules import (
     probability_cross_entropy_loss,
     softmax_cross_entropy_loss,
 )
-from engine.named_gradients import gradients_by_name
-from engine.native import executors
-from engine.native import why_unusable as why_native_unusable
-from engine.numerics import fingerprint, set_blas_threads
 from engine.ops.random import seed
 from engine.optim import (
     ClosureOptimizer,
@@ -121,9 +142,14 @@ from engine.optim import (
     optimizer_catalogue,
     schedule_catalogue,
 )
-from engine.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
-from engine.predict import Predictor
-from engine.recipe import (
+from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
+from engine.training import sweep
+from engine.training.check import ColumnInfo, FitEstimate, check_fit
+from engine.training.collective import Alone, Collective
+from engine.training.fit import CapturedGradient, Fit, Point
+from engine.training.metrics import metric_catalogue
+from engine.training.predict import Predictor
+from engine.training.recipe import (
     ADJUSTABLE,
     CheckpointPolicy,
     GradientRecord,
@@ -133,32 +159,8 @@ from engine.recipe import (
     form_of_recipe,
     read_recipe,
 )
-from engine.recomputation import recompute
-from engine.report import graph_report, plan_report
-from engine.script import graph_program
-from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
-from engine.shared_collective import Rendezvous
-from engine.static import ggml, ggml_opt
-from engine.static.compute_plan import ComputePlan
-from engine.static.context import Context
-from engine.static.graph import Graph
-from engine.static.leaves import declare, set_param
-from engine.static.opt_context import OptContext
-from engine.static.opt_dataset import OptDataset
-from engine.static.opt_fit import opt_epoch, opt_fit
-from engine.static.opt_result import OptResult
-from engine.static.overhead import graph_overhead
-from engine.static.status import Status
-from engine.static.threadpool import Threadpool
-from engine.static.threadpool_params import Priority, ThreadpoolParams
-from engine.static_session.computing import Computed, ComputeManner
-from engine.static_session.description import describe_graph, describe_tensor
-from engine.static_session.from_definition import checked_extents
-from engine.static_session.session import ElementWrite, StaticSession, check_index
-from engine.sweep import Sweep
-from engine.tensors import parameter, tensor
-from engine.value import Value
-from engine.vectorize import vmap
+from engine.training.shared_collective import Rendezvous
+from engine.training.sweep import Sweep
 
 __all__ = [
     "ADJUSTABLE",

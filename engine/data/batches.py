@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.core.errors import DataError
+from engine.core.value import Array
 from engine.data.sampling import Sampler
 from engine.data.shuffling import Shuffle
 from engine.data.streams import ORDER_STREAM, SAMPLE_STREAM, generator
-from engine.errors import DataError
-from engine.value import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader
-from engine.errors import CheckpointError, DataError, DocumentError, Finding, escape, nearest
-from engine.value import Array
+from engine.core.documents import Reader
+from engine.core.errors import CheckpointError, DataError, DocumentError, Finding, escape, nearest
+from engine.core.value import Array
 
 CLASSES = "classes"
 """The entry of a checkpoint's meta that holds the class encodings of the model."""

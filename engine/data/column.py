@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.dtypes import BFLOAT16, DType
-from engine.errors import DataError
-from engine.value import Array, Shape
+from engine.core.dtypes import BFLOAT16, DType
+from engine.core.errors import DataError
+from engine.core.value import Array, Shape
 
 KINDS = "iufbUS"
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.errors import DataError
-from engine.value import Array
+from engine.core.errors import DataError
+from engine.core.value import Array
 
 
 class Labels(NamedTuple):

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.autograd.layout import Layout, check_layout
+from engine.core.errors import AttributeValueError, DataError
+from engine.core.value import Array, Operand, Value, as_value
 from engine.data.batches import Batches
 from engine.data.shuffling import Shuffle
-from engine.errors import AttributeValueError, DataError
-from engine.layout import Layout, check_layout
-from engine.value import Array, Operand, Value, as_value
 
 
 class Batch(NamedTuple):

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from engine.core.documents import Reader
+from engine.core.errors import DataError, accepted_names, escape, nearest
+from engine.core.options import read_options
+from engine.core.ranges import Range
+from engine.core.value import Array
 from engine.data.column import Column
 from engine.data.scaling import Affine, Scales
 from engine.data.source import Source
 from engine.data.statistics import Chunks, Moments, quantiles
-from engine.documents import Reader
-from engine.errors import DataError, accepted_names, escape, nearest
-from engine.options import read_options
-from engine.ranges import Range
-from engine.value import Array
 
 CHUNK_BYTES = 2**22
 NUMBERS = "iufbV"

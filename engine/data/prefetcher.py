@@ -10,10 +10,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from engine.core.dtypes import DType
+from engine.core.errors import AttributeValueError, DataError
+from engine.core.value import Array
 from engine.data.source import Source
-from engine.dtypes import DType
-from engine.errors import AttributeValueError, DataError
-from engine.value import Array
 
 DEPTH = 2
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.core.dtypes import DType, is_float
+from engine.core.value import Array
 from engine.data.column import Column
 from engine.data.scaling import Scales
 from engine.data.source import Source
-from engine.dtypes import DType, is_float
-from engine.value import Array
 
 CAST_BYTES = 2**26
 """Most bytes of the copies that are cast once; larger columns are cast batch by batch."""

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from engine.core.errors import DataError
+from engine.core.ranges import Range
+from engine.core.value import Array
 from engine.data.labels import check_labels
 from engine.data.source import Source
-from engine.errors import DataError
-from engine.ranges import Range
-from engine.value import Array
 
 BALANCED = "balanced"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
-from engine.errors import CheckpointError
-from engine.value import Array
+from engine.core.dtypes import FLOAT64
+from engine.core.errors import CheckpointError
+from engine.core.value import Array
 
 SHIFT, SCALE = "/shift", "/scale"
 

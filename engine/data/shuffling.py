@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from engine.documents import Reader
-from engine.options import read_options
-from engine.ranges import Range
-from engine.value import Array
+from engine.core.documents import Reader
+from engine.core.options import read_options
+from engine.core.ranges import Range
+from engine.core.value import Array
 
 
 @dataclass(frozen=True, kw_only=True)

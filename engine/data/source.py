@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.core.dtypes import FLOAT64
+from engine.core.errors import DataError, nearest
+from engine.core.value import Array, Spec
 from engine.data.column import Column
 from engine.data.scaling import Scales
 from engine.data.windows import Windows
-from engine.dtypes import FLOAT64
-from engine.errors import DataError, nearest
-from engine.value import Array, Spec
 
 MAPPED_BYTES = 256 * 2**20
 """From here on, reading a mapped source may wait for the disk: less than that stays in the system's cache."""

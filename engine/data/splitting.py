@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from engine.core.errors import DataError
+from engine.core.ranges import Range
+from engine.core.value import Array
 from engine.data.labels import Labels, check_labels
 from engine.data.source import Source
 from engine.data.streams import SPLIT_STREAM, generator
 from engine.data.windows import Windows
-from engine.errors import DataError
-from engine.ranges import Range
-from engine.value import Array
 
 EXACT = 10**8
 """Groups times rows up to which groups are fitted exactly; rows beyond are filled in random order first."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from engine.value import Array
+from engine.core.value import Array
 
 Chunks = Callable[[], Iterator[Array]]
 """Begins a pass over the rows: float64 arrays of the shape (rows, *row), finite."""

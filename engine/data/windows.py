@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from engine.core.documents import Reader
+from engine.core.errors import DataError, escape, nearest
+from engine.core.options import Reads
+from engine.core.ranges import Range
+from engine.core.value import Array, Shape
 from engine.data.column import Column
-from engine.documents import Reader
-from engine.errors import DataError, escape, nearest
-from engine.options import Reads
-from engine.ranges import Range
-from engine.value import Array, Shape
 
 Span = int | tuple[int, int]
 FURTHEST = 2**31

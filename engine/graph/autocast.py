@@ -12,12 +12,12 @@ from enum import Enum
 from functools import reduce
 from typing import Any
 
-from engine.dtypes import FLOAT32, FLOAT64, DType, is_float, promote
-from engine.errors import DocumentError, DTypeError, Finding
+from engine.core.dtypes import FLOAT32, FLOAT64, DType, is_float, promote
+from engine.core.errors import DocumentError, DTypeError, Finding
+from engine.core.registry import Op
+from engine.core.value import Operand, Value
 from engine.graph.definition import Definition
 from engine.ops.casting import cast
-from engine.registry import Op
-from engine.value import Operand, Value
 
 
 class Policy(Enum):

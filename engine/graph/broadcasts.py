@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.errors import Finding
+from engine.core.errors import Finding
+from engine.core.infer import broadcast, broadcast_bool
+from engine.core.registry import lookup
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.probe import Probe
-from engine.infer import broadcast, broadcast_bool
-from engine.layers.losses import LOSSES
-from engine.registry import lookup
+from engine.nn.layers.losses import LOSSES
 
 ADVICE = "make the shapes equal, with squeeze, unsqueeze or reshape, or by declaring the input so"
 

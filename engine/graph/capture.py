@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import INT64
-from engine.errors import AttributeValueError, EngineError, GradientError, ShapeError
+from engine.core.dtypes import INT64
+from engine.core.errors import AttributeValueError, EngineError, GradientError, ShapeError
+from engine.core.modes import recording_calls, tracing
+from engine.core.registry import Op
+from engine.core.value import Operand, Shape, Value, as_value
 from engine.graph.codec import parse_graph, read_leaves
 from engine.graph.definition import Definition, plain, tensor_to_json
 from engine.graph.limits import LIMITS
 from engine.graph.probe import trial_dims
 from engine.graph.trace import Trace, apply_node, bind_dims
-from engine.modes import recording_calls, tracing
 from engine.ops.random import fold_in
-from engine.registry import Op
-from engine.value import Operand, Shape, Value, as_value
 
 Reference = str | float | int | bool
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader
-from engine.dtypes import is_float
-from engine.errors import DocumentError, EngineError, Finding, escape, nearest
-from engine.graph.definition import NAME, NAME_RULE, Definition, InputSpec, NodeSpec, StateSpec
+from engine.core.documents import NAME, NAME_RULE, Reader
+from engine.core.dtypes import is_float
+from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
+from engine.core.value import Shape
+from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
 from engine.graph.fans import with_fans
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.probe import probe
@@ -20,8 +21,7 @@ from engine.graph.program import parse_program
 from engine.graph.stack import expand_layers
 from engine.graph.tensors import bounded_extents, is_extent, read_dtype, read_shape, read_tensor
 from engine.graph.trace import Trace, check_loss, output_index
-from engine.initializers import default_kind, resolve
-from engine.value import Shape
+from engine.nn.initializers import default_kind, resolve
 
 COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses", "implicit_loss")
 LEAVES = ("inputs", "parameters", "buffers", "constants")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.dtypes import DType
-from engine.value import Array, Shape
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-/]*\Z")
-NAME_RULE = "a name is a letter or _, then letters, digits and _ . - /"
+from engine.core.dtypes import DType
+from engine.core.value import Array, Shape
 
 Extent = int | str
 """An extent of an input's shape: a number, or a name that is bound when data arrives."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.dtypes import FLOAT32
+from engine.core.dtypes import FLOAT32
 from engine.graph.simplify import Instruction, Listing
 from engine.ops.casting import barrier, cast
 

@@ -11,14 +11,22 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from engine.documents import Reader
-from engine.dtypes import FLOAT32, is_float
-from engine.errors import AttributeValueError, DocumentError, Finding, UnsupportedOp, accepted_names, escape, nearest
+from engine.core.documents import Reader
+from engine.core.dtypes import FLOAT32, is_float
+from engine.core.errors import (
+    AttributeValueError,
+    DocumentError,
+    Finding,
+    UnsupportedOp,
+    accepted_names,
+    escape,
+    nearest,
+)
+from engine.core.registry import ALIASES, OPS, Op
+from engine.core.unsupported import refuse_unsupported
+from engine.core.value import Array, Value
 from engine.graph.tensors import read_tensor
-from engine.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
-from engine.registry import ALIASES, OPS, Op
-from engine.unsupported import refuse_unsupported
-from engine.value import Array, Value
+from engine.nn.layers.losses import BY_EXAMPLE, LOSSES, NOT_BY_EXAMPLE, Loss, Operand
 
 COUNTED = ("cross_entropy", "nll_loss")
 """Losses whose mean over class targets divides by the weights of the targets."""

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from engine.backward import reachable
-from engine.errors import Finding, escape
+from engine.autograd.backward import reachable
+from engine.core.errors import Finding, escape
+from engine.core.value import Node, Value
 from engine.graph.definition import Definition, StateSpec
 from engine.graph.trace import Trace
-from engine.initializers import FAN_KINDS, fans
-from engine.value import Node, Value
+from engine.nn.initializers import FAN_KINDS, fans
 
 FOLLOWED = frozenset(("cast", "copy", "mul", "div", "add", "sub", "neg"))
 """Ops beside views after which an operand of the same size still stands for the parameter."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import is_float
-from engine.errors import DocumentError, Finding, escape, nearest
+from engine.core.dtypes import is_float
+from engine.core.errors import DocumentError, Finding, escape, nearest
+from engine.core.value import Array
 from engine.graph.definition import Definition
 from engine.graph.tensors import misfit
-from engine.value import Array
 
 NUMBERS = "biuf"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import DocumentError, Finding
-from engine.value import Shape
+from engine.core.errors import DocumentError, Finding
+from engine.core.value import Shape
 
 
 def reach(shape: Shape) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from engine.core.registry import lookup
 from engine.graph.definition import Definition, NodeSpec
-from engine.registry import lookup
 
 
 def names_needed(nodes: Mapping[str, NodeSpec], references: Iterable[str]) -> set[str]:

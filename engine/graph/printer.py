@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.backward import reachable
+from engine.autograd.backward import reachable
+from engine.core.value import Value
 from engine.graph.definition import Definition
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
 from engine.graph.trace import Trace
-from engine.value import Value
 
 COLOURS = {
     "input": "white",

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from engine.errors import DocumentError, EngineError, Finding, nearest
+from engine.core.errors import DocumentError, EngineError, Finding, nearest
+from engine.core.registry import lookup
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import GraphLimits
-from engine.registry import lookup
 
 TOKEN = re.compile(
     r"[ \t\r]*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from engine.dtypes import FLOAT32, DType, is_float
+from engine.core.dtypes import FLOAT32, DType, is_float
+from engine.core.value import Node, Value
 from engine.graph.waiting import Waiting
 from engine.ops.casting import barrier, cast
-from engine.value import Node, Value
 
 
 @dataclass

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise
 from typing import Annotated
 
-from engine.errors import DocumentError, Finding
-from engine.ranges import Range
-from engine.value import Node
+from engine.core.errors import DocumentError, Finding
+from engine.core.ranges import Range
+from engine.core.value import Node
 
 LEEWAY = 0.25
 """How far a cut may lie from where pieces are equal, as a share of a piece."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.backward import reachable
-from engine.dtypes import BFLOAT16
-from engine.errors import REFUSALS, EngineError
-from engine.narrow import narrow_kernel
-from engine.registry import Op
-from engine.value import Array, Node, Spec, Value
+from engine.autograd.backward import reachable
+from engine.core.dtypes import BFLOAT16
+from engine.core.errors import REFUSALS, EngineError
+from engine.core.narrow import narrow_kernel
+from engine.core.registry import Op
+from engine.core.value import Array, Node, Spec, Value
 
 FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""

@@ -6,23 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from engine.attributes import attributes_of, bind
-from engine.documents import Reader
-from engine.dtypes import dtype_of
-from engine.errors import DocumentError, EngineError, Finding, nearest
-from engine.graph.definition import NAME, NAME_RULE, Definition, NodeSpec, StateSpec, plain
+from engine.core.documents import Reader
+from engine.core.dtypes import dtype_of
+from engine.core.errors import DocumentError, EngineError, Finding, nearest
+from engine.core.registry import lookup
+from engine.core.value import Array, Shape, Value
+from engine.graph.definition import Definition, NodeSpec, StateSpec, plain
 from engine.graph.ending import end_in_loss
 from engine.graph.limits import LIMITS
 from engine.graph.probe import trial_dims
 from engine.graph.trace import Trace, apply_node, build
-from engine.initializers import resolve
-from engine.layers import find_layer
-from engine.layers.nesting import Layers
-from engine.registry import lookup
-from engine.value import Array, Shape, Value
-
-DEEPEST = 8
-"""How many layers within one another are read."""
+from engine.nn.initializers import resolve
+from engine.nn.layers import find_layer
+from engine.nn.layers.document import read_layer
 
 
 def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
@@ -74,32 +70,6 @@ def _dependent(first: Definition, second: Definition) -> Finding:
         what = what if name is None else f"an attribute of the node {name!r}"
     detail = f"{what} would depend on an extent that is only a name; give that extent a number"
     return Finding("/inputs", "shape_invalid", detail)
-
-
-def read_layer(entry: Any, pointer: str, reader: Reader, depth: int = 0) -> tuple[str, str, dict[str, Any]]:
-    """Return kind, name ("" when it has none) and checked attributes of a layer; faults go to the reader."""
-    if depth > DEEPEST:
-        reader.fault(pointer, "limit_exceeded", f"layers within layers go {DEEPEST} deep at most")
-        return "", "", {}
-    entry = {"layer": entry} if isinstance(entry, str) else reader.mapping(entry, pointer)
-    kind = reader.typed(entry.get("layer"), str, f"{pointer}/layer", "layer", "")
-    name = reader.typed(entry.get("name", ""), str, f"{pointer}/name", "name", "")
-    if name and not NAME.match(f"_.{name}" if depth else name):  # names within follow that of the layer around them
-        reader.fault(f"{pointer}/name", "name_invalid", NAME_RULE)
-    attrs: dict[str, Any] = {}
-    nested: list[str] = []
-    if kind:
-        try:
-            attributes = {a.name: a for a in attributes_of(find_layer(kind))}
-            given = {key: value for key, value in entry.items() if key not in ("layer", "name")}
-            attrs = bind(kind, attributes, given)
-            nested = [name for name, attribute in attributes.items() if attribute.type == Layers]
-        except EngineError as error:
-            reader.error(f"{pointer}/layer" if error.code == "unknown_name" else pointer, error)
-    for within in nested:
-        for index, inner in enumerate(attrs[within]):
-            read_layer(inner, f"{pointer}/{within}/{index}", reader, depth + 1)
-    return kind, name, attrs
 
 
 class _StackScope:

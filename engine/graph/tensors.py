@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.documents import Reader, type_name
-from engine.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
-from engine.errors import EngineError, escape
+from engine.core.documents import Reader, type_name
+from engine.core.dtypes import BOOL, DEFAULT_FLOAT, INT64, DType, dtype_of, is_float
+from engine.core.errors import EngineError, escape
+from engine.core.value import Array, Shape
 from engine.graph.limits import LIMITS, reach
-from engine.value import Array, Shape
 
 NONFINITE: Mapping[str, float] = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 

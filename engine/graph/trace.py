@@ -9,21 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.backward import Reading, pull_back, reachable
-from engine.dtypes import INT64, DType, computing_dtype, is_float
-from engine.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
+from engine.autograd.backward import Reading, pull_back, reachable
+from engine.core.dtypes import INT64, DType, computing_dtype, is_float
+from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
+from engine.core.modes import Room, bounded, tracing
+from engine.core.registry import lookup
+from engine.core.value import Node, Shape, Value
 from engine.graph.autocast import at_autocast, check_autocast
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.second_run import SecondRun
 from engine.graph.segments import Segmentation, Segments
-from engine.modes import Room, bounded, tracing
 from engine.ops.casting import cast
 from engine.ops.random import fold_in
 from engine.ops.shape import reshape
-from engine.registry import lookup
-from engine.value import Node, Shape, Value
 
+KEY = ":key"
+"""Name of the input that feeds the random key of a run, int64[2]; names in a graph never hold a colon."""
 LONGEST_DETAIL = 1000
 """An op's message may list the extents that a client sent; it is cut to so many characters."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.dtypes import FLOAT32, DType
+from engine.core.dtypes import FLOAT32, DType
+from engine.core.value import Node, Value
 from engine.ops.casting import barrier, cast
-from engine.value import Node, Value
 
 SMALL = 64
 """Values that are so many times smaller than the largest wait as they are: they cost little, as statistics do."""

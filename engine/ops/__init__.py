@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from engine.errors import nearest
+from engine.core.errors import nearest
+from engine.core.registry import ALIASES, OPS
 from engine.ops import (
     activation,
     adaptive,
@@ -111,7 +112,6 @@ from engine.ops import (
 from engine.ops.in_place import bind_in_place
 from engine.ops.methods import bind_methods
 from engine.ops.value_methods import bind_value_methods
-from engine.registry import ALIASES, OPS
 
 FAMILIES = (
     elementwise,

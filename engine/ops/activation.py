@@ -6,16 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType
-from engine.errors import AttributeValueError
-from engine.infer import broadcast, same
+from engine.core.batching import by_itself
+from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType
+from engine.core.errors import AttributeValueError
+from engine.core.infer import broadcast, same
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import BLOCK, blockwise
 from engine.ops.compare import where
 from engine.ops.elementwise import abs, clipped, exp
-from engine.registry import composite, primitive
-from engine.samples import away_from, sample
-from engine.value import Array, Spec, Value
 
 SHAPES = [sample((2, 3)), sample(())]
 KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]

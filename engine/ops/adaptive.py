@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.attributes import Window
-from engine.batching import along
-from engine.dtypes import INT64
-from engine.errors import ShapeError
-from engine.infer import normalize_axis, require_float
+from engine.core.attributes import Window
+from engine.core.batching import along
+from engine.core.dtypes import INT64
+from engine.core.errors import ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import distinct, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.creation import arange
 from engine.ops.index import gather
 from engine.ops.pool import batched
 from engine.ops.shape import broadcast_to, reshape, squeeze
 from engine.ops.windows import per_axis
-from engine.registry import composite, primitive
-from engine.samples import distinct, sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def _bins(extent: int, bins: int) -> tuple[Array, Array]:

@@ -9,20 +9,20 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.batching import Call, Outputs
-from engine.dtypes import BOOL, category
-from engine.errors import AttributeValueError, DTypeError, GradientError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
+from engine.core.attributes import Ints
+from engine.core.batching import Call, Outputs
+from engine.core.dtypes import BOOL, category
+from engine.core.errors import AttributeValueError, DTypeError, GradientError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, integers, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.arrangement import movedim
 from engine.ops.casting import cast
 from engine.ops.creation import zeros
 from engine.ops.index import add_rows, check_range
 from engine.ops.places import places_of
 from engine.ops.shape import broadcast_to
-from engine.registry import composite, primitive
-from engine.samples import Argument, integers, sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def _axes(op: str, axes: Ints, ndim: int, count: int) -> Ints:

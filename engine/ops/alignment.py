@@ -6,9 +6,12 @@ from functools import reduce
 
 import numpy as np
 
-from engine.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float, require_integer
+from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float, require_integer
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, Sample, integers, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import clamp, exp, log, maximum
@@ -18,9 +21,6 @@ from engine.ops.loss import Reduction, reduced
 from engine.ops.reduce import logsumexp
 from engine.ops.shape import concat, reshape, slice, stack, unsqueeze
 from engine.ops.steps import at, rows_joined, still_on
-from engine.registry import composite, primitive
-from engine.samples import Argument, Sample, integers, sample
-from engine.value import Array, Spec, Value
 
 IMPOSSIBLE = -1e30
 """Stands for the logarithm of 0 where derivatives are taken: differences of it are 0 and not NaN."""

@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT32, FLOAT64, is_float
-from engine.errors import ShapeError
-from engine.infer import same
+from engine.core.dtypes import FLOAT32, FLOAT64, is_float
+from engine.core.errors import ShapeError
+from engine.core.infer import same
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, integers, normal, positive, sample
+from engine.core.value import Array, Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import power, square
 from engine.ops.logarithm import exp2
 from engine.ops.operands import factor_for, in_common_type
 from engine.ops.shape import reshape
-from engine.registry import composite, primitive
-from engine.samples import away_from, integers, normal, positive, sample
-from engine.value import Array, Value
 
 
 @primitive(infer=same, promotion="float", samples=[sample((2, 3), factor=-2.5), sample((), factor=2.0, bias=0.5)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from engine.attributes import Ints
-from engine.errors import AttributeValueError, LimitError, ShapeError
-from engine.infer import normalize_axis
+from engine.core.attributes import Ints
+from engine.core.errors import AttributeValueError, LimitError, ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.shape import MOST_PARTS, broadcast_to, concat, permute, reshape, slice, squeeze
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 
 @composite(samples=[sample((2, 3)), sample((2, 3), axis=-1)])

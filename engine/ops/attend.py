@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 
-from engine.dtypes import BOOL, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.modes import require_room
+from engine.core.dtypes import BOOL, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.modes import require_room
+from engine.core.registry import composite
+from engine.core.samples import booleans, key, sample
+from engine.core.value import Value, as_value
 from engine.ops.attention_kernel import attention
 from engine.ops.casting import cast
 from engine.ops.compare import logical_and, logical_not, where
@@ -17,9 +20,6 @@ from engine.ops.masked_softmax import check_mask, soft_max
 from engine.ops.random import check_dropout
 from engine.ops.random import dropout as drop
 from engine.ops.shape import permute, reshape, slice, squeeze, transpose, unsqueeze
-from engine.registry import composite
-from engine.samples import booleans, key, sample
-from engine.value import Value, as_value
 
 
 def _heads_of(op: str, q: Value, k: Value, v: Value) -> int:

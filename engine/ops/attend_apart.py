@@ -8,7 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import AttributeValueError, ShapeError
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import composite
+from engine.core.samples import booleans, key, sample
+from engine.core.value import Shape, Value, as_value
 from engine.ops.attend import joined_masks, scaled_dot_product_attention
 from engine.ops.creation import zeros
 from engine.ops.linalg import linear, matrix_product
@@ -17,9 +20,6 @@ from engine.ops.random import check_dropout
 from engine.ops.random import dropout as drop
 from engine.ops.reduce import mean
 from engine.ops.shape import broadcast_to, concat, pad, permute, reshape, slice, transpose
-from engine.registry import composite
-from engine.samples import booleans, key, sample
-from engine.value import Shape, Value, as_value
 
 OP = "general_attention"
 

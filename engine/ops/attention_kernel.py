@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.batching import Call, Outputs
-from engine.dtypes import FLOAT16, FLOAT32, DType, is_float
-from engine.errors import ShapeError
-from engine.infer import broadcast_shapes, require_float
+from engine.core.batching import Call, Outputs
+from engine.core.dtypes import FLOAT16, FLOAT32, DType, is_float
+from engine.core.errors import ShapeError
+from engine.core.infer import broadcast_shapes, require_float
+from engine.core.registry import primitive
+from engine.core.samples import booleans, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.linalg import matrix_product
@@ -25,9 +28,6 @@ from engine.ops.reduce import sum, sum_to
 from engine.ops.shape import transpose, unsqueeze
 from engine.ops.steps import or_zeros
 from engine.ops.workspace import WORKSPACE
-from engine.registry import primitive
-from engine.samples import booleans, sample
-from engine.value import Array, Shape, Spec, Value
 
 SCORES = 2**16
 """Scores in a block: a quarter of a megabyte of float32, of which a second-level cache holds two, beside their rows."""

@@ -6,10 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import BOOL, INT64
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_integer, require_rank
+from engine.core.batching import by_itself
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_integer, require_rank
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, integers, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, isnan, logical_or, ne, where
 from engine.ops.creation import arange, full
@@ -17,9 +20,6 @@ from engine.ops.elementwise import clamp
 from engine.ops.index import add_rows, embedding, gather
 from engine.ops.scattering import scatter_reduce
 from engine.ops.shape import broadcast_to, reshape, slice, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import Argument, integers, sample
-from engine.value import Array, Spec, Value
 
 Combination = Literal["sum", "mean", "max"]
 

@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.errors import AttributeValueError
+from engine.core.batching import by_itself
+from engine.core.errors import AttributeValueError
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise import sign
 from engine.ops.results import in_float64
-from engine.registry import composite, primitive
-from engine.samples import sample, uniform
-from engine.value import Array, Spec, Value
 
 SAMPLES = [sample((2, 3)), sample(uniform(15.0, 25.0, 3)), sample(())]
 SERIES_END = 20

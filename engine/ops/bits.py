@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import is_float
-from engine.errors import DTypeError
-from engine.infer import broadcast, broadcast_bool, same
-from engine.registry import primitive
-from engine.samples import booleans, integers, sample
-from engine.value import Array, Spec, Value
+from engine.core.batching import by_itself
+from engine.core.dtypes import is_float
+from engine.core.errors import DTypeError
+from engine.core.infer import broadcast, broadcast_bool, same
+from engine.core.registry import primitive
+from engine.core.samples import booleans, integers, sample
+from engine.core.value import Array, Spec, Value
 
 PAIRS = [sample(integers(-9, 9, 2, 3), integers(0, 9, 3)), sample(booleans(2, 3), booleans(3))]
 SHIFTS = [sample(integers(-9, 9, 2, 3), integers(0, 5, 3))]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32
+from engine.core.dtypes import FLOAT16, FLOAT32
+from engine.core.value import Array
 from engine.ops.workspace import WORKSPACE
-from engine.value import Array
 
 BLOCK = 32768
 """Elements in a block: a handful of float32 blocks fit in a second-level cache."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import ShapeError
-from engine.value import Array, Shape
+from engine.core.errors import ShapeError
+from engine.core.value import Array, Shape
 
 Border = Literal["constant", "reflect", "replicate", "circular"]
 Pairs = tuple[tuple[int, int], ...]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import Call, Outputs, by_itself
-from engine.dtypes import BOOL, DType, is_float
-from engine.errors import DTypeError
-from engine.infer import same
-from engine.narrow import converted
-from engine.registry import composite, primitive
-from engine.samples import integers, sample
-from engine.value import Array, Spec, Value
+from engine.core.batching import Call, Outputs, by_itself
+from engine.core.dtypes import BOOL, DType, is_float
+from engine.core.errors import DTypeError
+from engine.core.infer import same
+from engine.core.narrow import converted
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, sample
+from engine.core.value import Array, Spec, Value
 
 
 def _cast(x: Value, *, dtype: DType) -> Spec:

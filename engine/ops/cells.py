@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.activation import relu, sigmoid
 from engine.ops.elementwise import tanh
 from engine.ops.linalg import linear
 from engine.ops.rnn_layer import Nonlinearity
 from engine.ops.shape import split
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 
 def _products(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import Call, Outputs, join_channels, part_channels
-from engine.dtypes import is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import require_integer, require_rank
+from engine.core.batching import Call, Outputs, join_channels, part_channels
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import require_integer, require_rank
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, normal, positive, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.creation import ones, zeros
 from engine.ops.elementwise import rsqrt
@@ -15,9 +18,6 @@ from engine.ops.normalization import check_eps, standardize, standardize_backwar
 from engine.ops.reduce import count, sum
 from engine.ops.shape import broadcast_to, reshape
 from engine.ops.sums import dot_over, sum_over
-from engine.registry import composite, primitive
-from engine.samples import integers, normal, positive, sample
-from engine.value import Array, Spec, Value
 
 
 def _channel_axes(ndim: int) -> tuple[int, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import composite
+from engine.core.samples import sample, uniform
+from engine.core.value import Value
 from engine.ops.elementwise import clamp, log
 from engine.ops.loss import Reduction, reduced
 from engine.ops.reduce import sum
-from engine.registry import composite
-from engine.samples import sample, uniform
-from engine.value import Value
 
 PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself, folded
-from engine.dtypes import FLOAT16, FLOAT32, INT64
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float, require_integer, require_rank
+from engine.core.batching import by_itself, folded
+from engine.core.dtypes import FLOAT16, FLOAT32, INT64
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float, require_integer, require_rank
+from engine.core.registry import primitive
+from engine.core.samples import integers, positive, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import ne, where
 from engine.ops.index import gather
 from engine.ops.probability import SHORT, softmax_backward
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape
 from engine.ops.sums import max_over, sum_over
-from engine.registry import primitive
-from engine.samples import integers, positive, sample
-from engine.value import Array, Spec, Value
 
 IGNORE = -100
 """The class that says: leave this row out (PyTorch's default)."""

@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 
-from engine.dtypes import FLOAT64, computing_dtype, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import require_float, require_integer
+from engine.core.dtypes import FLOAT64, computing_dtype, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import require_float, require_integer
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, normal, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.class_rows import IGNORE, class_index, softmax_cross_entropy
 from engine.ops.compare import ne, where
@@ -17,9 +20,6 @@ from engine.ops.loss import Reduction, reduced, warn_if_empty
 from engine.ops.probability import log_softmax
 from engine.ops.reduce import sum
 from engine.ops.shape import permute, reshape
-from engine.registry import composite, primitive
-from engine.samples import integers, normal, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 
 @composite(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from engine.dtypes import FLOAT64, is_float
-from engine.errors import AttributeValueError
+from engine.core.dtypes import FLOAT64, is_float
+from engine.core.errors import AttributeValueError
+from engine.core.registry import composite
+from engine.core.samples import integers, sample
+from engine.core.value import Value
 from engine.ops.casting import cast
 from engine.ops.compare import eq, isfinite, isnan, le
 from engine.ops.elementwise import abs
 from engine.ops.reduce import all
-from engine.registry import composite
-from engine.samples import integers, sample
-from engine.value import Value
 
 SAMPLES = [
     sample((2, 3), (3,), rtol=0.5),

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32
-from engine.narrow import converted
+from engine.core.dtypes import FLOAT16, FLOAT32
+from engine.core.narrow import converted
+from engine.core.value import Array, Shape
 from engine.ops.windows import Ints, sliding, tap
-from engine.value import Array, Shape
 
 COLUMN_BYTES = 1 << 18
 """Bytes of columns made at a time, as whole images: they should still be in a cache when the BLAS reads them."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.errors import DTypeError
-from engine.infer import broadcast_bool, broadcast_shapes, same_bool
-from engine.registry import primitive
-from engine.samples import booleans, sample
-from engine.value import Array, Spec, Value
+from engine.core.batching import by_itself
+from engine.core.errors import DTypeError
+from engine.core.infer import broadcast_bool, broadcast_shapes, same_bool
+from engine.core.registry import primitive
+from engine.core.samples import booleans, sample
+from engine.core.value import Array, Spec, Value
 
 PAIRS = [sample((2, 3), (3,)), sample((), (4,))]
 LOGICAL = [sample(booleans(2, 3), booleans(3))]

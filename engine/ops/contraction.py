@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from engine.attributes import Ints
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis
+from engine.core.attributes import Ints
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.diagonals import diagonal
 from engine.ops.elementwise import mul
 from engine.ops.linalg import matrix_product
 from engine.ops.reduce import sum
 from engine.ops.shape import permute, reshape
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 DOTS = "..."
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

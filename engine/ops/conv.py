@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.attributes import Window
-from engine.errors import AttributeValueError, ShapeError
+from engine.core.attributes import Window
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.conv_primitives import convolution, convolution_input
 from engine.ops.shape import pad, reshape, squeeze, unsqueeze
 from engine.ops.windows import Ints, Pairs, covered, per_axis
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 Padding = int | tuple[int, ...] | Literal["same", "valid"]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import Call, Outputs, folded, join_channels, part_channels
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float
+from engine.core.batching import Call, Outputs, folded, join_channels, part_channels
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.columns import correlate, mirrored, scatter_columns, store, weight_products, widen
 from engine.ops.windows import Ints, Pairs, covered, pad_spatial, per_axis, positions
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Shape, Spec, Value
 
 STRIDED = {"stride": (2,), "padding": ((1, 1),), "dilation": (1,)}
 GROUPED = {"stride": (1, 1), "padding": ((1, 0), (0, 0)), "dilation": (2, 1), "groups": 2}

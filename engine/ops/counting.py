@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from engine.batching import each
-from engine.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, is_float
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float, require_integer, require_rank, same_bool
-from engine.modes import MODES
+from engine.core.batching import each
+from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, is_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float, require_integer, require_rank, same_bool
+from engine.core.modes import MODES
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import eq
 from engine.ops.index import embedding
 from engine.ops.reduce import all
-from engine.registry import composite, primitive
-from engine.samples import integers, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 MOST_BINS = 10_000_000
 """As many bins are made at most, so that one large number does not take all memory."""

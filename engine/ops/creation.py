@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.dtypes import BOOL, DEFAULT_FLOAT, FLOAT32, INT64, DType, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Spec
+from engine.core.attributes import Ints
+from engine.core.dtypes import BOOL, DEFAULT_FLOAT, FLOAT32, INT64, DType, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec
 
 
 def _check_shape(op: str, shape: Ints) -> None:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself, spread
-from engine.errors import ShapeError
+from engine.core.batching import by_itself, spread
+from engine.core.errors import ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import lt, where
 from engine.ops.diagonals import trace
 from engine.ops.equations import inv
 from engine.ops.factors import product_of_others
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, as_factor, regular, require_square, widened
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 
 def _det(x: Value) -> Spec:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.batching import Call, Outputs, along, shifted
-from engine.errors import ShapeError
-from engine.infer import normalize_axis
+from engine.core.attributes import Ints
+from engine.core.batching import Call, Outputs, along, shifted
+from engine.core.errors import ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.reduce import sum
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def _pair(op: str, axis0: int, axis1: int, ndim: int) -> Ints:

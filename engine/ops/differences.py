@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.reduce import sum
 from engine.ops.scan import cumsum
 from engine.ops.shape import broadcast_to, concat, reshape, slice
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 
 @composite(samples=[sample((4,)), sample((2, 3), axis=0), sample((2, 3), (2, 1), (2, 2), order=2)])

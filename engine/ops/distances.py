@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_rank
-from engine.modes import require_room
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.core.modes import require_room
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value, as_value
 from engine.ops.compare import gt, where
 from engine.ops.index import embedding
 from engine.ops.lengths import Power, norm
 from engine.ops.shape import broadcast_to, unsqueeze
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value, as_value
 
 
 @composite(samples=[sample((2, 3), (2, 3)), sample((3,), (2, 3), p=1.0, keepdims=True)])

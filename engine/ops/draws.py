@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import normalize_axis, require_float
-from engine.modes import require_room
+from engine.core.attributes import Ints
+from engine.core.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.modes import require_room
+from engine.core.registry import composite, primitive
+from engine.core.samples import key, positive, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import log
@@ -20,9 +23,6 @@ from engine.ops.probability import softmax
 from engine.ops.random import check_float, check_key, check_shape, stream
 from engine.ops.reduce import argmax
 from engine.ops.results import stored
-from engine.registry import composite, primitive
-from engine.samples import key, positive, sample
-from engine.value import Array, Spec, Value
 
 RAREST = 1e-9
 """The least probability of an interval that truncated_normal draws from: below it float64 has no digits left."""

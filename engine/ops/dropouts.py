@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from engine.errors import ShapeError
-from engine.infer import require_float
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import composite
+from engine.core.samples import key, sample
+from engine.core.value import Shape, Value
 from engine.ops.activation import SELU_ALPHA, SELU_SCALE
 from engine.ops.compare import where
 from engine.ops.random import bernoulli, check_dropout, check_key, dropout_mask
-from engine.registry import composite
-from engine.samples import key, sample
-from engine.value import Shape, Value
 
 SELU_FLOOR = SELU_SCALE * SELU_ALPHA
 """selu tends to minus this for very negative numbers."""

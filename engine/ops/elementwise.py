@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import is_float
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast, same, same_number
+from engine.core.batching import by_itself
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import broadcast, same, same_number
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, distinct, integers, normal, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import blockwise
 from engine.ops.compare import eq, where
-from engine.registry import composite, primitive
-from engine.samples import away_from, distinct, integers, normal, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 PAIRS = [sample((2, 3), (3,)), sample((), (4,)), sample((2, 1, 3), (4, 1))]
 SHAPES = [sample((2, 3)), sample(())]

@@ -9,18 +9,18 @@ import math
 
 import numpy as np
 
-from engine.batching import by_itself, spread
-from engine.errors import ShapeError
-from engine.infer import broadcast_shapes, require_float
+from engine.core.batching import by_itself, spread
+from engine.core.errors import ShapeError
+from engine.core.infer import broadcast_shapes, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.creation import eye
 from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
 from engine.ops.shape import squeeze, unsqueeze
 from engine.ops.triangle import tril, triu
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 BASE = 16
 """Triangular systems of so many rows are solved row by row; larger ones are halved, so that products do the work."""

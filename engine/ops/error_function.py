@@ -11,15 +11,15 @@ from functools import partial
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
-from engine.infer import same
+from engine.core.dtypes import FLOAT64
+from engine.core.infer import same
+from engine.core.registry import composite, primitive
+from engine.core.samples import normal, sample, uniform
+from engine.core.value import Array, Value
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.compare import lt, where
 from engine.ops.elementwise import exp, square
 from engine.ops.results import in_float64
-from engine.registry import composite, primitive
-from engine.samples import normal, sample, uniform
-from engine.value import Array, Value
 
 CENTRE, TAIL = 0.46875, 4.0
 """Where Cody's three regions meet."""

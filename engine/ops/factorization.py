@@ -10,9 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import INT32
-from engine.errors import ShapeError
+from engine.core.batching import by_itself
+from engine.core.dtypes import INT32
+from engine.core.errors import ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import isfinite, logical_not
 from engine.ops.creation import eye, zeros
@@ -22,9 +25,6 @@ from engine.ops.matrices import adjoint, each, regular, require_matrices, requir
 from engine.ops.reduce import all
 from engine.ops.shape import broadcast_to, concat, slice
 from engine.ops.triangle import tril, triu
-from engine.registry import composite, primitive
-from engine.samples import Argument, sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def positive_definite(*shape: int) -> Argument:

@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from engine.attributes import Axes
-from engine.batching import along
-from engine.dtypes import FLOAT16, FLOAT32, INT64, is_float
-from engine.infer import normalize_axes, reduction_sum
+from engine.core.attributes import Axes
+from engine.core.batching import along
+from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
+from engine.core.infer import normalize_axes, reduction_sum
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.reduce import REDUCTIONS, spread, sum
 from engine.ops.results import stored
 from engine.ops.shape import flip, pad, permute, reshape, slice
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 
 @primitive(infer=reduction_sum, samples=REDUCTIONS)

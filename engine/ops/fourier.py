@@ -10,18 +10,18 @@ from typing import Literal
 
 import numpy as np
 
-from engine.attributes import Axes, Ints
-from engine.batching import along
-from engine.dtypes import FLOAT16, FLOAT32, DType
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import normalize_axes, normalize_axis, require_float
+from engine.core.attributes import Axes, Ints
+from engine.core.batching import along
+from engine.core.dtypes import FLOAT16, FLOAT32, DType
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import normalize_axes, normalize_axis, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.arrangement import roll
 from engine.ops.creation import arange, zeros
 from engine.ops.elementwise import neg
 from engine.ops.shape import concat, flip, pad, slice
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 Norm = Literal["backward", "ortho", "forward"]
 Pair = tuple[Value, Value]

@@ -12,14 +12,14 @@ from functools import partial
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.errors import AttributeValueError
-from engine.infer import same
+from engine.core.batching import by_itself
+from engine.core.errors import AttributeValueError
+from engine.core.infer import same
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import polynomial
 from engine.ops.results import in_float64
-from engine.registry import composite, primitive
-from engine.samples import away_from, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 POLES = tuple(float(-number) for number in range(10))
 SAMPLES = [sample(positive(2, 3)), sample(away_from(POLES, 4)), sample(uniform(8.0, 20.0))]

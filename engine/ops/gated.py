@@ -9,15 +9,15 @@ from typing import Literal
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
-from engine.infer import broadcast, same
+from engine.core.dtypes import FLOAT64
+from engine.core.infer import broadcast, same
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, sample
+from engine.core.value import Array, Value
 from engine.ops.activation import relu6, sigmoid, softplus
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.elementwise import clamp, exp, square, tanh
 from engine.ops.error_function import erf_array
-from engine.registry import composite, primitive
-from engine.samples import away_from, sample
-from engine.value import Array, Value
 
 Approximation = Literal["none", "tanh", "quick"]
 

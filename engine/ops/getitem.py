@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.dtypes import BOOL, INT64
-from engine.errors import DTypeError, ShapeError
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.value import Value, as_value
 from engine.ops.advanced_index import index_get
 from engine.ops.arrangement import movedim
 from engine.ops.places import places_of
 from engine.ops.shape import flip, slice, squeeze, unsqueeze
-from engine.value import Value, as_value
 
 
 class _Mask(NamedTuple):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.attributes import Window
-from engine.errors import ShapeError
+from engine.core.attributes import Window
+from engine.core.errors import ShapeError
+from engine.core.registry import composite
+from engine.core.samples import distinct, sample
+from engine.core.value import Value
 from engine.ops.casting import type_as
 from engine.ops.gated import gelu
 from engine.ops.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape
-from engine.registry import composite
-from engine.samples import distinct, sample
-from engine.value import Value
 
 Pooling = Literal["max", "avg"]
 

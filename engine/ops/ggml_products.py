@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.linalg import matrix_product
 from engine.ops.shape import broadcast_to, reshape, transpose
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 
 def _shared(op: str, a: Value, b: Value) -> Value:

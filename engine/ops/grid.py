@@ -5,10 +5,13 @@ from __future__ import annotations
 from itertools import product
 from typing import Literal, NamedTuple
 
-from engine.attributes import Ints
-from engine.dtypes import INT64
-from engine.errors import ShapeError
-from engine.infer import require_float
+from engine.core.attributes import Ints
+from engine.core.dtypes import INT64
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import composite
+from engine.core.samples import sample, uniform
+from engine.core.value import Value
 from engine.ops.advanced_index import index_get
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import where
@@ -18,9 +21,6 @@ from engine.ops.linalg import matrix_product
 from engine.ops.resampling import CUBIC
 from engine.ops.rounding import floor, round
 from engine.ops.shape import broadcast_to, permute, reshape, slice, squeeze, stack, transpose
-from engine.registry import composite
-from engine.samples import sample, uniform
-from engine.value import Value
 
 Border = Literal["zeros", "border", "reflection"]
 Mode = Literal["bilinear", "nearest", "bicubic"]

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.batching import folded
-from engine.errors import ShapeError
-from engine.infer import require_float, require_integer, require_rank
+from engine.core.batching import folded
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float, require_integer, require_rank
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.index import check_range
 from engine.ops.shape import broadcast_to, reshape, transpose
-from engine.registry import composite, primitive
-from engine.samples import integers, sample
-from engine.value import Array, Spec, Value
 
 
 def _groups(index: Array, groups: int) -> Iterator[tuple[int, Array]]:

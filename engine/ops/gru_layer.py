@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import ShapeError
-from engine.infer import require_float
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import primitive
+from engine.core.samples import integers, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import square
 from engine.ops.linalg import matrix_product
@@ -23,9 +26,6 @@ from engine.ops.steps import (
     still_on,
     weight_gradient,
 )
-from engine.registry import primitive
-from engine.samples import integers, sample, uniform
-from engine.value import Array, Spec, Value
 
 
 def _gru_steps(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.attributes import Axes, Ints
-from engine.errors import AttributeValueError
+from engine.core.attributes import Axes, Ints
+from engine.core.errors import AttributeValueError
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.elementwise import neg
 from engine.ops.fourier import Norm, fftn, ifftn, irfft, rfft, transformed_axes
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 OPPOSITE: dict[Norm, Literal["backward", "ortho", "forward"]] = {
     "backward": "forward",

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import FLOAT16, FLOAT32
-from engine.errors import AttributeValueError
-from engine.infer import broadcast, same
+from engine.core.batching import by_itself
+from engine.core.dtypes import FLOAT16, FLOAT32
+from engine.core.errors import AttributeValueError
+from engine.core.infer import broadcast, same
+from engine.core.registry import primitive
+from engine.core.samples import away_from, normal, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import blockwise
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import rsqrt, sign
 from engine.ops.results import stored
 from engine.ops.rounding import zero_slope
-from engine.registry import primitive
-from engine.samples import away_from, normal, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 PAIRS = [sample((2, 3), positive(3)), sample(normal(), positive(4))]
 

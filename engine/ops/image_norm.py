@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import composite
+from engine.core.samples import normal, positive, sample
+from engine.core.value import Value
 from engine.ops.channel_norm import batch_normalize
 from engine.ops.elementwise import power, square
 from engine.ops.normalization import standardize
 from engine.ops.pooling import avg_pool
 from engine.ops.reduce import mean, var
 from engine.ops.shape import pad, reshape
-from engine.registry import composite
-from engine.samples import normal, positive, sample
-from engine.value import Value
 
 
 def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Value:

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import category
-from engine.errors import DTypeError, GradientError, ShapeError
-from engine.modes import MODES
+from engine.core.dtypes import category
+from engine.core.errors import DTypeError, GradientError, ShapeError
+from engine.core.modes import MODES
+from engine.core.registry import OPS, Op
+from engine.core.value import RETAINED, Node, Operand, Value, as_value
 from engine.ops.methods import ON_BITS
-from engine.registry import OPS, Op
-from engine.value import RETAINED, Node, Operand, Value, as_value
 
 NAMES = (
     "add", "sub", "mul", "div", "pow", "neg", "exp", "log", "sqrt", "rsqrt", "reciprocal", "abs", "square", "tanh",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import Call, Outputs, along, by_itself, each, shifted
-from engine.dtypes import FLOAT16, FLOAT32, DType
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
-from engine.modes import MODES
+from engine.core.batching import Call, Outputs, along, by_itself, each, shifted
+from engine.core.dtypes import FLOAT16, FLOAT32, DType
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
+from engine.core.modes import MODES
+from engine.core.registry import OPS, composite, primitive
+from engine.core.samples import integers, sample
+from engine.core.value import Array, Shape, Spec, Value, as_value
 from engine.ops.compare import eq, where
 from engine.ops.shape import broadcast_to, permute, reshape
-from engine.registry import OPS, composite, primitive
-from engine.samples import integers, sample
-from engine.value import Array, Shape, Spec, Value, as_value
 
 
 def check_range(op: str, index: Array, extent: int) -> None:

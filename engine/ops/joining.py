@@ -7,16 +7,16 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.errors import AttributeValueError, LimitError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.core.attributes import Ints
+from engine.core.errors import AttributeValueError, LimitError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value, as_value
 from engine.ops.arrangement import meshgrid
 from engine.ops.diagonals import diag
 from engine.ops.index import embedding
 from engine.ops.shape import MOST_PARTS, broadcast_to, concat, flip, pad, permute, reshape, slice, stack
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value, as_value
 
 MOST_ROWS = 1_000_000
 """As many combinations are made at most; their number grows without bounds."""

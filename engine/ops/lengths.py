@@ -7,20 +7,20 @@ from typing import Literal
 
 import numpy as np
 
-from engine.attributes import Axes
-from engine.batching import Call, Outputs
-from engine.dtypes import FLOAT16, FLOAT32, computing_dtype
-from engine.errors import AttributeValueError
-from engine.infer import broadcast_shapes, normalize_axes, require_float
-from engine.narrow import converted
+from engine.core.attributes import Axes
+from engine.core.batching import Call, Outputs
+from engine.core.dtypes import FLOAT16, FLOAT32, computing_dtype
+from engine.core.errors import AttributeValueError
+from engine.core.infer import broadcast_shapes, normalize_axes, require_float
+from engine.core.narrow import converted
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, distinct, normal, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import eq, ne, where
 from engine.ops.elementwise import abs, clamp, power, sign, sqrt, square
 from engine.ops.reduce import amax, amin, sum
 from engine.ops.shape import broadcast_to, reshape
-from engine.registry import composite, primitive
-from engine.samples import away_from, distinct, normal, sample
-from engine.value import Array, Spec, Value
 
 Power = float | Literal["inf", "-inf"]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
-from engine.dtypes import is_float
-from engine.errors import AttributeValueError, GradientError, ShapeError
-from engine.infer import broadcast_shapes, require_float, same
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, GradientError, ShapeError
+from engine.core.infer import broadcast_shapes, require_float, same
+from engine.core.registry import composite, primitive
+from engine.core.samples import booleans, positive, sample, uniform
+from engine.core.value import Array, Value
 from engine.ops.activation import sigmoid
 from engine.ops.casting import cast, stop_gradient
 from engine.ops.compare import gt, where
@@ -15,9 +18,6 @@ from engine.ops.loss import Reduction, bce_with_logits_loss, fit_together, reduc
 from engine.ops.probability import log_softmax
 from engine.ops.reduce import sum
 from engine.ops.shape import unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import booleans, positive, sample, uniform
-from engine.value import Array, Value
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 

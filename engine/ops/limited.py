@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import each
-from engine.dtypes import computing_dtype
-from engine.errors import AttributeValueError
-from engine.infer import require_float, require_integer, require_rank
+from engine.core.batching import each
+from engine.core.dtypes import computing_dtype
+from engine.core.errors import AttributeValueError
+from engine.core.infer import require_float, require_integer, require_rank
+from engine.core.registry import primitive
+from engine.core.samples import integers, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.index import check_range
-from engine.registry import primitive
-from engine.samples import integers, sample
-from engine.value import Array, Spec, Value
 
 GUARD = 1e-7
 """Added to the length that a row is divided by, as in PyTorch."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import is_float
-from engine.errors import DTypeError
-from engine.infer import broadcast, same, same_bool
+from engine.core.batching import by_itself
+from engine.core.dtypes import is_float
+from engine.core.errors import DTypeError
+from engine.core.infer import broadcast, same, same_bool
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, distinct, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import eq, ge, gt, isfinite, isnan, le, lt, where
 from engine.ops.results import stored
 from engine.ops.rounding import zero_slope
-from engine.registry import composite, primitive
-from engine.samples import away_from, distinct, sample, uniform
-from engine.value import Array, Spec, Value
 
 DISTINCT = [sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))]
 

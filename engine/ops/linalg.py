@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import FLOAT16, FLOAT32, is_float
-from engine.errors import ShapeError
-from engine.infer import broadcast_shapes
-from engine.narrow import converted
+from engine.core.batching import by_itself
+from engine.core.dtypes import FLOAT16, FLOAT32, is_float
+from engine.core.errors import ShapeError
+from engine.core.infer import broadcast_shapes
+from engine.core.narrow import converted
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 
 def _matmul(a: Value, b: Value, *, transpose_a: bool, transpose_b: bool) -> Spec:

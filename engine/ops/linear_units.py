@@ -6,14 +6,14 @@ form).
 
 from __future__ import annotations
 
-from engine.errors import ShapeError
-from engine.infer import normalize_axis
+from engine.core.errors import ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.registry import composite
+from engine.core.samples import away_from, sample
+from engine.core.value import Value
 from engine.ops.activation import relu, sigmoid
 from engine.ops.gated import Approximation, gelu, silu
 from engine.ops.shape import slice
-from engine.registry import composite
-from engine.samples import away_from, sample
-from engine.value import Value
 
 SAMPLES = [sample((2, 4)), sample((4, 3), axis=0), sample((2, 3), (2, 3))]
 

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from engine.infer import broadcast, same
+from engine.core.infer import broadcast, same
+from engine.core.registry import primitive
+from engine.core.samples import normal, positive, sample, uniform
+from engine.core.value import Array, Value
 from engine.ops.activation import sigmoid
 from engine.ops.compare import eq, le, where
 from engine.ops.elementwise import exp, log, log1p
 from engine.ops.reduce import finite_floor
 from engine.ops.results import stored
-from engine.registry import primitive
-from engine.samples import normal, positive, sample, uniform
-from engine.value import Array, Value
 
 LN_2, LN_10 = math.log(2), math.log(10)
 POSITIVES = [sample(positive(2, 3)), sample(positive())]

@@ -10,17 +10,17 @@ from typing import Literal
 
 import numpy as np
 
-from engine.batching import spread
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast_shapes, require_float
+from engine.core.batching import spread
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import broadcast_shapes, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import Sample, booleans, normal, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.activation import logsigmoid
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import abs, clamp, exp, log, log1p, maximum, square
 from engine.ops.reduce import mean, sum
 from engine.ops.shape import broadcast_to
-from engine.registry import composite, primitive
-from engine.samples import Sample, booleans, normal, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 Reduction = Literal["mean", "sum", "none"]
 

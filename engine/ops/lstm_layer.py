@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
+from engine.core.registry import primitive
+from engine.core.samples import integers, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import square, tanh
 from engine.ops.linalg import matrix_product
@@ -21,9 +24,6 @@ from engine.ops.steps import (
     still_on,
     weight_gradient,
 )
-from engine.registry import primitive
-from engine.samples import integers, sample, uniform
-from engine.value import Array, Spec, Value
 
 
 def _lstm_steps(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import BOOL, INT64
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float, require_integer
-from engine.modes import require_room
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float, require_integer
+from engine.core.modes import require_room
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, booleans, integers, positive, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.activation import logsigmoid, relu
 from engine.ops.class_rows import class_index
 from engine.ops.compare import eq, where
@@ -16,9 +19,6 @@ from engine.ops.index import embedding, gather
 from engine.ops.loss import Reduction, reduced
 from engine.ops.reduce import mean, sum
 from engine.ops.shape import reshape, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import Argument, booleans, integers, positive, sample
-from engine.value import Array, Spec, Value
 
 NO_CLASS = -(2**62)
 """An ignore_index that no target has: every class must be in range."""

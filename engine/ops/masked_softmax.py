@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import Call, Outputs
-from engine.dtypes import BOOL, FLOAT16, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import broadcast_shapes, require_float
+from engine.core.batching import Call, Outputs
+from engine.core.dtypes import BOOL, FLOAT16, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import broadcast_shapes, require_float
+from engine.core.registry import primitive
+from engine.core.samples import booleans, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.arithmetic import scale as scaled
 from engine.ops.probability import softmax_backward
 from engine.ops.sums import max_over, sum_over
-from engine.registry import primitive
-from engine.samples import booleans, sample
-from engine.value import Array, Spec, Value
 
 
 def check_mask(op: str, mask: Value | None, scores: tuple[int, ...]) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32, DType
-from engine.errors import NumericalError, ShapeError
-from engine.infer import require_float
+from engine.core.dtypes import FLOAT16, FLOAT32, DType
+from engine.core.errors import NumericalError, ShapeError
+from engine.core.infer import require_float
+from engine.core.samples import Argument
+from engine.core.value import Array, Shape, Value
 from engine.ops.shape import broadcast_to, transpose
-from engine.samples import Argument
-from engine.value import Array, Shape, Value
 
 
 def require_matrices(op: str, x: Value) -> DType:

@@ -11,20 +11,20 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.batching import by_itself
-from engine.dtypes import FLOAT64, INT64
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis, require_float
+from engine.core.attributes import Ints
+from engine.core.batching import by_itself
+from engine.core.dtypes import FLOAT64, INT64
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.arrangement import movedim
 from engine.ops.creation import arange, zeros
 from engine.ops.elementwise import power
 from engine.ops.equations import inv, solve
 from engine.ops.matrices import adjoint, regular, require_square
 from engine.ops.shape import concat, reshape, slice, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import Argument, sample
-from engine.value import Array, Spec, Value
 
 PADE = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,

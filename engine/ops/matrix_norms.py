@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.attributes import Axes, Ints
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis, require_float
+from engine.core.attributes import Axes, Ints
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.registry import composite
+from engine.core.samples import distinct, sample
+from engine.core.value import Value
 from engine.ops.arrangement import movedim
 from engine.ops.elementwise import abs
 from engine.ops.lengths import norm
 from engine.ops.reduce import amax, amin, sum
 from engine.ops.shape import unsqueeze
 from engine.ops.spectrum import svdvals
-from engine.registry import composite
-from engine.samples import distinct, sample
-from engine.value import Value
 
 Order = float | Literal["fro", "nuc", "inf", "-inf"]
 

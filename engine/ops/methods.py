@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.core.registry import OPS, Op
+from engine.core.value import Operand, Value, as_value
 from engine.ops.getitem import getitem
-from engine.registry import OPS, Op
-from engine.value import Operand, Value, as_value
 
 OPERATORS = {
     "add": "add",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from engine.dtypes import is_float
-from engine.errors import ShapeError
-from engine.infer import require_float, require_integer, require_rank
+from engine.core.dtypes import is_float
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float, require_integer, require_rank
+from engine.core.registry import composite
+from engine.core.samples import integers, positive, sample
+from engine.core.value import Value
 from engine.ops.casting import cast
 from engine.ops.diagonals import diagonal
 from engine.ops.elementwise import clamp, sqrt
@@ -12,9 +15,6 @@ from engine.ops.linalg import matmul
 from engine.ops.operands import nonnegative
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, transpose, unsqueeze
-from engine.registry import composite
-from engine.samples import integers, positive, sample
-from engine.value import Value
 
 
 @composite(

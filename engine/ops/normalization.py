@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.attributes import Axes
-from engine.batching import along
-from engine.dtypes import DType, computing_dtype
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axes, reduced_shape, require_float
+from engine.core.attributes import Axes
+from engine.core.batching import along
+from engine.core.dtypes import DType, computing_dtype
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axes, reduced_shape, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import positive, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.reduce import count, mean, sum
 from engine.ops.sums import dot_over, sum_over
-from engine.registry import composite, primitive
-from engine.samples import positive, sample
-from engine.value import Array, Spec, Value
 
 AXES_SAMPLES = [sample((2, 3)), sample((3, 2, 4), axis=(0, 2)), sample((4, 2), axis=0), sample((2, 5), centre=False)]
 

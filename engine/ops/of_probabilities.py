@@ -10,16 +10,16 @@ import math
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.errors import AttributeValueError
-from engine.infer import same
+from engine.core.batching import by_itself
+from engine.core.errors import AttributeValueError
+from engine.core.infer import same
+from engine.core.registry import primitive
+from engine.core.samples import positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.blocks import blockwise, polynomial
 from engine.ops.compare import where
 from engine.ops.elementwise import clamp, exp, log, square
 from engine.ops.results import in_float64, stored
-from engine.registry import primitive
-from engine.samples import positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 # Lowest power first. The quantile of 1/2 + q is q A(r)/B(r) with r = 0.180625 - q^2 for |q| <= 0.425; further out it
 # is C(r - 1.6)/D(r - 1.6) for r = sqrt(-log(tail)) <= 5, and E(r - 5)/F(r - 5) beyond.

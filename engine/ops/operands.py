@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import DType, Strength, is_float, result_type, to_float
-from engine.errors import AttributeValueError, DTypeError
-from engine.infer import same_number
+from engine.core.dtypes import DType, Strength, is_float, result_type, to_float
+from engine.core.errors import AttributeValueError, DTypeError
+from engine.core.infer import same_number
+from engine.core.registry import primitive
+from engine.core.samples import positive, sample
+from engine.core.value import Array, Value
 from engine.ops.casting import cast
-from engine.registry import primitive
-from engine.samples import positive, sample
-from engine.value import Array, Value
 
 
 def common_type(*values: Value) -> DType:
-    """Return the element type that an elementwise op of these values computes in (see engine.dtypes)."""
+    """Return the element type that an elementwise op of these values computes in (see engine.core.dtypes)."""
     strengths = ((Strength.NUMBER if v.weak else Strength.ARRAY if v.shape else Strength.SCALAR) for v in values)
     return result_type((v.dtype, strength) for v, strength in zip(values, strengths, strict=True))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_float
-from engine.registry import primitive
-from engine.samples import Argument, positive, sample
-from engine.value import Array, Spec, Value
+from engine.core.dtypes import FLOAT16, FLOAT32
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import primitive
+from engine.core.samples import Argument, positive, sample
+from engine.core.value import Array, Spec, Value
 
 
 def _check(op: str, numbers: int, x: Value, others: tuple[Value, ...], params: Value) -> Spec:

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype
-from engine.errors import ShapeError
-from engine.infer import require_float, require_integer
+from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float, require_integer
+from engine.core.registry import primitive
+from engine.core.samples import Argument, positive, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import power, sqrt, square
 from engine.ops.workspace import WORKSPACE
-from engine.registry import primitive
-from engine.samples import Argument, positive, sample, uniform
-from engine.value import Array, Spec, Value
 
 BLOCK = 16384
 """Elements that go through all passes of a step at a time: their vectors should stay in a second-level cache."""

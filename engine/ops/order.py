@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import along
-from engine.dtypes import INT64
-from engine.errors import AttributeValueError
-from engine.infer import nonempty_reduction, normalize_axis
+from engine.core.batching import along
+from engine.core.dtypes import INT64
+from engine.core.errors import AttributeValueError
+from engine.core.infer import nonempty_reduction, normalize_axis
+from engine.core.registry import composite, primitive
+from engine.core.samples import distinct, integers, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import eq, isnan, where
 from engine.ops.index import gather
 from engine.ops.reduce import argmax, argmin, sum
 from engine.ops.shape import reshape, slice, squeeze
-from engine.registry import composite, primitive
-from engine.samples import distinct, integers, sample
-from engine.value import Array, Spec, Value
 
 SAMPLES = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(())]
 PICKS = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)]

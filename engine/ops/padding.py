@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.borders import Pairs, check_border
 from engine.ops.reduce import sum
 from engine.ops.shape import flip, pad, slice, slice_scatter
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 Mode = Literal["reflect", "replicate", "circular"]
 

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints, Window
-from engine.batching import folded
-from engine.errors import ShapeError
-from engine.infer import require_float
+from engine.core.attributes import Ints, Window
+from engine.core.batching import folded
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.windows import Pairs, pad_spatial, per_axis, positions, sliding, tap
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def _geometry(

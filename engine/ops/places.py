@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import BOOL, INT64
-from engine.errors import DTypeError, ShapeError
-from engine.modes import MODES
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.modes import MODES
+from engine.core.registry import composite, primitive
+from engine.core.samples import booleans, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.shape import reshape, slice
-from engine.registry import composite, primitive
-from engine.samples import booleans, sample
-from engine.value import Array, Spec, Value
 
 
 def _argwhere(x: Value) -> Spec:

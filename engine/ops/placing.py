@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
-from engine.dtypes import BOOL
-from engine.errors import DTypeError, ShapeError
-from engine.infer import normalize_axis, require_integer, require_rank
+from engine.core.dtypes import BOOL
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.infer import normalize_axis, require_integer, require_rank
+from engine.core.registry import composite
+from engine.core.samples import Argument, booleans, integers, sample
+from engine.core.value import Value, as_value
 from engine.ops.advanced_index import index_put, like
 from engine.ops.compare import where
 from engine.ops.creation import zeros
@@ -14,9 +17,6 @@ from engine.ops.elementwise import mul
 from engine.ops.index import vector_of
 from engine.ops.operands import factor_for
 from engine.ops.shape import reshape
-from engine.registry import composite
-from engine.samples import Argument, booleans, integers, sample
-from engine.value import Value, as_value
 
 
 def _permutation(*shape: int) -> Argument:

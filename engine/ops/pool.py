@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from engine.attributes import Window
-from engine.errors import ShapeError
+from engine.core.attributes import Window
+from engine.core.errors import ShapeError
+from engine.core.registry import composite
+from engine.core.samples import distinct, sample
+from engine.core.value import Value
 from engine.ops.pooling import avg_pool, max_pool
 from engine.ops.reduce import mean
 from engine.ops.shape import squeeze, unsqueeze
 from engine.ops.windows import per_axis
-from engine.registry import composite
-from engine.samples import distinct, sample
-from engine.value import Value
 
 
 def batched(op: str, rank: int, x: Value) -> tuple[Value, bool]:

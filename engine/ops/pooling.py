@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from engine.batching import folded
-from engine.dtypes import FLOAT16, FLOAT32, INT64
-from engine.errors import AttributeValueError, LimitError, ShapeError
-from engine.infer import require_float, require_integer
+from engine.core.batching import folded
+from engine.core.dtypes import FLOAT16, FLOAT32, INT64
+from engine.core.errors import AttributeValueError, LimitError, ShapeError
+from engine.core.infer import require_float, require_integer
+from engine.core.registry import primitive
+from engine.core.samples import distinct, integers, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.index import check_range, gather
 from engine.ops.shape import reshape
 from engine.ops.windows import Ints, Pairs, covered, pad_spatial, per_axis, positions, tap
-from engine.registry import primitive
-from engine.samples import distinct, integers, sample
-from engine.value import Array, Shape, Spec, Value
 
 WHOLE = (slice(None), slice(None))
 MOST_BEFORE = 10_000

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from engine.attributes import Window
-from engine.errors import AttributeValueError
+from engine.core.attributes import Window
+from engine.core.errors import AttributeValueError
+from engine.core.registry import composite
+from engine.core.samples import positive, sample
+from engine.core.value import Value
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import power
 from engine.ops.pool import batched
 from engine.ops.pooling import avg_pool
 from engine.ops.shape import squeeze
 from engine.ops.windows import per_axis
-from engine.registry import composite
-from engine.samples import positive, sample
-from engine.value import Value
 
 
 def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | None, ceil_mode: bool) -> Value:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.batching import along
-from engine.dtypes import FLOAT16, FLOAT32
-from engine.errors import ShapeError
-from engine.infer import normalize_axis, require_float
+from engine.core.batching import along
+from engine.core.dtypes import FLOAT16, FLOAT32
+from engine.core.errors import ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise import exp
 from engine.ops.reduce import sum
 from engine.ops.sums import dot_over, max_over, sum_over
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 SAMPLES = [sample((2, 3)), sample((3, 2, 2), axis=1), sample((4,), axis=0), sample(())]
 PAIRS = [sample((2, 3), (2, 3)), sample((3, 2, 2), (3, 2, 2), axis=1), sample((), ())]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from engine.errors import ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.core.errors import ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.arrangement import roll
 from engine.ops.contraction import einsum, tensordot
 from engine.ops.elementwise import mul
@@ -11,9 +14,6 @@ from engine.ops.linalg import matmul
 from engine.ops.operands import factor_for, in_common_type
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 
 @composite(aliases=("ger",), samples=[sample((2,), (3,))])

@@ -6,9 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from engine.dtypes import FLOAT64, INT64
-from engine.errors import AttributeValueError
-from engine.infer import nonempty_reduction, require_float
+from engine.core.dtypes import FLOAT64, INT64
+from engine.core.errors import AttributeValueError
+from engine.core.infer import nonempty_reduction, require_float
+from engine.core.registry import composite
+from engine.core.samples import distinct, sample
+from engine.core.value import Value, as_value
 from engine.ops.arrangement import movedim
 from engine.ops.casting import cast
 from engine.ops.compare import isfinite, isnan, where
@@ -18,9 +21,6 @@ from engine.ops.order import argsort
 from engine.ops.reduce import any, sum
 from engine.ops.rounding import ceil, floor, round
 from engine.ops.shape import broadcast_to, reshape, squeeze
-from engine.registry import composite
-from engine.samples import distinct, sample
-from engine.value import Value, as_value
 
 Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 Shares = float | tuple[float, ...]

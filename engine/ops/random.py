@@ -10,16 +10,16 @@ import threading
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.dtypes import BOOL, FLOAT32, INT64, DType, computing_dtype, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import require_float
-from engine.keys import fold, mix
-from engine.modes import MODES
+from engine.core.attributes import Ints
+from engine.core.dtypes import BOOL, FLOAT32, INT64, DType, computing_dtype, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import require_float
+from engine.core.keys import fold, mix
+from engine.core.modes import MODES
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, key, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.results import stored
-from engine.registry import composite, primitive
-from engine.samples import integers, key, sample
-from engine.value import Array, Spec, Value
 
 STREAM_TAG = 0x73747265616D
 """Folded into a key to get the state of its stream, so that no stream starts where a derived key lies."""

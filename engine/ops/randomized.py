@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.errors import AttributeValueError
-from engine.infer import require_float
+from engine.core.errors import AttributeValueError
+from engine.core.infer import require_float
+from engine.core.registry import composite
+from engine.core.samples import away_from, key, sample
+from engine.core.value import Value
 from engine.ops.compare import gt, where
 from engine.ops.random import check_key, random_uniform
-from engine.registry import composite
-from engine.samples import away_from, key, sample
-from engine.value import Value
 
 KINKED = away_from((0.0,), 2, 3)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast_shapes, require_float
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import broadcast_shapes, require_float
+from engine.core.registry import composite
+from engine.core.samples import Argument, sample, uniform
+from engine.core.value import Shape, Value
 from engine.ops.activation import logsigmoid
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import clamp, minimum, sqrt, square
 from engine.ops.lengths import norm
 from engine.ops.loss import Reduction, fit_together, reduced
 from engine.ops.reduce import sum
-from engine.registry import composite
-from engine.samples import Argument, sample, uniform
-from engine.value import Shape, Value
 
 EPSILON = 1e-12
 """Added to squared lengths in cosine_embedding_loss, as in PyTorch."""

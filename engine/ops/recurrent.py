@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_integer
-from engine.modes import require_room
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_integer
+from engine.core.modes import require_room
+from engine.core.registry import composite
+from engine.core.samples import Argument, Sample, integers, key, normal, sample
+from engine.core.value import Value
 from engine.ops.compare import eq, gt, where
 from engine.ops.creation import full, zeros
 from engine.ops.gru_layer import gru_steps
@@ -23,9 +26,6 @@ from engine.ops.random import check_dropout, dropout, fold_in
 from engine.ops.rnn_layer import Nonlinearity, rnn_steps
 from engine.ops.shape import concat, permute, reshape, slice, squeeze, stack, unsqueeze
 from engine.ops.steps import at
-from engine.registry import composite
-from engine.samples import Argument, Sample, integers, key, normal, sample
-from engine.value import Value
 
 Weights = tuple[Value, Value, Value | None, Value | None, Value | None]
 """weight_ih, weight_hh, bias_ih, bias_hh and weight_hr of one direction of one layer."""

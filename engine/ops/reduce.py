@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 
-from engine.attributes import Axes
-from engine.batching import Call, Outputs, along
-from engine.dtypes import FLOAT16, FLOAT32, INT64, is_float
-from engine.errors import DTypeError, ShapeError
-from engine.infer import (
+from engine.core.attributes import Axes
+from engine.core.batching import Call, Outputs, along
+from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.infer import (
     nonempty_reduction,
     normalize_axes,
     normalize_axis,
@@ -20,13 +20,13 @@ from engine.infer import (
     reduction_bool,
     reduction_sum,
 )
+from engine.core.registry import composite, primitive
+from engine.core.samples import Sample, booleans, distinct, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import exp, sqrt, square
 from engine.ops.index import gather
 from engine.ops.shape import broadcast_to, reshape, squeeze, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import Sample, booleans, distinct, sample
-from engine.value import Array, Shape, Spec, Value
 
 REDUCTIONS = [
     sample((2, 3)),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.dtypes import BOOL, INT64
-from engine.errors import DTypeError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_integer, require_rank
-from engine.modes import require_room
+from engine.core.dtypes import BOOL, INT64
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_integer, require_rank
+from engine.core.modes import require_room
+from engine.core.registry import composite
+from engine.core.samples import Argument, booleans, integers, sample
+from engine.core.value import Value, as_value
 from engine.ops.advanced_index import index_put, like
 from engine.ops.casting import cast
 from engine.ops.compare import where
@@ -17,9 +20,6 @@ from engine.ops.index import embedding
 from engine.ops.scan import cumsum
 from engine.ops.scattering import Reduction, scatter_reduce
 from engine.ops.shape import bounds, broadcast_to, reshape, slice_scatter, unsqueeze
-from engine.registry import composite
-from engine.samples import Argument, booleans, integers, sample
-from engine.value import Value, as_value
 
 
 @composite(samples=[sample((4, 3), (2, 3), start=1, stop=3), sample((2, 5), (2, 2), axis=1, start=-4, step=2)])

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from engine.batching import along
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis, require_float
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
+from engine.core.batching import along
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 
 Method = Literal["nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias"]
 

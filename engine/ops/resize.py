@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from engine.errors import AttributeValueError, ShapeError
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Value
 from engine.ops.adaptive import bin_mean
 from engine.ops.resampling import Method, resample
 from engine.ops.shape import permute, reshape
 from engine.ops.windows import per_axis
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Value
 
 Mode = Literal["nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area"]
 

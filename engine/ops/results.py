@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.dtypes import FLOAT64
+from engine.core.dtypes import FLOAT64
+from engine.core.value import Array
 from engine.ops.blocks import blockwise
-from engine.value import Array
 
 
 def stored(result: Array, out: Array | None) -> Array:

@@ -6,15 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
+from engine.core.registry import primitive
+from engine.core.samples import integers, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import square
 from engine.ops.linalg import matrix_product
 from engine.ops.shape import stack
 from engine.ops.steps import at, before, check_lengths, check_steps, rows_joined, run, steps, still_on, weight_gradient
-from engine.registry import primitive
-from engine.samples import integers, sample
-from engine.value import Array, Spec, Value
 
 Nonlinearity = Literal["tanh", "relu"]
 

@@ -7,16 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from engine.batching import spread
-from engine.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype, is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axis, require_float, require_integer
+from engine.core.batching import spread
+from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype, is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axis, require_float, require_integer
+from engine.core.registry import composite, primitive
+from engine.core.samples import integers, positive, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import cos, sin
 from engine.ops.shape import reshape, slice, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import integers, positive, sample
-from engine.value import Array, Shape, Spec, Value
 
 Mode = Literal["normal", "neox"]
 

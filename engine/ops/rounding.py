@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import is_float
-from engine.errors import AttributeValueError, DTypeError
-from engine.infer import broadcast, same
+from engine.core.batching import by_itself
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, DTypeError
+from engine.core.infer import broadcast, same
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.results import stored
-from engine.registry import composite, primitive
-from engine.samples import away_from, sample, uniform
-from engine.value import Array, Spec, Value
 
 WHOLE = tuple(float(number) for number in range(-9, 10))
 SHAPES = [sample(away_from(WHOLE, 2, 3)), sample(away_from(WHOLE))]

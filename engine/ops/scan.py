@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.batching import along
-from engine.dtypes import FLOAT64, INT64, is_float
-from engine.errors import ShapeError
-from engine.infer import normalize_axis, require_float
-from engine.modes import require_room
+from engine.core.batching import along
+from engine.core.dtypes import FLOAT64, INT64, is_float
+from engine.core.errors import ShapeError
+from engine.core.infer import normalize_axis, require_float
+from engine.core.modes import require_room
+from engine.core.registry import composite, primitive
+from engine.core.samples import Sample, distinct, sample, uniform
+from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
 from engine.ops.index import gather
 from engine.ops.reduce import finite_floor
 from engine.ops.results import stored
 from engine.ops.shape import concat, flip, reshape, slice
-from engine.registry import composite, primitive
-from engine.samples import Sample, distinct, sample, uniform
-from engine.value import Array, Spec, Value
 
 SAMPLES = [sample((2, 3)), sample((3, 2), axis=0), sample((4,)), sample(())]
 

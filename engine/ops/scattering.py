@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.batching import along
-from engine.dtypes import is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.infer import normalize_axis, require_float, require_integer
+from engine.core.batching import along
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.infer import normalize_axis, require_float, require_integer
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, distinct, integers, positive, sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.advanced_index import like, refuse_duplicates
 from engine.ops.compare import eq, where
 from engine.ops.creation import full, ones, zeros
 from engine.ops.index import check_range, gather, scatter_add
 from engine.ops.shape import broadcast_to, slice
-from engine.registry import composite, primitive
-from engine.samples import Argument, distinct, integers, positive, sample
-from engine.value import Array, Spec, Value
 
 Reduction = Literal["sum", "prod", "mean", "amax", "amin"]
 

@@ -6,15 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from engine.dtypes import INT64
-from engine.errors import ShapeError
-from engine.infer import normalize_axis, require_integer
-from engine.modes import MODES
+from engine.core.dtypes import INT64
+from engine.core.errors import ShapeError
+from engine.core.infer import normalize_axis, require_integer
+from engine.core.modes import MODES
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, distinct, integers, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.index import gather
 from engine.ops.shape import slice
-from engine.registry import composite, primitive
-from engine.samples import Argument, distinct, integers, sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def _unique_padded(x: Value, *, axis: int | None, consecutive: bool) -> tuple[Spec, Spec, Spec]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.infer import broadcast_shapes
+from engine.core.infer import broadcast_shapes
+from engine.core.registry import composite
+from engine.core.samples import booleans, sample
+from engine.core.value import Value
 from engine.ops.advanced_index import index_get
 from engine.ops.places import places_of
 from engine.ops.shape import broadcast_to
-from engine.registry import composite
-from engine.samples import booleans, sample
-from engine.value import Value
 
 
 @composite(data_dependent=True, samples=[sample((2, 3), booleans(2, 3)), sample((2, 3), booleans(3))])

@@ -9,16 +9,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from engine.attributes import Axes
-from engine.batching import Call, Outputs, along, shifted
-from engine.dtypes import BFLOAT16
-from engine.errors import AttributeValueError, DTypeError, LimitError, ShapeError
-from engine.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
+from engine.core.attributes import Axes
+from engine.core.batching import Call, Outputs, along, shifted
+from engine.core.dtypes import BFLOAT16
+from engine.core.errors import AttributeValueError, DTypeError, LimitError, ShapeError
+from engine.core.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
+from engine.core.registry import OPS, composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.borders import Border, Pairs, check_border, surround
 from engine.ops.results import stored
-from engine.registry import OPS, composite, primitive
-from engine.samples import sample
-from engine.value import Array, Shape, Spec, Value
 
 MOST_PARTS = 1000
 """As many results split, chunk and unbind give at most; more of them are better kept as an axis."""

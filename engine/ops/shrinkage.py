@@ -7,18 +7,18 @@ import math
 
 import numpy as np
 
-from engine.batching import Call, Outputs, by_itself, each, folded
-from engine.dtypes import is_float
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.batching import Call, Outputs, by_itself, each, folded
+from engine.core.dtypes import is_float
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.registry import composite, primitive
+from engine.core.samples import away_from, normal, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.activation import softplus
 from engine.ops.compare import gt, lt, where
 from engine.ops.elementwise import clamp, exp, expm1, square, tanh
 from engine.ops.reduce import sum_to
 from engine.ops.results import stored
 from engine.ops.shape import reshape
-from engine.registry import composite, primitive
-from engine.samples import away_from, normal, sample
-from engine.value import Array, Shape, Spec, Value
 
 KINKED = [sample(away_from((0.0,), 2, 3)), sample(away_from((0.0,)))]
 

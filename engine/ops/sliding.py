@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.batching import along
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis
+from engine.core.batching import along
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 from engine.ops.shape import reshape
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
 
 
 def _count(extent: int, size: int, step: int) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.attributes import Axes
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis, require_axes, require_float
+from engine.core.attributes import Axes
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis, require_axes, require_float
+from engine.core.registry import composite
+from engine.core.samples import Argument, sample
+from engine.core.value import Value
 from engine.ops.differences import diff
 from engine.ops.shape import concat, reshape, slice
-from engine.registry import composite
-from engine.samples import Argument, sample
-from engine.value import Value
 
 
 def _rising(*shape: int) -> Argument:

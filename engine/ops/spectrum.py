@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.dtypes import INT64
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import broadcast_shapes, require_float
+from engine.core.batching import by_itself
+from engine.core.dtypes import INT64
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import broadcast_shapes, require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import Argument, positive, sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import gt
 from engine.ops.creation import eye
@@ -24,9 +27,6 @@ from engine.ops.linalg import matrix_product
 from engine.ops.matrices import adjoint, each, regular, require_matrices, require_square, widened
 from engine.ops.reduce import amax, sum
 from engine.ops.shape import broadcast_to, squeeze, unsqueeze
-from engine.registry import composite, primitive
-from engine.samples import Argument, positive, sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def separated(*shape: int) -> Argument:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from engine.batching import Call, Outputs, each, join_channels, part_channels
-from engine.dtypes import FLOAT16, FLOAT32, DType
-from engine.errors import ShapeError
-from engine.infer import require_float, require_integer
+from engine.core.batching import Call, Outputs, each, join_channels, part_channels
+from engine.core.dtypes import FLOAT16, FLOAT32, DType
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float, require_integer
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import gt
 from engine.ops.creation import zeros
 from engine.ops.linalg import matrix_product
 from engine.ops.shape import broadcast_to, concat, reshape, slice, transpose, unsqueeze
-from engine.value import Array, Shape, Spec, Value
 
 Idle = Array | None
 

@@ -11,13 +11,13 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.attributes import Ints
-from engine.batching import Call, Outputs
-from engine.errors import AttributeValueError, ShapeError
+from engine.core.attributes import Ints
+from engine.core.batching import Call, Outputs
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.creation import zeros
-from engine.registry import primitive
-from engine.samples import sample
-from engine.value import Array, Shape, Spec, Value
 
 
 def _check_part(op: str, size: int, shape: Shape, strides: Ints, offset: int) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.attributes import Axes
-from engine.errors import ShapeError
-from engine.infer import require_float
+from engine.core.attributes import Axes
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import composite
+from engine.core.samples import distinct, integers, sample
+from engine.core.value import Value
 from engine.ops.compare import eq, isnan, ne, where
 from engine.ops.reduce import amax, amin, mean, std, sum, var
-from engine.registry import composite
-from engine.samples import distinct, integers, sample
-from engine.value import Value
 
 SAMPLES = [sample((2, 3)), sample((2, 3), axis=0), sample((2, 3, 2), axis=(0, 2), keepdims=True)]
 MOMENTS = [sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)]

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from engine.infer import reduced_shape
+from engine.core.infer import reduced_shape
+from engine.core.value import Array
 from engine.ops.reduce import BLOCK, LONG, sum_array
-from engine.value import Array
 
 SHORT_ROW = 512
 """Rows up to this length have their maximum found by its place."""

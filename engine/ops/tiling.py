@@ -7,16 +7,16 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import normalize_axis
-from engine.modes import require_room
+from engine.core.attributes import Ints
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import normalize_axis
+from engine.core.modes import require_room
+from engine.core.registry import composite
+from engine.core.samples import sample
+from engine.core.value import Shape, Value, as_value
 from engine.ops.index import index_select
 from engine.ops.reduce import sum
 from engine.ops.shape import broadcast_to, reshape
-from engine.registry import composite
-from engine.samples import sample
-from engine.value import Shape, Value, as_value
 
 
 def _interleaved(outer: Ints, inner: Shape) -> Shape:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.batching import by_itself
-from engine.errors import ShapeError
-from engine.infer import require_float
-from engine.registry import composite, primitive
-from engine.samples import sample
-from engine.value import Array, Spec, Value
+from engine.core.batching import by_itself
+from engine.core.errors import ShapeError
+from engine.core.infer import require_float
+from engine.core.registry import composite, primitive
+from engine.core.samples import sample
+from engine.core.value import Array, Spec, Value
 
 
 def _matrices(op: str, x: Value) -> Spec:

@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from engine.attributes import Ints, Window
-from engine.errors import AttributeValueError, ShapeError
-from engine.infer import require_integer
+from engine.core.attributes import Ints, Window
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.infer import require_integer
+from engine.core.registry import composite
+from engine.core.samples import Argument, sample
+from engine.core.value import Array, Shape, Value
 from engine.ops.creation import zeros
 from engine.ops.pool import batched
 from engine.ops.scattering import scatter_set
 from engine.ops.shape import reshape, squeeze
 from engine.ops.windows import per_axis
-from engine.registry import composite
-from engine.samples import Argument, sample
-from engine.value import Array, Shape, Value
 
 
 def _places(extent: int, *shape: int) -> Argument:

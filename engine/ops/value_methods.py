@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.defaults import DEVICES, check_device
-from engine.dtypes import DType, dtype_of
-from engine.errors import DTypeError, GradientError, ShapeError
-from engine.modes import MODES
+from engine.core.defaults import DEVICES, check_device
+from engine.core.dtypes import DType, dtype_of
+from engine.core.errors import DTypeError, GradientError, ShapeError
+from engine.core.modes import MODES
+from engine.core.registry import ALIASES, OPS, Op
+from engine.core.value import Array, Operand, Value, as_value
 from engine.ops.casting import cast
-from engine.registry import ALIASES, OPS, Op
-from engine.value import Array, Operand, Value, as_value
 
 UFUNCS = {
     "subtract": "sub",

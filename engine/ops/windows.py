@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.attributes import Window
-from engine.errors import AttributeValueError, ShapeError
-from engine.value import Array, Shape
+from engine.core.attributes import Window
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.value import Array, Shape
 
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from engine.dtypes import DType
-from engine.value import Array, Shape
+from engine.core.dtypes import DType
+from engine.core.value import Array, Shape
 
 ALIGNMENT = 64
 KEPT_BYTES = 1 << 25

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.dtypes import computing_dtype
-from engine.errors import AttributeValueError
+from engine.core.dtypes import computing_dtype
+from engine.core.errors import AttributeValueError
+from engine.core.value import Spec, Value
 from engine.ops.elementwise import clamp, maximum, minimum, power, rsqrt, sqrt, square
 from engine.ops.reduce import mean
 from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, nonnegative, shrunk
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from engine.dtypes import FLOAT64
+from engine.core.dtypes import FLOAT64
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, gt, where
 from engine.ops.elementwise import abs, maximum, power, sqrt, square
 from engine.ops.optimizer_updates import adam_rates, adam_update
 from engine.optim.momentum import Momentum, MomentumTransform, as_number
 from engine.optim.transform import COUNT, Slots, Stepped, counted, decayed, fraction, nonnegative, shrunk
-from engine.value import Spec, Value
 
 MOMENTUM_BASE = 0.96
 """What the momentum of NAdam grows by, from Dozat 2016."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.core.value import Spec, Value
 from engine.ops.elementwise import maximum, sqrt, square
 from engine.optim.momentum import Momentum, MomentumTransform
 from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, fraction, nonnegative
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

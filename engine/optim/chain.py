@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from engine.documents import Reader
-from engine.errors import DocumentError
+from engine.core.documents import Reader
+from engine.core.errors import DocumentError
+from engine.core.options import Reads, describe_options, read_options
+from engine.core.ranges import Rate
+from engine.core.value import Spec, Value
 from engine.optim.transform import Slots, Stepped, Transform
 from engine.optim.transforms import GradientTransform, read_transforms, transform_catalogue
-from engine.options import Reads, describe_options, read_options
-from engine.ranges import Rate
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
-from engine.dtypes import FLOAT64, computing_dtype
-from engine.errors import AttributeValueError, NumericalError
-from engine.functional import NORM_EPSILON
-from engine.modes import no_grad
+from engine.autograd.functional import NORM_EPSILON
+from engine.core.dtypes import FLOAT64, computing_dtype
+from engine.core.errors import AttributeValueError, NumericalError
+from engine.core.modes import no_grad
+from engine.core.value import Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import clamp
 from engine.ops.lengths import norm
 from engine.ops.shape import stack
 from engine.optim.gradient_clipping import Units, clipped_adaptively
-from engine.value import Value
 
 Parameters = Value | Iterable[Value] | Mapping[str, Value]
 """One leaf, several, or several by name, as `Module.parameters()` returns them."""

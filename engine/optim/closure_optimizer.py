@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from engine import tape
-from engine.dtypes import FLOAT32, FLOAT64, DType
-from engine.errors import AttributeValueError, CheckpointError
-from engine.modes import enable_grad, no_grad
+from engine.autograd import tape
+from engine.core.dtypes import FLOAT32, FLOAT64, DType
+from engine.core.errors import AttributeValueError, CheckpointError
+from engine.core.modes import enable_grad, no_grad
+from engine.core.value import Array, Spec, Value
 from engine.optim.lbfgs import LBFGS, LBFGSStep
 from engine.optim.optimizers import CLOSURE_OPTIMIZERS, make_optimizer
 from engine.optim.parameters import named_parameters
-from engine.value import Array, Spec, Value
 
 Closure = Callable[[], Value]
 MASTER = "master"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.dtypes import FLOAT64, INT64
+from engine.core.dtypes import FLOAT64, INT64
+from engine.core.value import Array, Spec
 from engine.optim.inner_product import inner
-from engine.value import Array, Spec
 
 LEAST_CURVATURE = 1e-10
 """Pairs whose inner product is not greater are not remembered, as in torch."""

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from engine.documents import Reader
-from engine.dtypes import FLOAT64, computing_dtype
-from engine.functional import NORM_EPSILON, clip_by_norm
+from engine.autograd.functional import NORM_EPSILON, clip_by_norm
+from engine.core.documents import Reader
+from engine.core.dtypes import FLOAT64, computing_dtype
+from engine.core.options import Reads
+from engine.core.ranges import Range
+from engine.core.value import Shape, Value, as_value
 from engine.ops.casting import cast
 from engine.ops.compare import isfinite, logical_and, lt, where
 from engine.ops.elementwise import clamp, sqrt, square
@@ -17,9 +20,6 @@ from engine.ops.lengths import norm, sum_of_squares
 from engine.ops.reduce import all, sum
 from engine.ops.shape import stack
 from engine.optim.transform import typed
-from engine.options import Reads
-from engine.ranges import Range
-from engine.value import Shape, Value, as_value
 
 Gradients = Mapping[str, Value]
 Units = Literal["last", "first"]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from engine.dtypes import FLOAT64
+from engine.core.dtypes import FLOAT64
+from engine.core.ranges import Range
+from engine.core.value import Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import power, sqrt
 from engine.ops.random import fold_in, random_normal
 from engine.optim.transform import typed
-from engine.ranges import Range
-from engine.value import Value
 
 NOISE_TAG = 0x6E6F697365
 """Folded into the key first, so that no draw is one that a random op of the graph makes from that key."""

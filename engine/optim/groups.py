@@ -9,11 +9,11 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any
 
-from engine.documents import Reader, type_name
-from engine.errors import EngineError
+from engine.core.documents import Reader, type_name
+from engine.core.errors import EngineError
+from engine.core.value import Shape
 from engine.optim.optimizers import make_optimizer
 from engine.optim.transform import Optimizer
-from engine.value import Shape
 
 SELECTORS = ("match", "ndim", "frozen")
 GROUPS = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.value import Array
+from engine.core.value import Array
 
 BLOCK = 2**16
 """Elements that are multiplied and added at once, few enough to stay in the cache."""

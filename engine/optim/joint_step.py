@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.dtypes import DType
+from engine.core.dtypes import DType
+from engine.core.value import Spec, Value
 from engine.optim.transform import Transform
-from engine.value import Spec, Value
 
 Slots = dict[str, Value]
 Stepped = tuple[Value, Slots]

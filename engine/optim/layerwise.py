@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.core.value import Spec, Value
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import minimum, power, sqrt, square
 from engine.ops.reduce import sum
 from engine.optim.adam import Moments
 from engine.optim.momentum import Momentum, MomentumTransform
 from engine.optim.transform import Slots, Stepped, counted, decayed, nonnegative
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,15 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from engine.dtypes import FLOAT64, INT64
-from engine.errors import AttributeValueError
+from engine.core.dtypes import FLOAT64, INT64
+from engine.core.errors import AttributeValueError
+from engine.core.options import options_of
+from engine.core.ranges import Range
+from engine.core.value import Array, Spec
 from engine.optim.curvature import Curvature, curvature_slots
 from engine.optim.inner_product import inner, largest
 from engine.optim.strong_wolfe import Trial, strong_wolfe
 from engine.optim.transform import COUNT, Optimizer
-from engine.options import options_of
-from engine.ranges import Range
-from engine.value import Array, Spec
 
 Evaluate = Callable[[Array], tuple[float, Array]]
 """What gives the loss at a vector, and the gradient there, which may be the same array each time."""

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from engine.dtypes import computing_dtype
-from engine.errors import AttributeValueError, CheckpointError, GradientError
-from engine.modes import no_grad
+from engine.core.dtypes import computing_dtype
+from engine.core.errors import AttributeValueError, CheckpointError, GradientError
+from engine.core.modes import no_grad
+from engine.core.value import Value
 from engine.ops.casting import cast
 from engine.optim.tape_optimizer import TapeOptimizer
-from engine.value import Value
 
 
 @dataclass(frozen=True, slots=True)

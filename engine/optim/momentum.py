@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from engine.errors import AttributeValueError
+from engine.core.errors import AttributeValueError
+from engine.core.value import Value, tensor
 from engine.optim.transform import Slots, Stepped, Transform
-from engine.value import Value, tensor
 
 Momentum = float | Value
 """A momentum of the optimizer's own, or one that is fed: a float64 without axes."""

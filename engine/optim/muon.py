@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from engine.errors import AttributeValueError, ShapeError
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.value import Spec, Value
 from engine.ops.elementwise import clamp, sqrt, square
 from engine.ops.linalg import matmul
 from engine.ops.reduce import sum
 from engine.ops.shape import t
 from engine.optim.momentum import Momentum, MomentumTransform
 from engine.optim.transform import Slots, Stepped, nonnegative, shrunk
-from engine.value import Spec, Value
 
 MOST_STEPS = 99
 

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from engine.attributes import attributes_of, bind
-from engine.errors import AttributeValueError, UnknownName, accepted_names
+from engine.core.attributes import attributes_of, bind
+from engine.core.errors import AttributeValueError, UnknownName, accepted_names
+from engine.core.options import options_of
 from engine.optim.adafactor import Adafactor
 from engine.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
 from engine.optim.adaptive import Adadelta, Adagrad, RMSprop
@@ -18,7 +19,6 @@ from engine.optim.muon import Muon
 from engine.optim.sgd import ASGD, SGD
 from engine.optim.signs import Lion, Rprop
 from engine.optim.transform import Optimizer, Transform
-from engine.options import options_of
 
 OPTIMIZERS: dict[str, type[Transform]] = {
     kind.kind: kind

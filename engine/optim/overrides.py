@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.attributes import Attribute, attributes_of
-from engine.documents import Reader
-from engine.errors import DocumentError, EngineError, Finding, escape, nearest
+from engine.core.attributes import Attribute, attributes_of
+from engine.core.documents import Reader
+from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
 from engine.optim.chain import Chain
 from engine.optim.groups import ParameterGroup, ParameterGroups
 from engine.optim.transform import Optimizer

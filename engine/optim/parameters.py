@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from engine.errors import AttributeValueError, GradientError
-from engine.value import Value
+from engine.core.errors import AttributeValueError, GradientError
+from engine.core.value import Value
 
 Given = Value | Mapping[str, Value] | Iterable[Value]
 """Leaves by name, a list of them, or one alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, SupportsFloat
 
-from engine.errors import AttributeValueError, CheckpointError
+from engine.core.errors import AttributeValueError, CheckpointError
 from engine.optim.schedules import Plateau, Schedule, make_schedule
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from engine.dtypes import FLOAT64
-from engine.errors import AttributeValueError
+from engine.core.dtypes import FLOAT64
+from engine.core.errors import AttributeValueError
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import maximum, power
 from engine.ops.optimizer_updates import momentum_update, sgd_update
 from engine.optim.momentum import Momentum, MomentumTransform, as_number
 from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, nonnegative
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

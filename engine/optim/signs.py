@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from engine.errors import AttributeValueError
+from engine.core.errors import AttributeValueError
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, gt, lt, where
 from engine.ops.elementwise import clamp, sign
 from engine.optim.momentum import Momentum, MomentumTransform
 from engine.optim.transform import COUNT, Slots, Stepped, Transform, fraction, nonnegative, shrunk
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

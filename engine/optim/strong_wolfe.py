@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.value import Array
+from engine.core.value import Array
 
 DECREASE = 1e-4
 """The share of the decrease that the first slope promises which a step must achieve at least (Armijo)."""

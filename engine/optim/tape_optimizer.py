@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from engine import tape
-from engine.dtypes import FLOAT64, DType, computing_dtype
-from engine.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName, nearest
-from engine.modes import no_grad
+from engine.autograd import tape
+from engine.core.dtypes import FLOAT64, DType, computing_dtype
+from engine.core.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName, nearest
+from engine.core.modes import no_grad
+from engine.core.value import Operand, Spec, Value, as_value
 from engine.ops.casting import cast
 from engine.optim.joint_step import Pending, Slots, step_jointly
 from engine.optim.optimizers import make_transform
 from engine.optim.parameters import named_parameters
 from engine.optim.transform import Transform
-from engine.value import Operand, Spec, Value, as_value
 
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
 MASTER = "master"

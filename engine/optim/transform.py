@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from engine.dtypes import FLOAT64, INT64
-from engine.errors import AttributeValueError
+from engine.core.dtypes import FLOAT64, INT64
+from engine.core.errors import AttributeValueError
+from engine.core.value import Spec, Value
 from engine.ops.casting import cast
-from engine.value import Spec, Value
 
 Slots = Mapping[str, Value]
 Stepped = tuple[Value, dict[str, Value]]

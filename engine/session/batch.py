@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import DocumentError, Finding
+from engine.core.errors import DocumentError, Finding
+from engine.core.value import Array, Shape
+from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.feeds import check_feeds, row_inputs
 from engine.graph.trace import bind_dims
-from engine.plan import NumpyExecutor
-from engine.value import Array, Shape
 
 KNOWN = 64
 """Sets of shapes whose extents are kept."""

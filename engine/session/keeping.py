@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.checkpoint import Checkpoint
-from engine.errors import CheckpointError
-from engine.numerics import fingerprint
+from engine.core.errors import CheckpointError
+from engine.core.numerics import fingerprint
+from engine.data.checkpoint import Checkpoint
 from engine.session.work import Work
 
 GRADIENT = "gradient/"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import DocumentError, Finding, escape, nearest
+from engine.core.errors import DocumentError, Finding, escape, nearest
+from engine.core.value import Array
 from engine.graph.definition import StateSpec
 from engine.graph.feeds import as_numbers
-from engine.value import Array
 
 
 def checked_numbers(specs: Mapping[str, StateSpec], given: Mapping[str, Any], pointer: str) -> dict[str, Array]:

@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import GradientError
-from engine.laboratory.point import run
-from engine.plan import NumpyExecutor
-from engine.recipe import Recipe
+from engine.core.errors import GradientError
+from engine.core.value import Array, Spec
+from engine.execution.interpreter.point import run
+from engine.execution.plan import NumpyExecutor
+from engine.graph.trace import KEY
 from engine.session.batch import Batch, Feeds
 from engine.session.reducing import Wanted, share_of, way_of
 from engine.session.results import Forward
 from engine.session.tape import Tape, check_cotangents
 from engine.session.work import Work
-from engine.training.accumulation import plan_accumulation, plan_backward, plan_forward
-from engine.training.names import COTANGENT, EACH_LOSS, KEY, LOSS, LOSS_WEIGHT, NEW, OUTPUT, SAVED, SHARE
-from engine.training.reduction import Reduction
-from engine.value import Array, Spec
+from engine.training.recipe import Recipe
+from engine.training.step.accumulation import plan_accumulation, plan_backward, plan_forward
+from engine.training.step.names import COTANGENT, EACH_LOSS, LOSS, LOSS_WEIGHT, NEW, OUTPUT, SAVED, SHARE
+from engine.training.step.reduction import Reduction
 
 Key = tuple[int, int]
 """The seed and the number of a pass: what random draws come from."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from engine.errors import DocumentError, Finding
+from engine.core.errors import DocumentError, Finding
 from engine.graph.definition import Definition
 from engine.session.batch import Batch
-from engine.training.reduction import Reduction
+from engine.training.step.reduction import Reduction
 
 Wanted = Literal["mean", "sum"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from engine.core.value import Array
 from engine.session.tape import Tape
-from engine.value import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,28 +9,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.array_statistics import ArrayStatistics, array_statistics
-from engine.checkpoint import SCALES, Checkpoint
-from engine.cores import usable_cores
+from engine.core.array_statistics import ArrayStatistics, array_statistics
+from engine.core.cores import usable_cores
+from engine.core.dtypes import FLOAT64
+from engine.core.errors import DocumentError, Finding, GradientError
+from engine.core.value import Array
 from engine.data import Scales
-from engine.dtypes import FLOAT64
-from engine.errors import DocumentError, Finding, GradientError
+from engine.data.checkpoint import SCALES, Checkpoint
+from engine.diagnostics.profiling import Timing, profile, profile_update, update_plan
+from engine.diagnostics.rows import losses_by_row
+from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
+from engine.execution.interpreter.point import Point
+from engine.execution.native import chosen, most_shards
+from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.feeds import as_numbers
 from engine.graph.limits import LIMITS
 from engine.graph.needed import needed_inputs, without_inputs
 from engine.graph.probe import probe
-from engine.laboratory.point import Point
-from engine.laboratory.profiling import Timing, profile, profile_update, update_plan
-from engine.laboratory.rows import losses_by_row
-from engine.laboratory.tracing import Nonfinite, first_nonfinite
-from engine.laboratory.walking import Walk
-from engine.model import at_precision
-from engine.native import chosen, most_shards
-from engine.plan import NumpyExecutor
-from engine.predict import Predictor
-from engine.recipe import read_recipe
-from engine.recipe.precision import Precision
 from engine.session.batch import Batch, Feeds
 from engine.session.keeping import Counters, load_parameters, restored, snapshot
 from engine.session.numbers import checked_numbers, unknown
@@ -40,10 +37,13 @@ from engine.session.results import Forward, Gradients, Stepped, Updated
 from engine.session.tape import Tape
 from engine.session.updating import Updating
 from engine.session.work import Work
-from engine.training import batch_reduction, plan_evaluation
-from engine.training.accumulation import reached_from
-from engine.training.reduction import Reduction
-from engine.value import Array
+from engine.training.model import at_precision
+from engine.training.predict import Predictor
+from engine.training.recipe import read_recipe
+from engine.training.recipe.precision import Precision
+from engine.training.step import batch_reduction, plan_evaluation
+from engine.training.step.accumulation import reached_from
+from engine.training.step.reduction import Reduction
 
 
 class Session:

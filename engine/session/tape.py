@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from engine.errors import DocumentError, Finding, escape, nearest
+from engine.core.errors import DocumentError, Finding, escape, nearest
+from engine.core.value import Array, Shape, Spec
 from engine.graph.feeds import as_numbers
-from engine.value import Array, Shape, Spec
 
 
 @dataclass(frozen=True, eq=False, slots=True)

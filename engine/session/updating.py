@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from engine.errors import DocumentError, EngineError, Finding, NumericalError
-from engine.model import Form
+from engine.core.errors import DocumentError, EngineError, Finding, NumericalError
+from engine.graph.trace import KEY
 from engine.optim.groups import ParameterGroups
 from engine.optim.overrides import overridden, rate_of
-from engine.recipe import Recipe
 from engine.session.results import Updated
 from engine.session.work import PLANS, Work
-from engine.training.names import CLIPPED, FINITE, KEY, rate_input
-from engine.training.plan_cache import fact
-from engine.training.plans import plan_update
+from engine.training.model import Form
+from engine.training.recipe import Recipe
+from engine.training.step.names import CLIPPED, FINITE, rate_input
+from engine.training.step.plan_cache import fact
+from engine.training.step.plans import plan_update
 
 Options = Mapping[str, Any]
 

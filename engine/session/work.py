@@ -9,16 +9,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.dtypes import is_float
+from engine.core.dtypes import is_float
+from engine.core.value import Array
+from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
-from engine.model import LOSS_SCALE, VECTOR, Flat, Model, slot_array
-from engine.plan import NumpyExecutor
-from engine.recipe import Recipe
 from engine.session.results import Gradients
-from engine.training.executors import Executors
-from engine.training.names import GRADIENT, NEW, SQUARED_NORM
-from engine.training.norms import root
-from engine.value import Array
+from engine.training.model import LOSS_SCALE, VECTOR, Flat, Model, slot_array
+from engine.training.recipe import Recipe
+from engine.training.step.executors import Executors
+from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM
+from engine.training.step.norms import root
 
 PLANS = 16
 """Executors that are kept, each with its memory: those of the usual batches, and a few more."""

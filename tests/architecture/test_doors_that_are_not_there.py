@@ -15,7 +15,10 @@ NETWORK = {"aiohttp", "ftplib", "http.client", "httpx", "requests", "smtplib", "
 DESERIALIZERS = {"_pickle", "cloudpickle", "dill", "joblib", "marshal", "multiprocessing", "pickle", "shelve", "yaml"}
 PLACES = {"url", "uri", "path", "dsn", "file", "filename", "href", "host", "endpoint", "webhook", "callback"}
 EVALUATORS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}
-EXCEPTIONS = {"engine/native/compilation.py": {"multiprocessing"}, "engine/plan/module_source.py": {"compile"}}
+EXCEPTIONS = {
+    "engine/execution/native/compilation.py": {"multiprocessing"},
+    "engine/execution/plan/module_source.py": {"compile"},
+}
 """Processes and code of the engine's own making: kernels, in which nothing stands that a client has written."""
 DOCUMENT = openapi_document()
 OPERATIONS = [operation for operations in DOCUMENT["paths"].values() for operation in operations.values()]

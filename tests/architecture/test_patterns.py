@@ -28,7 +28,7 @@ SOURCES = [
 ]
 PUT_TOGETHER: Mapping[str, str] = {
     "engine/optim/groups.py": "what the standard library makes of a few patterns of names, in groups that are decided",
-    "engine/errors.py": "a name of the source, escaped",
+    "engine/core/errors.py": "a name of the source, escaped",
     "app/api/echo.py": "a number, escaped",
     "engine/graph/ending.py": "the name of an op",
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.errors import EngineError
+from engine.core.errors import EngineError
 
 READS = frozenset({"predict", "row_losses", "trace_nonfinite", "profile"})
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.value import Array, Value, tensor
+from engine.autograd.backward import pull_back
+from engine.core.value import Array, Value, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

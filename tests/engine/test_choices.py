@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import engine
+from engine.core.documents import Reader
+from engine.core.errors import MOST_LISTED, accepted_names
+from engine.core.registry import OPS, lookup
 from engine.data.normalization import KINDS, read_normalize
-from engine.documents import Reader
-from engine.errors import MOST_LISTED, accepted_names
-from engine.initializers import INITIALIZERS, resolve
-from engine.layers import LAYERS, LOSSES
-from engine.layers.table import find_layer
-from engine.metrics.table import METRICS, read_metrics
-from engine.native import KNOWN_EXECUTORS, chosen
+from engine.execution.native import KNOWN_EXECUTORS, chosen
+from engine.ggml.opt_kinds import LossType, OptimizerType, kind_of
+from engine.nn.initializers import INITIALIZERS, resolve
+from engine.nn.layers import LAYERS, LOSSES
+from engine.nn.layers.table import find_layer
 from engine.optim.optimizers import OPTIMIZERS, make_optimizer
 from engine.optim.schedules.document import SCHEDULES
 from engine.optim.transforms.table import TRANSFORMS, read_transforms
-from engine.registry import OPS, lookup
-from engine.static.opt_kinds import LossType, OptimizerType, kind_of
+from engine.training.metrics.table import METRICS, read_metrics
 
 
 def read(reading):

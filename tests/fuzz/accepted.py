@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.dtypes import is_float
+from engine.core.dtypes import is_float
+from engine.core.value import Array
 from engine.graph.limits import LIMITS
 from engine.graph.probe import probe
-from engine.value import Array
 
 OPTIMIZER = {"kind": "sgd", "lr": 0.01}
 OF_NUMBERS = "/inputs"

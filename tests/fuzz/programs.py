@@ -11,10 +11,10 @@ from random import Random
 from typing import Any
 
 import engine
-from engine.dtypes import is_float
+from engine.core.dtypes import is_float
+from engine.core.registry import Op
+from engine.core.samples import Sample
 from engine.ops import OPS
-from engine.registry import Op
-from engine.samples import Sample
 
 NAMES = ("a", "b", "c", "d", "loss", "x_0", "copy", "split", "add.1", "not")
 BINARY = ("+", "-", "*", "/", "@", "**", "<", ">=", "==", " and ", " or ")

@@ -115,9 +115,11 @@ TARGETS = (
         _INGEST,
     ),
     Target("program", _program, seeds.PROGRAMS, _REFUSED, seeds.WORDS["program"], _GRAPH),
-    Target("graph", _graph, seeds.GRAPHS, _REFUSED, seeds.WORDS["graph"], (*_GRAPH, "engine/layers")),
+    Target("graph", _graph, seeds.GRAPHS, _REFUSED, seeds.WORDS["graph"], (*_GRAPH, "engine/nn/layers")),
     Target("random program", lambda data: check_accepted(random_program(Random(data))), RANDOM, (), RANDOM, _GRAPH),
-    Target("recipe", _recipe, seeds.RECIPES, _REFUSED, seeds.WORDS["recipe"], ("engine/recipe", "engine/optim")),
+    Target(
+        "recipe", _recipe, seeds.RECIPES, _REFUSED, seeds.WORDS["recipe"], ("engine/training/recipe", "engine/optim")
+    ),
     Target("frames", _frames, seeds.FRAMES, (BadMessage,), seeds.WORDS["frames"], ("app/domain/frames",)),
     Target("log", read_records, seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/records",)),
     Target(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.attributes import MISSING, Attribute, attributes_of, check, describe
-from engine.documents import Reader, type_name
-from engine.errors import (
+from engine.core.attributes import MISSING, Attribute, attributes_of, check, describe
+from engine.core.documents import Reader, type_name
+from engine.core.errors import (
     AttributeValueError,
     DocumentError,
     EngineError,
@@ -18,10 +18,10 @@ from engine.errors import (
     escape,
     nearest,
 )
+from engine.core.ranges import ranges_of
 from engine.optim.schedules.composed import Member
 from engine.optim.schedules.schedule import Schedule
 from engine.optim.schedules.table import CHECKS, NESTED, SCHEDULES
-from engine.ranges import ranges_of
 
 DEPTH = 8
 """So many schedules may stand within one another."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.errors import AttributeValueError
+from engine.core.errors import AttributeValueError
 from engine.optim.schedules.plateau import Plateau
 from engine.optim.schedules.table import MOMENTA, SCHEDULES
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from engine.attributes import Attribute, attributes_of
+from engine.core.attributes import Attribute, attributes_of
+from engine.core.ranges import ranges_of
 from engine.optim.schedules.annealing import cosine, cosine_warm_restarts
 from engine.optim.schedules.composed import (
     Member,
@@ -32,7 +33,6 @@ from engine.optim.schedules.factors import (
     step,
 )
 from engine.optim.schedules.plateau import reduce_on_plateau
-from engine.ranges import ranges_of
 
 Check = Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]
 

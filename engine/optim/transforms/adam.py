@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from engine.core.ranges import Range
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, ge, where
 from engine.ops.elementwise import abs, maximum, power, sqrt, square
 from engine.optim.transform import COUNT, counted
 from engine.optim.transforms.gradient_transform import Applied, Decay, Epsilon, GradientTransform, Slots
 from engine.optim.transforms.moments import direction, towards, unbiased
-from engine.ranges import Range
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, gt, where
 from engine.ops.elementwise import maximum, minimum, sqrt, square
 from engine.ops.reduce import mean, sum
 from engine.optim.transform import COUNT, counted
 from engine.optim.transforms.gradient_transform import Applied, Decay, Epsilon, Positive, Slots, WholeTransform
 from engine.optim.transforms.moments import towards
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from engine.core.ranges import Range
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, where
-from engine.ranges import Range
-from engine.value import Spec, Value
 
 Slots = Mapping[str, Value]
 Applied = tuple[Value, dict[str, Value]]

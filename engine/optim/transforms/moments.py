@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from engine.core.value import Value
 from engine.ops.elementwise import power
-from engine.value import Value
 
 
 def towards(kept: Value, fresh: Value, decay: float) -> Value:

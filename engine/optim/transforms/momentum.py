@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.core.ranges import Length
+from engine.core.value import Spec, Value
 from engine.ops.compare import eq, where
 from engine.optim.transform import COUNT, counted
 from engine.optim.transforms.gradient_transform import Applied, Decay, GradientTransform, Slots
 from engine.optim.transforms.moments import towards, unbiased
-from engine.ranges import Length
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

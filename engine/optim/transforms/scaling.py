@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from engine.core.ranges import Range
+from engine.core.value import Value
 from engine.ops.elementwise import clamp
 from engine.optim.gradient_clipping import Units, clipped_adaptively
 from engine.optim.transforms.gradient_transform import (
@@ -15,8 +17,6 @@ from engine.optim.transforms.gradient_transform import (
     Slots,
     WholeTransform,
 )
-from engine.ranges import Range
-from engine.value import Value
 
 
 @dataclass(frozen=True, kw_only=True)

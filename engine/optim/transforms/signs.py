@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.core.value import Spec, Value
 from engine.ops.elementwise import sign
 from engine.optim.transforms.gradient_transform import Applied, Decay, GradientTransform, Slots
 from engine.optim.transforms.moments import towards
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

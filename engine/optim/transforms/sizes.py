@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.core.value import Spec, Value
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import maximum, rsqrt, sqrt, square
 from engine.optim.transform import COUNT, counted
 from engine.optim.transforms.gradient_transform import Applied, Decay, Epsilon, GradientTransform, Slots, started
 from engine.optim.transforms.moments import towards, unbiased
-from engine.value import Spec, Value
 
 
 @dataclass(frozen=True, kw_only=True)

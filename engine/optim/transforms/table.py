@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from engine.documents import Reader
-from engine.errors import accepted_names
+from engine.core.documents import Reader
+from engine.core.errors import accepted_names
+from engine.core.options import describe_options, read_options, summary
 from engine.optim.transforms.adam import ScaleByAdam, ScaleByAdamax, ScaleByAdan, ScaleByAmsgrad, ScaleByRadam
 from engine.optim.transforms.blocks import (
     Centralize,
@@ -24,7 +25,6 @@ from engine.optim.transforms.scaling import AdaptiveGradClip, AddDecayedWeights,
 from engine.optim.transforms.second_moments import ScaleByBelief, ScaleByYogi
 from engine.optim.transforms.signs import ScaleByLion, ScaleBySign
 from engine.optim.transforms.sizes import ScaleByRms, ScaleByRss, ScaleByStddev
-from engine.options import describe_options, read_options, summary
 
 MOST = 32
 """So many transforms may a chain have."""

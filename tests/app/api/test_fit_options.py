@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from app.api.schemas import fit_options as wire
 from app.api.schemas.fit_request import FitRequest
 from app.service.admission import NOT_RECIPE
+from engine.core.options import Option, options_of
 from engine.data.normalization import KINDS
-from engine.options import Option, options_of
-from engine.recipe import Recipe
-from engine.recipe.averaging import Averaging
+from engine.training.recipe import Recipe
+from engine.training.recipe.averaging import Averaging
 from tests.patience import LONGEST_WAIT
 
 ROWS = {

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from app.api.schemas.sweeps import IntervalChoice, SweepChoice
-from engine.sweep.options import Interval, SweepOptions
+from engine.training.sweep.options import Interval, SweepOptions
 from tests.conftest import PATIENCE, StartServer
 
 from .conftest import LINE, POINTS, RECIPE, created

@@ -28,7 +28,7 @@ from app.domain.messages import (
 from app.durable import Durable
 from app.worker.loop import OUTCOMES, follow, work
 from app.worker.recorder import Recorder
-from engine.collective import in_memory
+from engine.training.collective import in_memory
 from tests.patience import PATIENCE
 
 Assign = Callable[..., Assignment]

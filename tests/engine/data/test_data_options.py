@@ -6,6 +6,8 @@ from typing import Annotated
 
 import pytest
 
+from engine.core.documents import Reader
+from engine.core.options import Reads, describe_options, read_options, summary
 from engine.data import (
     MinMax,
     Robust,
@@ -17,8 +19,6 @@ from engine.data import (
     read_normalize,
     read_shuffle,
 )
-from engine.documents import Reader
-from engine.options import Reads, describe_options, read_options, summary
 
 KINDS = [Shuffle, Sampling, Split, Windows, Standard, MinMax, Robust]
 

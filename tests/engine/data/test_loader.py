@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from engine.core.errors import AttributeValueError, DataError
 from engine.data import DataLoader
-from engine.errors import AttributeValueError, DataError
 
 COLUMNS = np.arange(240.0).reshape(2, 120)
 

@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
+from engine.core.errors import AttributeValueError, DataError
 from engine.data import Batches, Prefetcher, Shuffle, Windows, open_source, prefetch_depth
-from engine.errors import AttributeValueError, DataError
 
 COLUMNS = {"x": np.arange(46.0).reshape(23, 2), "y": np.arange(23)}
 INPUTS = {"x": "x", "y": "y"}

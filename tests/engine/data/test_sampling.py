@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from engine.core.documents import Reader
+from engine.core.errors import DataError
+from engine.core.options import read_options
 from engine.data import Batches, Sampler, Sampling, class_weights, make_sampler, open_source
-from engine.documents import Reader
-from engine.errors import DataError
-from engine.options import read_options
 
 ROWS = 12
 WEIGHTS = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 1], np.float32)

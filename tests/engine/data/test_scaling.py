@@ -5,6 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from engine.core.documents import Reader
+from engine.core.errors import CheckpointError, DataError
 from engine.data import (
     MinMax,
     Robust,
@@ -15,8 +17,6 @@ from engine.data import (
     open_source,
     read_normalize,
 )
-from engine.documents import Reader
-from engine.errors import CheckpointError, DataError
 
 RANDOM = np.random.default_rng(4)
 ROWS = 700

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from engine.core.documents import Reader
+from engine.core.errors import DataError
 from engine.data import Batches, DataLoader, Shuffle, read_shuffle
-from engine.documents import Reader
-from engine.errors import DataError
 
 KINDS = {
     "rows": Shuffle(),

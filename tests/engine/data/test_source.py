@@ -5,10 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from engine.core.dtypes import BFLOAT16
+from engine.core.errors import DataError
 from engine.data import Scales, Windows, open_source
 from engine.data.scaling import Affine
-from engine.dtypes import BFLOAT16
-from engine.errors import DataError
 
 ROWS = 60
 PICKS = {

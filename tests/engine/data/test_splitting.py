@@ -5,6 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from engine.core.documents import Reader
+from engine.core.errors import DataError
+from engine.core.options import read_options
 from engine.data import (
     Split,
     Windows,
@@ -16,9 +19,6 @@ from engine.data import (
     split_rows,
     stratified_split,
 )
-from engine.documents import Reader
-from engine.errors import DataError
-from engine.options import read_options
 
 ROWS = 97
 RANDOM = np.random.default_rng(8)

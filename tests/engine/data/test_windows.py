@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from engine.core.documents import Reader
+from engine.core.errors import DataError
+from engine.core.options import read_options
 from engine.data import Windows, open_source
-from engine.documents import Reader
-from engine.errors import DataError
-from engine.options import read_options
 
 ROWS = 23
 SERIES = np.array([3] * 7 + [1] * 2 + [3] * 9 + [2] * 5)

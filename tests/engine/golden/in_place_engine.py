@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine import GradientError, ops, tape
-from engine.value import Value
+from engine import GradientError, ops
+from engine.autograd import tape
+from engine.core.value import Value
 from tests.engine.golden.in_place_programs import NumpyMachine, Program, run_program, weights
 
 STRICTER = (

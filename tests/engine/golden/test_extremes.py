@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.value import Array
+from engine.core.value import Array
 from tests.engine.golden.test_golden import EXTREMES, HERE, Sample, Section, results_of
 
 DIFFERENCES: list[dict[str, Any]] = json.loads((HERE / "extreme_differences.json").read_text())

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import EngineError
-from engine.modes import enable_grad
+from engine.autograd.backward import pull_back
+from engine.core.errors import EngineError
+from engine.core.modes import enable_grad
+from engine.core.registry import lookup
+from engine.core.value import Array, Value, tensor
 from engine.ops.elementwise import mul
 from engine.ops.reduce import sum as total
-from engine.registry import lookup
-from engine.value import Array, Value, tensor
 from tests.engine.golden.canonical import canonical
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError
+from engine.core.errors import EngineError
 from tests.engine.golden.test_golden import HERE, INTEGERS, Sample, Section, apply, inputs_of
 
 DIFFERENCES: list[dict[str, Any]] = json.loads((HERE / "integer_differences.json").read_text())

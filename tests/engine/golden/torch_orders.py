@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional
 
-from engine.registry import ALIASES, OPS, lookup
+from engine.core.registry import ALIASES, OPS, lookup
 
 DATA = Path(__file__).parent / "data" / "torch_orders.json"
 SPACES = (torch, torch.nn.functional, torch.linalg, torch.special, torch.Tensor)

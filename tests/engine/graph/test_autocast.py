@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType, is_float
-from engine.errors import DocumentError, DTypeError
+from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType, is_float
+from engine.core.errors import DocumentError, DTypeError
+from engine.core.registry import Op
+from engine.core.samples import Sample
+from engine.core.value import Array, Value
+from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.autocast import AS_GIVEN, LOW, WIDE, Policy, at_autocast, policy_of
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition
 from engine.graph.trace import build
 from engine.ops import OPS
-from engine.plan import NumpyExecutor, Plan, make_plan
-from engine.registry import Op
-from engine.samples import Sample
-from engine.value import Array, Value
 
 assert BFLOAT16 is not None
 GOLDEN = Path(__file__).parent / "golden" / "autocast.npz"

@@ -3,8 +3,8 @@
 import pytest
 
 import engine
-from engine.errors import DocumentError
-from engine.layers.losses import LOSSES
+from engine.core.errors import DocumentError
+from engine.nn.layers.losses import LOSSES
 
 SHAPES = (["n"], ["n", 1], ["n", 3], [1], ["n", 1, 1])
 PAIRED = [(kind, name) for kind, loss in LOSSES.items() for name in loss.paired]

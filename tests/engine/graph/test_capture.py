@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.errors import AttributeValueError, DocumentError, EngineError, GradientError, ShapeError
+from engine.core.errors import AttributeValueError, DocumentError, EngineError, GradientError, ShapeError
 
 X = np.linspace(-1.0, 1.0, 20, dtype=np.float32).reshape(5, 4)
 W = np.linspace(0.5, -0.5, 12, dtype=np.float32).reshape(4, 3)

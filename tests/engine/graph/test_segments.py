@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.documents import Reader
-from engine.dtypes import BFLOAT16, FLOAT32, FLOAT64, DType
-from engine.errors import DocumentError
+from engine.core.documents import Reader
+from engine.core.dtypes import BFLOAT16, FLOAT32, FLOAT64, DType
+from engine.core.errors import DocumentError
+from engine.core.options import read_options
+from engine.core.value import Value
+from engine.execution.plan import NumpyExecutor, Plan, make_plan
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition
 from engine.graph.segments import Segments
 from engine.graph.trace import Trace, build
-from engine.initializers import initialize
+from engine.nn.initializers import initialize
 from engine.ops.shape import pack
-from engine.options import read_options
-from engine.plan import NumpyExecutor, Plan, make_plan
-from engine.value import Value
 
 CLASSES = {"shape": ["n"], "dtype": "int64"}
 TYPES = [pytest.param(dtype, id=dtype.name) for dtype in (FLOAT32, FLOAT64)]

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
+from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, DType
+from engine.core.value import Array, Value
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.graph.definition import Definition
 from engine.graph.early_casts import cast_early
 from engine.graph.segments import Segments
 from engine.graph.simplify import simplify
 from engine.graph.trace import build
-from engine.initializers import initialize
+from engine.nn.initializers import initialize
 from engine.ops.casting import barrier, cast
 from engine.ops.elementwise import exp, mul, tanh
-from engine.plan import NumpyExecutor, make_plan
-from engine.value import Array, Value
 
 from .test_segments import attentive, deep, picture, planned, tied
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
+from engine.autograd.backward import pull_back
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 CheckEdge = Callable[..., None]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy import inf, nan
 
-from engine.errors import AttributeValueError
+from engine.core.errors import AttributeValueError
+from engine.core.value import Array, tensor
 from engine.ops import OPS
 from engine.ops.blocks import BLOCK
-from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import EngineError
+from engine.core.errors import EngineError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 LINE = np.array([[3.0, 1, 4, 1, 5]])
 KNOWN: list[tuple[str, list[Any], dict[str, Any], Any]] = [

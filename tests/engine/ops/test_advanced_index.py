@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import DTypeError, EngineError, GradientError
-from engine.modes import tracing
+from engine.core.errors import DTypeError, EngineError, GradientError
+from engine.core.modes import tracing
+from engine.core.value import Value, tensor
 from engine.ops import OPS
-from engine.value import Value, tensor
 
 X = np.arange(120.0).reshape(5, 2, 3, 4)
 ROWS, COLUMNS = np.array([0, -1, 2]), np.array([1, 1, -2])

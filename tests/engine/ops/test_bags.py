@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError
+from engine.core.errors import EngineError
 from engine.ops import OPS
 
 CheckEdge = Callable[..., None]

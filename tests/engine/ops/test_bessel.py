@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError
+from engine.core.errors import AttributeValueError
 from engine.ops import OPS
 
 CheckEdge = Callable[..., None]

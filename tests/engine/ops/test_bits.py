@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import DTypeError
+from engine.core.errors import DTypeError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 
 @pytest.mark.parametrize(

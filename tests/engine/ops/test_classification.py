@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy import inf, nan
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.value import Array, Value, tensor
 from engine.ops.class_rows import softmax_cross_entropy
 from engine.ops.classification import accuracy, cross_entropy, nll_loss
 from engine.ops.probability import log_softmax
-from engine.value import Array, Value, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

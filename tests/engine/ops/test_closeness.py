@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError
+from engine.core.errors import AttributeValueError
 from engine.ops import OPS
 
 INF, NAN = math.inf, math.nan

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.value import Array, Value, tensor
 from engine.ops import OPS, columns
-from engine.value import Array, Value, tensor
 
 Shape = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import EngineError
+from engine.core.errors import EngineError
 from engine.ops import OPS
 
 INF, NAN = np.inf, np.nan

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
 from engine.ops import OPS
 
 KNOWN: list[tuple[str, dict[str, Any], Any]] = [

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy import inf
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.value import Array
 from engine.ops.alignment import ctc_loss
 from engine.ops.probability import log_softmax
-from engine.value import Array
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.value import Array, tensor
 from engine.ops import OPS
 from engine.ops.draws import exponential, gumbel_softmax, multinomial, random_integers, randperm, truncated_normal
 from engine.ops.dropouts import alpha_dropout, dropout2d, feature_alpha_dropout, feature_dropout
-from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
+from engine.autograd.backward import pull_back
+from engine.core.value import tensor
 from engine.ops.error_function import erf, erfc, erfcx, log_ndtr, ndtr
-from engine.value import tensor
 
 POINTS = np.concatenate([np.linspace(-7, 30, 3001), np.geomspace(1e-300, 1, 200), -np.geomspace(1e-300, 1, 200)])
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from numpy import inf
 
-from engine.backward import pull_back
-from engine.differentiate import gradcheck
-from engine.dtypes import BFLOAT16, FLOAT16, FLOAT32, DType, is_float
-from engine.errors import DTypeError
+from engine.autograd.backward import pull_back
+from engine.autograd.differentiate import gradcheck
+from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, DType, is_float
+from engine.core.errors import DTypeError
+from engine.core.registry import Op
+from engine.core.samples import Sample
+from engine.core.value import Array, Value, tensor
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops import OPS
-from engine.plan import NumpyExecutor, make_plan
-from engine.registry import Op
-from engine.samples import Sample
-from engine.value import Array, Value, tensor
 
 assert BFLOAT16 is not None
 HALVES = (FLOAT16, BFLOAT16)

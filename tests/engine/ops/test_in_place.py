@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine import DTypeError, GradientError, ShapeError, ops, tape
+from engine import DTypeError, GradientError, ShapeError, ops
+from engine.autograd import tape
+from engine.core.registry import OPS
+from engine.core.value import Value
 from engine.ops.in_place import NAMES
-from engine.registry import OPS
-from engine.value import Value
 
 
 def leaf(*numbers: float) -> Value:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import DTypeError, EngineError, ShapeError
+from engine.core.errors import DTypeError, EngineError, ShapeError
+from engine.core.value import Array, tensor
 from engine.ops import OPS
-from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 TABLE = np.arange(6.0).reshape(3, 2)

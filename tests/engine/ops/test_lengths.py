@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import DTypeError, ShapeError
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
 from engine.ops import OPS
 
 UNITS = {"glu": "sigmoid", "reglu": "relu", "geglu": "gelu", "swiglu": "silu"}

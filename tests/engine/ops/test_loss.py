@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy import inf
 
-from engine.errors import AttributeValueError, ShapeError
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.registry import lookup
+from engine.core.value import Array, tensor
 from engine.ops import OPS
-from engine.registry import lookup
-from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import EngineError, NumericalError
+from engine.autograd.backward import pull_back
+from engine.core.errors import EngineError, NumericalError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 SINGULAR = np.array([[1.0, 2], [2, 4]])
 ZERO, ONE = np.zeros((2, 2)), np.eye(2)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import NumericalError
+from engine.core.errors import NumericalError
 from engine.ops import OPS
 
 SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])

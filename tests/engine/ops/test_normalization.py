@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.modes import training_mode
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.modes import training_mode
+from engine.core.value import Array, Value, tensor
 from engine.ops.channel_norm import batch_norm
 from engine.ops.normalization import layer_norm, rms_norm, standardize
-from engine.value import Array, Value, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

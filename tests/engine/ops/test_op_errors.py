@@ -12,15 +12,15 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import pytest
 
-from engine.attributes import Attribute
-from engine.backward import reachable
-from engine.errors import EngineError
-from engine.modes import tracing
+from engine.autograd.backward import reachable
+from engine.core.attributes import Attribute
+from engine.core.errors import EngineError
+from engine.core.modes import tracing
+from engine.core.registry import Op
+from engine.core.samples import Sample
+from engine.core.value import Array, Spec, Value, tensor
+from engine.execution.plan.fusion import ELEMENTWISE
 from engine.ops import OPS
-from engine.plan.fusion import ELEMENTWISE
-from engine.registry import Op
-from engine.samples import Sample
-from engine.value import Array, Spec, Value, tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(every pair of the broadcast shape|mean loss of an empty batch)")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine.errors import UnsupportedOp
+from engine.core.errors import UnsupportedOp
+from engine.core.registry import lookup
 from engine.ops import OPS
-from engine.registry import lookup
 
 TABLE = {
     "arithmetic": "add sub mul div neg scale add1 sqr pow reciprocal sqrt rsqrt cbrt square",

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
-from engine.value import Array, Value, tensor
 
 LARGE = 2**24 + 1
 """A whole number that float32 does not hold."""

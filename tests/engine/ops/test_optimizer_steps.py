@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.value import tensor
 from engine.ops.optimizer_steps import opt_step_adamw, opt_step_sgd
-from engine.value import tensor
 
 GRADIENTS = [[0.5, -1.0], [0.25, 3.0]]
 AFTER = [[0.899000002, -1.898000001], [0.8048830404754623, -1.945520984107744]]

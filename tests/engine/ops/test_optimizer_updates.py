@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import reachable
-from engine.modes import tracing
+from engine.autograd.backward import reachable
+from engine.core.modes import tracing
+from engine.core.registry import Op
+from engine.core.value import Array, Spec, Value, tensor
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.optimizer_updates import BLOCK, adam_rates, adam_update, momentum_update, sgd_update
 from engine.optim import make_optimizer
 from engine.optim.transform import Transform
-from engine.plan import NumpyExecutor, make_plan
-from engine.registry import Op
-from engine.value import Array, Spec, Value, tensor
 
 NUMBERS = {"adam_update": (0.9, 1e-2, 0.03, 1.7), "sgd_update": (1e-2,), "momentum_update": (0.9, 0.7, 1e-2)}
 KEPT = {"adam_update": 3, "sgd_update": 1, "momentum_update": 2}

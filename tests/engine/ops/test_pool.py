@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from engine.core.value import Array, Value
 from engine.ops import OPS
-from engine.value import Array, Value
 
 Shape = tuple[int, ...]
 Derive = Callable[..., tuple[Array, list[Array | None]]]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy import inf, nan
 
-from engine.errors import ShapeError
+from engine.core.errors import ShapeError
+from engine.core.value import Array, Value, tensor
 from engine.ops.probability import log_softmax, softmax
-from engine.value import Array, Value, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError
+from engine.core.errors import EngineError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 
 def _array(*shape: int) -> Any:

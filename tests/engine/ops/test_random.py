@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.modes import training_mode
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.modes import training_mode
+from engine.core.value import Array, tensor
 from engine.ops import OPS
 from engine.ops.random import bernoulli, dropout, dropout_mask, fold_in, random_normal, random_uniform, seed, stream
-from engine.value import Array, tensor
 
 KEY = np.array([1, 2])
 MANY = (400, 500)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy import inf, nan
 
-from engine.backward import pull_back
-from engine.errors import AttributeValueError, GradientError, ShapeError
+from engine.autograd.backward import pull_back
+from engine.core.errors import AttributeValueError, GradientError, ShapeError
+from engine.core.registry import lookup
+from engine.core.value import Array, tensor
 from engine.ops import OPS
-from engine.registry import lookup
-from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import AttributeValueError, DTypeError, ShapeError
-from engine.functional import scan
+from engine.autograd.backward import pull_back
+from engine.autograd.functional import scan
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
 from engine.ops.cells import gru_cell, lstm_cell, rnn_cell
-from engine.value import Array, Value, tensor
 
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import DTypeError, ShapeError
+from engine.autograd.backward import pull_back
+from engine.core.errors import DTypeError, ShapeError
+from engine.core.value import Array, tensor
 from engine.ops import OPS
 from engine.ops.reduce import sum_array
-from engine.value import Array, tensor
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 INF, NAN = math.inf, math.nan

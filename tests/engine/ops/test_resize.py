@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError
+from engine.core.errors import EngineError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 LINE = np.array([[[1.0, 2, 4]]])
 IMAGE = np.arange(4.0).reshape(1, 1, 2, 2)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.errors import AttributeValueError, DTypeError, ShapeError
+from engine.core.value import Array
 from engine.ops.rotary import rope, rotate_pairs, sinusoidal_encoding
-from engine.value import Array
 
 Derive = Callable[..., tuple[Array, list[Array | None]]]
 

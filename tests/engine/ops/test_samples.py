@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import AttributeValueError
-from engine.modes import tracing
+from engine.autograd.backward import pull_back
+from engine.core.errors import AttributeValueError
+from engine.core.modes import tracing
+from engine.core.registry import Op
+from engine.core.samples import Sample
+from engine.core.value import Array, Node, Value, tensor
+from engine.execution.plan.fusion import ELEMENTWISE
 from engine.ops import OPS
 from engine.ops.reduce import sum as total_of
-from engine.plan.fusion import ELEMENTWISE
-from engine.registry import Op
-from engine.samples import Sample
-from engine.value import Array, Node, Value, tensor
 from tests.extent import paired
 
 STEP = 1e-6

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import ShapeError
+from engine.autograd.backward import pull_back
+from engine.core.errors import ShapeError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan

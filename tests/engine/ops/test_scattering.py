@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import EngineError, GradientError
+from engine.autograd.backward import pull_back
+from engine.core.errors import EngineError, GradientError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 
 def _gradients(name: str, x: Any, index: Any, src: Any, **attrs: Any) -> tuple[Any, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import ShapeError
-from engine.modes import tracing
+from engine.core.errors import ShapeError
+from engine.core.modes import tracing
+from engine.core.value import Value
 from engine.ops import OPS
-from engine.value import Value
 
 
 def test_distinct_elements_come_first_and_counts_tell_how_many_there_are() -> None:

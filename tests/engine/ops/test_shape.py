@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError, ShapeError
+from engine.core.errors import EngineError, ShapeError
+from engine.core.value import tensor
 from engine.ops import OPS
-from engine.value import tensor
 
 X = np.arange(24.0).reshape(2, 3, 4)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.errors import EngineError
+from engine.core.errors import EngineError
 from engine.ops import OPS
 
 PLACES = np.array([-1.0, 0.5, 1.0, 3.0])

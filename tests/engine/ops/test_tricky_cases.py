@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine.backward import pull_back
-from engine.errors import GradientError, ShapeError
-from engine.modes import detect_anomaly
+from engine.autograd.backward import pull_back
+from engine.core.errors import GradientError, ShapeError
+from engine.core.modes import detect_anomaly
+from engine.core.value import Array, tensor
 from engine.ops import OPS
-from engine.value import Array, tensor
 
 CheckEdge = Callable[..., None]
 Derive = Callable[..., tuple[Array, list[Array | None]]]

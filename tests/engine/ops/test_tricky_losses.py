@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine.errors import EngineError, ShapeError
+from engine.core.errors import EngineError, ShapeError
+from engine.core.value import Array, tensor
 from engine.ops import OPS
-from engine.value import Array, tensor
 
 CheckEdge = Callable[..., None]
 INF, NAN = math.inf, math.nan

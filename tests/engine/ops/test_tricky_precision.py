@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy import inf
 
-from engine.errors import DTypeError
+from engine.core.errors import DTypeError
+from engine.core.value import Array, Value, tensor
 from engine.ops import OPS
 from engine.optim import LossScaler, ScaledStep, TapeOptimizer
-from engine.value import Array, Value, tensor
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import pytest
 
 import engine
 from engine import DTypeError, EngineError, GradientError, ShapeError
+from engine.core.registry import ALIASES, OPS
+from engine.core.value import Value
 from engine.ops.value_methods import CASTS, UFUNCS
-from engine.registry import ALIASES, OPS
-from engine.value import Value
 
 X = np.array([[1.5, -2.0, 3.25], [0.5, 4.0, -1.0]])
 

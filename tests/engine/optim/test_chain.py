@@ -9,12 +9,12 @@ import pytest
 
 import engine
 from engine import ops
-from engine.errors import CheckpointError, DocumentError
-from engine.modes import tracing
+from engine.core.errors import CheckpointError, DocumentError
+from engine.core.modes import tracing
+from engine.core.value import Spec, Value
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import OPTIMIZERS, TapeOptimizer, make_optimizer
 from engine.optim.transforms import TRANSFORMS, transform_catalogue
-from engine.plan import NumpyExecutor, make_plan
-from engine.value import Spec, Value
 
 GOLDEN = Path(__file__).parent / "golden"
 CHAINS = json.loads((GOLDEN / "chains.json").read_text())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import AttributeValueError, NumericalError
+from engine.core.errors import AttributeValueError, NumericalError
 
 RUNS = json.loads((Path(__file__).parent / "golden" / "clip_norms.json").read_text())
 

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import engine
-from engine.documents import Reader
-from engine.dtypes import FLOAT32, FLOAT64
-from engine.functional import clip_by_norm
-from engine.modes import tracing
+from engine.autograd.functional import clip_by_norm
+from engine.core.documents import Reader
+from engine.core.dtypes import FLOAT32, FLOAT64
+from engine.core.modes import tracing
+from engine.core.options import describe_options, read_options
+from engine.core.value import Value
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.elementwise import square
 from engine.ops.reduce import sum
 from engine.optim import AdaptiveClip, Clip
@@ -27,9 +30,6 @@ from engine.optim.gradient_clipping import (
     global_norm,
     unit_axes,
 )
-from engine.options import describe_options, read_options
-from engine.plan import NumpyExecutor, make_plan
-from engine.value import Value
 
 GOLDEN = Path(__file__).parent / "golden"
 UNITWISE = json.loads((GOLDEN / "unitwise.json").read_text())

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import engine
-from engine.documents import Reader
-from engine.dtypes import FLOAT32, INT64
-from engine.keys import key_value
-from engine.modes import tracing
+from engine.core.documents import Reader
+from engine.core.dtypes import FLOAT32, INT64
+from engine.core.keys import key_value
+from engine.core.modes import tracing
+from engine.core.options import read_options
+from engine.core.value import Value
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.random import fold_in
 from engine.optim import GradientNoise
 from engine.optim.gradient_noise import noisy, noisy_gradients
-from engine.options import read_options
-from engine.plan import NumpyExecutor, make_plan
-from engine.value import Value
 
 KEY = key_value(3, 7)
 

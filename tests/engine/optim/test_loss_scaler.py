@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from engine.errors import AttributeValueError, CheckpointError, GradientError
+from engine.core.errors import AttributeValueError, CheckpointError, GradientError
+from engine.core.value import Value, tensor
 from engine.optim import LossScaler, ScaledStep, TapeOptimizer
-from engine.value import Value, tensor
 
 
 def parameter(number: float = 1.0, dtype: str = "float32") -> Value:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import AttributeValueError
-from engine.modes import tracing
+from engine.core.errors import AttributeValueError
+from engine.core.modes import tracing
+from engine.core.value import Spec, Value
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import OPTIMIZERS, ClosureOptimizer, Scheduler, TapeOptimizer, make_optimizer, make_schedule
-from engine.plan import NumpyExecutor, make_plan
-from engine.value import Spec, Value
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "momentum.json").read_text())
 RUNS, START, GRADIENTS = GOLDEN["runs"], np.array(GOLDEN["start"]), np.array(GOLDEN["gradients"])

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import DocumentError, EngineError, ShapeError
-from engine.modes import tracing
+from engine.core.errors import DocumentError, EngineError, ShapeError
+from engine.core.modes import tracing
+from engine.core.value import Spec, Value
+from engine.execution.plan import NumpyExecutor, make_plan
 from engine.optim import CLOSURE_OPTIMIZERS, OPTIMIZERS, SCHEDULES, make_optimizer, make_schedule
-from engine.plan import NumpyExecutor, make_plan
-from engine.value import Spec, Value
 
 GOLDEN = Path(__file__).parent / "golden"
 FLOAT64 = np.dtype("float64")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import CheckpointError, UnknownName
+from engine.core.errors import CheckpointError, UnknownName
 from engine.optim import Scheduler, TapeOptimizer
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.errors import AttributeValueError, CheckpointError
+from engine.core.errors import AttributeValueError, CheckpointError
 from engine.optim import SCHEDULES, Scheduler, TapeOptimizer, make_schedule
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "schedule_trajectories.json").read_text())

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName
+from engine.core.errors import AttributeValueError, CheckpointError, GradientError, ShapeError, UnknownName
 from engine.optim import OPTIMIZERS, TapeOptimizer
 
 GOLDEN = Path(__file__).parent / "golden"

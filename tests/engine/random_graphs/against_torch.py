@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.value import Array
+from engine.core.value import Array
 from tests.engine.random_graphs.executors import Results
 from tests.engine.random_graphs.fits import OPTIMIZER_OPTIONS, RandomFit, draw_columns, finished, replaying
 from tests.engine.random_graphs.layers import random_document

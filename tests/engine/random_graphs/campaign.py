@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from engine.native.blas import numpy_blas
+from engine.execution.native.blas import numpy_blas
 from tests.engine.random_graphs import fits
 from tests.engine.random_graphs.law import Broken, check
 from tests.engine.random_graphs.layers import random_layers

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.infer import normalize_axes
-from engine.value import Array
+from engine.core.infer import normalize_axes
+from engine.core.value import Array
 
 LONG_SUM = 64
 """Of so many terms a sum is as uncertain as its size."""

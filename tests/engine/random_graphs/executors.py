@@ -10,20 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.backward import pull_back
-from engine.dtypes import is_float
+from engine.autograd.backward import pull_back
+from engine.core.dtypes import is_float
+from engine.core.keys import key_value
+from engine.core.modes import MODES, no_grad, set_grad_enabled
+from engine.core.narrow import narrow_kernel
+from engine.core.value import Array, Value
+from engine.execution.native.executor import NativeExecutor
+from engine.execution.plan import NumpyExecutor, Plan, make_plan
+from engine.execution.plan.numpy_executor import computes_in_float32
 from engine.graph.definition import Definition
-from engine.graph.trace import Trace, apply_node, build
-from engine.keys import key_value
-from engine.modes import MODES, no_grad, set_grad_enabled
-from engine.narrow import narrow_kernel
-from engine.native.executor import NativeExecutor
+from engine.graph.trace import KEY, Trace, apply_node, build
 from engine.ops import OPS
 from engine.ops.random import fold_in
-from engine.plan import NumpyExecutor, Plan, make_plan
-from engine.plan.numpy_executor import computes_in_float32
-from engine.training.names import KEY
-from engine.value import Array, Value
 from tests.engine.random_graphs.program import DESCEND, Program
 
 Results = dict[str, Array]

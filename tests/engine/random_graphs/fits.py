@@ -14,13 +14,13 @@ from unittest.mock import patch
 import numpy as np
 
 import engine
-from engine.errors import DocumentError
+from engine.core.errors import DocumentError
+from engine.core.value import Array
+from engine.execution.plan import numpy_executor
+from engine.execution.plan.numpy_executor import prepare
+from engine.execution.plan.plan import Step
 from engine.graph.definition import Definition
 from engine.optim import OPTIMIZERS
-from engine.plan import numpy_executor
-from engine.plan.numpy_executor import prepare
-from engine.plan.plan import Step
-from engine.value import Array
 from tests.engine.random_graphs.executors import Results
 from tests.engine.random_graphs.law import Broken, different
 from tests.engine.random_graphs.layers import CLASSES, random_stack

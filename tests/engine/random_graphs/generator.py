@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import BFLOAT16, DType, is_float
-from engine.errors import REFUSALS, EngineError
+from engine.core.dtypes import BFLOAT16, DType, is_float
+from engine.core.errors import REFUSALS, EngineError
+from engine.core.value import Array, Value
 from engine.graph.definition import NodeSpec
 from engine.ops import OPS
-from engine.value import Array, Value
 from tests.engine.random_graphs.program import DESCEND, Program
 
 FLOATS = ("float32",) * 9 + ("float64",) * 8 + ("float16",) * 2 + (("bfloat16",) if BFLOAT16 is not None else ())

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.backward import reachable
-from engine.dtypes import is_float
-from engine.errors import EngineError, GradientError
-from engine.plan import Plan
-from engine.value import Array
+from engine.autograd.backward import reachable
+from engine.core.dtypes import is_float
+from engine.core.errors import EngineError, GradientError
+from engine.core.value import Array
+from engine.execution.plan import Plan
 from tests.engine.random_graphs.executors import Native, Results, by_numpy, on_tape, replay, trace
 from tests.engine.random_graphs.program import Program
 from tests.engine.random_graphs.thresholds import Thresholds

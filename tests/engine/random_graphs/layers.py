@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.errors import DocumentError
+from engine.core.errors import DocumentError
+from engine.core.value import Array, Shape
 from engine.graph.definition import Definition
-from engine.initializers import initialize
-from engine.layers.activation import PLAIN
-from engine.model import at_precision
-from engine.value import Array, Shape
+from engine.nn.initializers import initialize
+from engine.nn.layers.activation import PLAIN
+from engine.training.model import at_precision
 from tests.engine.random_graphs.program import DESCEND, Program
 
 Document = dict[str, Any]

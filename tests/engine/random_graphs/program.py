@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import engine
+from engine.core.value import Array
 from engine.graph.definition import Definition, NodeSpec
-from engine.value import Array
 
 DESCEND = ":descend"
 """The update of a parameter that takes a step against its gradient; any other update names a value."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import is_float
-from engine.errors import REFUSALS
+from engine.core.dtypes import is_float
+from engine.core.errors import REFUSALS
+from engine.core.registry import Op
+from engine.core.samples import Argument, Sample
+from engine.core.value import Array, Shape
 from engine.ops import OPS
-from engine.registry import Op
-from engine.samples import Argument, Sample
-from engine.value import Array, Shape
 from tests.engine.random_graphs.generator import Generator, Refused
 
 MOST_ELEMENTS = 2**16

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from engine.dtypes import is_float
+from engine.core.dtypes import is_float
+from engine.core.value import Array, Value
 from engine.graph.definition import NodeSpec
-from engine.value import Array, Value
 from tests.engine.random_graphs.executors import values_on_tape
 from tests.engine.random_graphs.program import LEAVES, Program
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import is_float
-from engine.infer import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.core.dtypes import is_float
+from engine.core.infer import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.core.registry import Op
 from engine.ops import OPS
-from engine.registry import Op
 from tests.engine.random_graphs.generator import WHOLE, Generator, Refused
 from tests.engine.random_graphs.program import Program
 from tests.engine.random_graphs.samples import kinds, sampled, traceable_ops

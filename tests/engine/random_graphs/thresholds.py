@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from unittest.mock import patch
 
-from engine.native import executor
-from engine.native.kernels import chains
-from engine.native.team import Team
-from engine.plan import sharding, split_rules
+from engine.execution.native import executor
+from engine.execution.native.kernels import chains
+from engine.execution.native.team import Team
+from engine.execution.plan import sharding, split_rules
 
 THREADS = 3
 

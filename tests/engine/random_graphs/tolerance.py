@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.dtypes import is_float
-from engine.errors import REFUSALS, EngineError
-from engine.native.lowering import LOWERINGS
-from engine.value import Array
+from engine.core.dtypes import is_float
+from engine.core.errors import REFUSALS, EngineError
+from engine.core.value import Array
+from engine.execution.native.lowering import LOWERINGS
 from tests.engine.random_graphs.cancellation import cancelled
 from tests.engine.random_graphs.executors import Results
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import ggml, ops
-from engine.static import ggml_opt
+from engine.ggml import ggml_opt
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine import ops
-from engine.errors import DeviceError
+from engine.core.errors import DeviceError
 
 BS = 32
 

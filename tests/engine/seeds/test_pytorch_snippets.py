@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine import tape
-from engine.errors import GradientError
+from engine.autograd import tape
+from engine.core.errors import GradientError
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,286 @@
+"""The only chain rule: walk the nodes in reverse, fold broadcasts, accumulate."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import FLOAT_KINDS, is_float
+from engine.core.errors import GradientError, ShapeError
+from engine.core.modes import MODES, differentiating
+from engine.core.value import RETAINED, Array, Hooks, Node, Operand, Value, as_value
+from engine.ops.casting import cast
+from engine.ops.elementwise import add
+from engine.ops.reduce import sum_to
+from engine.ops.shape import reshape
+
+Key = object
+Reading = Callable[[Node, Value], tuple[Sequence[Value], Sequence[Value]]]
+"""Gives the inputs and outputs that the rule of a node reads; called with the first of the node's cotangents."""
+
+
+class Unreadable(Value):
+    """Stands in a backward rule for a value whose data must not be used any more: reading it tells why."""
+
+    __slots__ = ("reason", "source")
+
+    def __init__(self, source: Value, reason: str) -> None:
+        self.source = source
+        self.reason = reason
+        super().__init__(
+            source.shape, source.dtype, None, node=source.node, index=source.index, requires_grad=source.requires_grad
+        )
+
+    @property
+    def key(self) -> object:
+        """The key of what it stands for."""
+        return self.source.key
+
+    @property
+    def data(self) -> Array | None:
+        """Refuse."""
+        raise GradientError(self.reason)
+
+    @data.setter
+    def data(self, data: Array | None) -> None:
+        """There is nothing to set."""
+
+
+def pull_back(
+    outputs: Sequence[Value],
+    cotangents: Sequence[Value],
+    wrt: Sequence[Value],
+    nodes: Sequence[Node] | None = None,
+    reading: Reading | None = None,
+) -> list[Value | None]:
+    """Return the cotangent of each value in `wrt`, or None where no path leads from it to an output.
+
+    The rules are run under the modes in force: the results are Values of the same kind as the inputs, with a history
+    when operations are recorded. A missing cotangent stays None; no zeros are made up. `nodes` are what is `reachable`
+    from the outputs, when that is known already. With `reading`, rules read other values in the place of those that the
+    forward pass made, with the same numbers.
+    """
+    totals: dict[Key, Value] = {}
+    targets = {value.key for value in wrt}
+    for output, cotangent in zip(outputs, cotangents, strict=True):
+        _accumulate(totals, output, cotangent)
+    path = _path(reachable(outputs) if nodes is None else nodes, targets)
+    for node, needed in reversed(path):
+        _pull_node(node, needed, totals, targets, reading)
+    _hook_targets(wrt, {node for node, _ in path}, totals)
+    return [totals.get(value.key) for value in wrt]
+
+
+def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
+    """Return the nodes that `outputs` depend on, in order of creation; only those made later than number `after`.
+
+    A path ends where it leads to a node of another tape (see `engine.autograd.tape.tape`).
+    """
+    found: set[Node] = set()
+    waiting = [output.node for output in outputs if output.node is not None]
+    while waiting:
+        node = waiting.pop()
+        if node.seq > after and node not in found:
+            found.add(node)
+            for value in node.inputs:
+                if value.counter is not None and value.counter.past:
+                    node.inputs = tuple(_as_read(node, index) for index in range(len(node.inputs)))
+                    break
+            tape = node.tape
+            waiting.extend([value.node for value in node.inputs if value.node is not None and value.node.tape == tape])
+    return sorted(found, key=_number)
+
+
+_number = attrgetter("seq")
+
+
+def _as_read(node: Node, index: int) -> Value:
+    """Return an input as it was when the node was made: a write in place may have given it another history since."""
+    value = node.inputs[index]
+    past = (value.counter and value.counter.past) or []
+    expected = node.versions[index] if node.versions else 0
+    for number, _, was in past[bisect_right(past, expected, key=lambda entry: entry[1]) :]:
+        if number == id(value):
+            return was
+    return value
+
+
+def seed_of(output: Value, gradient: Operand | None) -> Value:
+    """Return the cotangent to start from: `gradient`, or 1 for an output of one element."""
+    if gradient is None:
+        if output.size != 1:
+            raise GradientError(
+                "a gradient can be created implicitly only for scalar outputs; this one has shape "
+                f"{list(output.shape)}: pass gradient="
+            )
+        return Value(output.shape, output.dtype, np.ones(output.shape, output.dtype))
+    seed = as_value(gradient)
+    if seed.shape != output.shape:
+        raise ShapeError(
+            f"the gradient has shape {list(seed.shape)}, the output {list(output.shape)}: they must be equal"
+        )
+    return Value((), output.dtype, seed.numpy().astype(output.dtype)) if seed.weak else seed
+
+
+def _path(nodes: Sequence[Node], targets: set[Key]) -> list[tuple[Node, list[int]]]:
+    """Return the nodes among `nodes`, in order, that depend on `targets`, with the inputs that matter."""
+    active: set[Key] = set(targets)
+    inner = any(isinstance(key, tuple) for key in targets)
+    path = []
+    for node in nodes:
+        if not node.op.differentiable:
+            continue
+        needed = []
+        for index, value in enumerate(node.inputs):
+            origin = value.node
+            found = id(value) in active if origin is None else origin in active or (inner and value.key in active)
+            if found and value.dtype.kind in FLOAT_KINDS:
+                needed.append(index)
+        if needed:
+            path.append((node, needed))
+            active.add(node)
+    return path
+
+
+def _pull_node(
+    node: Node, needed: list[int], totals: dict[Key, Value], targets: set[Key], reading: Reading | None
+) -> None:
+    cotangents = [_collected(node, index, totals, targets) for index in range(len(node.outputs))]
+    for cotangent in cotangents:
+        if cotangent is not None:
+            break
+    else:
+        return
+    read = readable(node) if reading is None else reading(node, cotangent)
+    pulled = pull_node(node, tuple(cotangents), *read)
+    if len(pulled) != len(node.inputs):
+        raise GradientError(
+            f"the rule of {node.op.name} returned {len(pulled)} cotangents for {len(node.inputs)} inputs"
+        )
+    for index in needed:
+        part = pulled[index]
+        if part is not None and part.__class__ is not Value and callable(part):
+            part = part()
+        if part is None:
+            continue
+        if MODES.anomaly:
+            _check_finite(node, index, part)
+        _accumulate(totals, node.inputs[index], part)
+
+
+def _collected(node: Node, index: int, totals: dict[Key, Value], targets: set[Key]) -> Value | None:
+    """Return the finished cotangent of an output, after its hooks; it stays in `totals` only when asked for."""
+    key = (node, index)
+    cotangent = totals.pop(key, None)
+    if cotangent is None:
+        return None
+    if node.hooks and index in node.hooks:
+        cotangent = _hooked(node.hooks[index], cotangent)
+    if key in targets:
+        totals[key] = cotangent
+    return cotangent
+
+
+def pull_node(
+    node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
+) -> tuple[Any, ...]:
+    """Run the rule of one node: for each input a cotangent, None, or a function that makes one."""
+    if node.op.composition is None:
+        return node.op.pull(node, cotangents, inputs, outputs)
+    return _pull_through(node, cotangents, inputs)
+
+
+def _pull_through(node: Node, cotangents: Sequence[Value | None], inputs: Sequence[Value]) -> tuple[Value | None, ...]:
+    """Pull back through the composition of an op that has no rule of its own.
+
+    The composition gets stand-ins, between which there are no paths: how one input comes of another is not its concern.
+    """
+    assert node.op.composition is not None
+    with differentiating():
+        ends = [reshape(value, shape=value.shape) if is_float(value.dtype) else value for value in inputs]
+        made = node.op.composition(*ends, **node.attrs)
+    outputs = made if isinstance(made, tuple) else (made,)
+    pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if g is not None]
+    return tuple(pull_back([y for y, _ in pairs], [g for _, g in pairs], ends))
+
+
+def readable(node: Node) -> tuple[Sequence[Value], Sequence[Value]]:
+    """Return inputs and outputs of a node, with a stand-in for each whose data was freed or overwritten."""
+    outputs = [node.output(index) for index in range(len(node.outputs))]
+    if not node.freed and node.counters is None:
+        for value in node.inputs:
+            if value.counter is not None:
+                break
+        else:
+            return node.inputs, outputs
+    inputs = list(node.inputs)
+    if node.freed:
+        reason = (
+            f"trying to backward through the graph a second time: what {node.op.name} saved was freed by the first "
+            "backward; call backward(retain_graph=True) there"
+        )
+        return [Unreadable(value, reason) for value in inputs], [Unreadable(value, reason) for value in outputs]
+    for index, value in enumerate(inputs):
+        expected = node.versions[index] if node.versions else 0
+        if value.version != expected:
+            inputs[index] = Unreadable(value, _overwritten(node, f"input {index}", value.version, expected))
+    for index, (counter, expected) in (node.counters or {}).items():
+        if counter.version != expected:
+            reason = _overwritten(node, f"output {index}", counter.version, expected)
+            outputs[index] = Unreadable(outputs[index], reason)
+    return inputs, outputs
+
+
+def _overwritten(node: Node, what: str, version: int, expected: int) -> str:
+    return (
+        f"{what} of {node.op.name}, which its gradient needs, was modified by an in-place operation: it is at version "
+        f"{version}; expected version {expected}"
+    )
+
+
+def _hook_targets(wrt: Sequence[Value], walked: set[Node], totals: dict[Key, Value]) -> None:
+    """Run the hooks of what is asked for where the walk has not: on leaves, and on values it ended at."""
+    done = set()
+    for value in wrt:
+        key = value.key
+        if key in done or key not in totals or value.node in walked:
+            continue
+        done.add(key)
+        hooks = value.hooks if value.node is None else (value.node.hooks or {}).get(value.index)
+        if hooks:
+            totals[key] = _hooked(hooks, totals[key])
+
+
+def _hooked(hooks: Hooks, cotangent: Value) -> Value:
+    last = hooks.get(RETAINED)
+    for hook in (*(hook for key, hook in tuple(hooks.items()) if key != RETAINED), *([last] if last else [])):
+        replaced = hook(cotangent)
+        if replaced is None:
+            continue
+        if replaced.shape != cotangent.shape or replaced.dtype != cotangent.dtype:
+            raise ShapeError(
+                f"a hook replaced a gradient of {cotangent.dtype.name}{list(cotangent.shape)} by one of "
+                f"{replaced.dtype.name}{list(replaced.shape)}: shape and dtype must stay"
+            )
+        cotangent = replaced
+    return cotangent
+
+
+def _check_finite(node: Node, index: int, part: Value) -> None:
+    if part.data is not None and np.isnan(part.data).any():
+        where = f"; it was recorded at:\n{node.origin}" if node.origin else ""
+        raise GradientError(f"the backward rule of {node.op.name} returned nan values for its input {index}{where}")
+
+
+def _accumulate(totals: dict[Key, Value], value: Value, cotangent: Value) -> None:
+    if cotangent.shape != value.shape:
+        cotangent = sum_to(cotangent, shape=value.shape)
+    if cotangent.dtype is not value.dtype and cotangent.dtype != value.dtype:
+        cotangent = cast(cotangent, dtype=value.dtype)
+    key = value.key
+    known = totals.get(key)
+    totals[key] = cotangent if known is None else add(known, cotangent)

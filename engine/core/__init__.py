@@ -1,0 +1,1 @@
+"""What every other package builds on: errors, dtypes, values, the op registry, options, random keys."""

@@ -1,0 +1,191 @@
+"""Typed attributes of ops and layers: read from a signature, checked, described for the catalogue.
+
+An annotation is built from `bool`, `int`, `float`, `str`, `Literal[...]`, `tuple[T, ...]`, `dict[str, Any]`,
+`np.dtype` and their unions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from engine.core.dtypes import dtype_of
+from engine.core.errors import AttributeValueError, DTypeError, nearest
+
+Axes = int | tuple[int, ...] | None
+Ints = tuple[int, ...]
+Window = int | tuple[int, ...]
+
+MISSING = inspect.Parameter.empty
+LARGEST = 1e308
+LONGEST_LIST = 100_000
+"""As many values are taken in one attribute: weights of classes are the longest there are."""
+LONGEST = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One keyword of an op: its name, the type its values must have and its default (`MISSING` when required)."""
+
+    name: str
+    type: Any
+    default: Any
+    plain: frozenset[type] = field(init=False, repr=False)
+    lists_integers: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note which values need no closer look: those of these very types, and tuples of integers."""
+        options = get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else (self.type,)
+        exact = (bool, types.NoneType) if float in options else (bool, types.NoneType, int)
+        object.__setattr__(self, "plain", frozenset(option for option in options if option in exact))
+        object.__setattr__(self, "lists_integers", Ints in options)
+
+    def takes(self, value: Any) -> bool:
+        """Tell quickly whether a value of the commonest types is one for it; False leaves that to `check`."""
+        kind = value.__class__
+        if kind is tuple:
+            return self.lists_integers and all(item.__class__ is int and -LONGEST < item < LONGEST for item in value)
+        return kind in self.plain and (kind is not int or -LONGEST < value < LONGEST)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is one for it."""
+        return self.takes(value) or _match(self.type, value)[0]
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is MISSING
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe it for the catalogue."""
+        entry: dict[str, Any] = {"name": self.name, "type": describe(self.type), "required": self.required}
+        if not self.required:
+            entry["default"] = self.default.name if isinstance(self.default, np.dtype) else self.default
+        return entry
+
+
+@lru_cache(maxsize=1024)  # a document of many layers asks for those of the same few again and again
+def attributes_of(function: Callable[..., Any], leave_out: tuple[str, ...] = ("out",)) -> tuple[Attribute, ...]:
+    """Read the keyword-only parameters of `function` as attributes."""
+    hints = get_type_hints(function)
+    return tuple(
+        Attribute(name, hints[name], parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in leave_out
+    )
+
+
+def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check `given` against `attributes` and fill in the defaults; `owner` names the op in errors."""
+    for name in given:
+        if name not in attributes:
+            known = ", ".join(attributes) or "none"
+            raise AttributeValueError(
+                f"{owner} has no attribute {name[:64]!r} (it has: {known}){nearest(name, attributes)}", name
+            )
+    bound = {}
+    for name, attribute in attributes.items():
+        if name in given:
+            value = given[name]
+            bound[name] = value if attribute.takes(value) else _checked(owner, attribute, value)
+        elif attribute.required:
+            raise AttributeValueError(f"{owner} needs the attribute {name!r} ({describe(attribute.type)})")
+        else:
+            bound[name] = attribute.default
+    return bound
+
+
+def _checked(owner: str, attribute: Attribute, value: Any) -> Any:
+    try:
+        return check(f"{owner}.{attribute.name}", attribute.type, value)
+    except AttributeValueError as error:
+        raise AttributeValueError(str(error), attribute.name) from error
+
+
+def check(place: str, type_: Any, value: Any) -> Any:
+    """Return `value` as `type_` wants it (lists become tuples), or raise AttributeValueError naming `place`."""
+    if isinstance(value, list | tuple) and len(value) > LONGEST_LIST:
+        raise AttributeValueError(f"{place} has {len(value)} values; at most {LONGEST_LIST} are taken")
+    accepted, result = _match(type_, value)
+    if not accepted:
+        choices = get_args(type_) if get_origin(type_) is Literal and isinstance(value, str) else ()
+        raise AttributeValueError(
+            f"{place} must be {describe(type_)}, not {_show(value)}{nearest(str(value), choices)}"
+        )
+    return result
+
+
+def describe(type_: Any) -> str:
+    """Say in words what values `type_` takes."""
+    origin, args = get_origin(type_), get_args(type_)
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(option) for option in args)
+    if origin is Literal:
+        return "one of " + ", ".join(repr(option) for option in args)
+    if origin is tuple:
+        return (
+            f"a list of {describe(args[0])}" if args[-1] is Ellipsis else f"a list of {len(args)} ({describe(args[0])})"
+        )
+    if type_ is dict or origin is dict:
+        return "an object"
+    words = {bool: "true or false", int: "an integer", float: "a number", str: "a string", type(None): "null"}
+    return "a dtype name" if type_ is np.dtype or origin is np.dtype else words[type_]
+
+
+def _match(type_: Any, value: Any) -> tuple[bool, Any]:
+    origin, args = get_origin(type_), get_args(type_)
+    if origin in (Union, types.UnionType):
+        return next((match for match in (_match(option, value) for option in args) if match[0]), (False, None))
+    if origin is Literal:
+        return (isinstance(value, str) and value in args), value
+    if origin is tuple:
+        return _match_tuple(args, value)
+    if type_ is np.dtype or origin is np.dtype:
+        return _match_dtype(value)
+    if type_ is dict or origin is dict:
+        return isinstance(value, dict), value
+    return _match_plain(type_, value)
+
+
+def _match_plain(type_: Any, value: Any) -> tuple[bool, Any]:
+    if type_ is type(None):
+        return value is None, None
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        value = value.item()
+    if type_ is bool or isinstance(value, bool):
+        return type_ is bool and isinstance(value, bool), value
+    if type_ is float:
+        good = isinstance(value, int | float) and (abs(value) <= LARGEST or value in (math.inf, -math.inf))
+        return good, float(value) if good else None
+    if type_ is int:
+        return isinstance(value, int) and -LONGEST < value < LONGEST, value
+    return isinstance(value, str), value
+
+
+def _match_tuple(args: tuple[Any, ...], value: Any) -> tuple[bool, Any]:
+    if not isinstance(value, list | tuple):
+        return False, None
+    if args[-1] is Ellipsis:
+        args = (args[0],) * len(value)
+    if len(args) != len(value):
+        return False, None
+    matches = [_match(type_, item) for type_, item in zip(args, value, strict=True)]
+    return all(accepted for accepted, _ in matches), tuple(item for _, item in matches)
+
+
+def _match_dtype(value: Any) -> tuple[bool, Any]:
+    try:
+        return isinstance(value, str | np.dtype | type), dtype_of(value)
+    except DTypeError:
+        return False, None
+
+
+def _show(value: Any) -> str:
+    return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)[:64]

@@ -1,0 +1,186 @@
+"""Calls in PyTorch's form: attributes by place after the inputs, lists of inputs, `dim` and `keepdim` for axes.
+
+An op takes its inputs by place and its attributes by name. `normalize_call` brings further forms to that one:
+`sum(x, 0)`, `reshape(x, 2, 3)`, `concat([a, b], 1)`, `gather(x, 1, index)`, `sum(x, dim=0)`. Graphs hold the one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.core.errors import AttributeValueError
+from engine.core.value import Value
+
+if TYPE_CHECKING:
+    from engine.core.registry import Op
+
+SYNONYMS = {"dim": ("axis", "axes"), "dims": ("axes", "axis"), "keepdim": ("keepdims",)}
+"""PyTorch's names of attributes, and ours for them; a name that an op has itself is no synonym."""
+WITH_INDEX = {
+    "max": "max_with_index",
+    "min": "min_with_index",
+    "median": "median_with_index",
+    "nanmedian": "nanmedian_with_index",
+}
+"""Ops that PyTorch lets return values and indices when `dim` is given, and those of ours that do.
+
+Such a call by place is refused: it gives the values alone in NumPy, and a pair in PyTorch.
+"""
+NONE: tuple[str, ...] = ()
+ORDERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "gather": (("x", "axis", "index"),),
+    "index_select": (("x", "axis", "index"),),
+    "scatter": (("x", "axis", "index", "src"),),
+    "scatter_reduce": (("x", "axis", "index", "src", "reduce"),),
+    "index_add": (("x", "axis", "index", "source"),),
+    "index_copy": (("x", "axis", "index", "source"),),
+    "index_fill": (("x", "axis", "index", "value"),),
+    "index_reduce": (("x", "axis", "index", "source", "reduce"),),
+    "group_norm": (("x", "groups", "weight", "bias", "eps"),),
+    "multi_margin_loss": (("x", "target", "p", "margin", "weight"),),
+    "diff": (("x", "order", "axis", "prepend", "append"),),
+    "glu": (("x", "axis"),),
+    "polygamma": (("order", "x"),),
+    "einsum": (("equation", "operands"),),
+    "arange": (("stop",), ("start", "stop"), ("start", "stop", "step")),
+    "random_integers": (("high", "shape"), ("low", "high", "shape")),
+}
+"""The orders of PyTorch that put attributes before inputs, or depend on the number of arguments."""
+PLACED: Mapping[str, tuple[str, ...]] = {
+    "pad": ("widths", "mode", "value"),
+    "huber_loss": ("reduction", "delta"),
+    "conv_transpose1d": ("stride", "padding", "output_padding", "groups", "dilation"),
+    "conv_transpose2d": ("stride", "padding", "output_padding", "groups", "dilation"),
+    "conv_transpose3d": ("stride", "padding", "output_padding", "groups", "dilation"),
+    "renorm": ("p", "axis", "largest"),
+    "col2im": ("size", "kernel", "dilation", "padding", "stride"),
+    "lp_pool1d": ("p", "kernel", "stride", "ceil_mode"),
+    "lp_pool2d": ("p", "kernel", "stride", "ceil_mode"),
+    "lp_pool3d": ("p", "kernel", "stride", "ceil_mode"),
+    "scaled_dot_product_attention": ("dropout", "causal"),
+    "gumbel_softmax": ("tau", "hard"),
+    "var": ("axis",),
+    "std": ("axis",),
+    "var_mean": ("axis",),
+    "std_mean": ("axis",),
+    "embedding": ("padding_idx",),
+    **dict.fromkeys(WITH_INDEX, NONE),
+    **dict.fromkeys(
+        (
+            "slice", "scatter_add", "slice_scatter", "diagonal_scatter", "embedding_bag", "batch_norm", "instance_norm",
+            "layer_norm", "rms_norm", "svd", "pinv", "matrix_rank", "unique", "unique_consecutive", "searchsorted",
+            "bucketize", "addmm", "baddbmm", "addmv", "addr", "addbmm", "addcmul", "addcdiv", "trapezoid",
+            "cumulative_trapezoid", "trace", "inv", "solve", "solve_triangular", "cov", "cross_entropy", "nll_loss",
+            "smooth_l1_loss", "kl_div", "aminmax", "bernoulli", "index_put",
+        ),
+        NONE,
+    ),
+}  # fmt: skip
+"""What may be given by place after the inputs where that is not every attribute in the order of declaration.
+
+PyTorch takes these in another order, by name only, or means something else; a wrong guess must not go unnoticed.
+"""
+
+
+def rename_attributes(known: Mapping[str, object], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the attributes of a call under the names of the op, `known`; names that mean nothing stay as they are."""
+    if not any(name in SYNONYMS and name not in known for name in given):
+        return given
+    renamed: dict[str, Any] = {}
+    for name, value in given.items():
+        own = name if name in known else next((own for own in SYNONYMS.get(name, ()) if own in known), name)
+        if own in renamed or (own != name and own in given):
+            raise AttributeValueError(f"{name!r} and {own!r} are one attribute; give it once", name)
+        renamed[own] = value
+    return renamed
+
+
+def normalize_call(
+    op: Op[Any], operands: tuple[Any, ...], given: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """Return the inputs of a call by place and its attributes by name.
+
+    Raises:
+        AttributeValueError: an attribute both by place and by name, or more by place than the op takes so.
+    """
+    if not op.attributes:
+        return operands, given
+    for order in ORDERS.get(op.name, ()):
+        if _fits(op, order, operands, given):
+            return _split(op, order, operands, given)
+    if op.inputs and op.inputs[0].kind is op.inputs[0].VAR_POSITIONAL:
+        if not operands or not _lists_inputs(operands[0]):
+            return operands, given
+        inputs, rest = tuple(operands[0]), operands[1:]
+    else:
+        count = len(operands) if op.variadic else len(op.inputs)
+        if op.random and len(operands) >= count and operands[count - 1] is not None and _is_plain(operands[count - 1]):
+            count -= 1  # the key is left out
+        inputs, rest = operands[:count], operands[count:]
+    return (inputs, {**given, **_placed(op, inputs, rest, given)}) if rest else (inputs, given)
+
+
+def _fits(op: Op[Any], order: Sequence[str], operands: Sequence[Any], given: Mapping[str, Any]) -> bool:
+    """Return whether a call has this order: plain values at the places of attributes, none of them also by name."""
+    attributes = [(place, name) for place, name in enumerate(order) if name in op.attributes]
+    first = attributes[0][0]
+    if len(operands) <= first or (len(operands) > len(order) and not op.variadic):
+        return False
+    if not op.inputs and len(operands) != len(order):
+        return False
+    return all(
+        name not in given and _is_plain(operands[place]) and op.attributes[name].accepts(operands[place])
+        for place, name in attributes
+        if place < len(operands)
+    )
+
+
+def _split(
+    op: Op[Any], order: Sequence[str], operands: tuple[Any, ...], given: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    named = {name: value for name, value in zip(order, operands, strict=False) if name in op.attributes}
+    if op.variadic:
+        inputs = tuple(operands[len(named) :])
+        return (tuple(inputs[0]) if len(inputs) == 1 and _lists_inputs(inputs[0]) else inputs), {**given, **named}
+    by_name = dict(zip(order, operands, strict=False))
+    return tuple(by_name.get(parameter.name) for parameter in op.inputs), {**given, **named}
+
+
+def _placed(op: Op[Any], inputs: Sequence[Any], rest: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Name the attributes that are given by place; several integers are one list where the first takes lists."""
+    names = PLACED.get(op.name, tuple(op.attributes))
+    spread = bool(names) and op.attributes[names[0]].lists_integers and all(_is_integer(value) for value in rest)
+    if spread and (len(rest) > len(names) or not op.attributes[names[0]].accepts(rest[0])):
+        rest = (rest,)
+    if len(rest) > len(names):
+        takes = f"({', '.join(('*' if p.kind is p.VAR_POSITIONAL else '') + p.name for p in op.inputs)})"
+        by_place = f" and then {', '.join(names)} by place" if names else ""
+        by_name = [name for name in op.attributes if name not in names]
+        hint = f"; give {', '.join(f'{name}=' for name in by_name)} by name" if by_name else ""
+        if op.name in WITH_INDEX:
+            hint = f"; axis= gives the values, dim= or {WITH_INDEX[op.name]} values and indices"
+        raise AttributeValueError(f"{op.name} takes {takes}{by_place}, got {len(inputs) + len(rest)} arguments{hint}")
+    named = dict(zip(names, rest, strict=False))
+    for name in named:
+        if name in given:
+            raise AttributeValueError(f"{op.name} got {name!r} by place and by name", name)
+    return named
+
+
+def _lists_inputs(operand: object) -> bool:
+    return isinstance(operand, list | tuple) and any(isinstance(item, Value | np.ndarray) for item in operand)
+
+
+def _is_plain(operand: object) -> bool:
+    """Return whether an operand is a Python value, as attributes are, and no array."""
+    return operand is None or (
+        isinstance(operand, bool | int | float | str | list | tuple | np.generic | np.dtype | type)
+        and not _lists_inputs(operand)
+    )
+
+
+def _is_integer(operand: object) -> bool:
+    return isinstance(operand, int | np.integer) and not isinstance(operand, bool)

@@ -1,0 +1,145 @@
+"""Element types and the engine's own promotion table (PyTorch's rules, which are not NumPy's).
+
+bfloat16 is no type of NumPy's: it comes from the package ml_dtypes, an optional extra, and its kind is "V".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import IntEnum
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from engine.core.errors import DTypeError, MissingExtra, nearest
+
+DType = np.dtype[Any]
+
+NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64")
+"""Every element type the engine computes with, narrowest first."""
+
+QUANTISED = re.compile(r"(i?q|tq)\d|mxfp4|nvfp4|qu?int\d", re.IGNORECASE)
+"""How the names of ggml's and PyTorch's quantised types begin."""
+
+UNSIGNED = {
+    "uint16": "; unsigned integers of 16 bits are not supported: cast them to int32",
+    "uint32": "; unsigned integers of 32 bits are not supported: cast them to int64",
+    "uint64": "; unsigned integers of 64 bits are not supported: cast them to int64 if they are below 2**63",
+}
+"""What to do with the unsigned integers that the engine does not compute with: PyTorch has few ops on them."""
+
+FLOAT_KINDS = "fV"
+"""The kinds of the floating types: NumPy's own, and bfloat16."""
+
+BOOL, INT32, INT64 = (np.dtype(name) for name in ("bool", "int32", "int64"))
+FLOAT16, FLOAT32, FLOAT64 = (np.dtype(name) for name in ("float16", "float32", "float64"))
+DEFAULT_FLOAT = FLOAT32
+
+
+def _bfloat16() -> DType | None:
+    with suppress(ImportError):
+        dtype: DType = np.dtype(import_module("ml_dtypes").bfloat16)
+        return dtype
+    return None
+
+
+BFLOAT16 = _bfloat16()
+"""The only instance of the type, so that `is` tells it; None without the package."""
+
+NATIVE = frozenset(
+    [*(np.dtype(name) for name in NAMES if name != "bfloat16"), *([] if BFLOAT16 is None else [BFLOAT16])]
+)
+"""The types themselves, in the machine's order of bytes."""
+
+
+class Strength(IntEnum):
+    """How much an operand counts in promotion: Python numbers least, then zero-dimensional arrays, then the rest."""
+
+    NUMBER = 0
+    SCALAR = 1
+    ARRAY = 2
+
+
+def dtype_of(name: object) -> DType:
+    """Return the element type called `name`; refuse the ones the engine does not compute with.
+
+    Raises:
+        DTypeError: no such element type.
+        MissingExtra: bfloat16, and its package is not installed.
+    """
+    if isinstance(name, np.dtype) and name in NATIVE:
+        return name
+    known = name if isinstance(name, str) else _numpy_name(name)
+    if known not in NAMES:
+        hint = "; quantised types are not supported" if QUANTISED.match(str(name)) else nearest(str(name), NAMES)
+        hint = UNSIGNED.get(known, hint)
+        raise DTypeError(f"dtype {str(name)[:64]!r} is not one of {', '.join(NAMES)}{hint}")
+    if known != "bfloat16":
+        return np.dtype(known)
+    if BFLOAT16 is None:
+        raise MissingExtra(
+            "bfloat16 needs the package ml_dtypes: install it with pip install 'adjoint[bfloat16]', or use float16"
+        )
+    return BFLOAT16
+
+
+def _numpy_name(name: object) -> str:
+    with suppress(TypeError):
+        return str(np.dtype(name).name)  # type: ignore[call-overload]
+    return ""
+
+
+def is_float(dtype: DType) -> bool:
+    """Tell whether `dtype` is a floating type, the only kind that carries gradients."""
+    return dtype.kind in FLOAT_KINDS
+
+
+def computing_dtype(dtype: DType) -> DType:
+    """Return the type in which kernels and compositions compute: float32 for float16 and bfloat16, else `dtype`."""
+    return FLOAT32 if is_float(dtype) and dtype.itemsize == 2 else dtype
+
+
+def category(dtype: DType) -> int:
+    """Return 0 for bool, 1 for the integers, 2 for the floating types."""
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2}[dtype.kind]
+
+
+def promote(a: DType, b: DType) -> DType:
+    """Return the type that holds values of `a` and `b`: an integer beside a float takes the float's type.
+
+    Neither of float16 and bfloat16 holds the other: both together are float32.
+    """
+    if a == b:
+        return a
+    if category(a) != category(b):
+        return a if category(a) > category(b) else b
+    if "V" in (a.kind, b.kind):
+        return max(FLOAT32, a, b, key=lambda dtype: dtype.itemsize)
+    wider: DType = np.promote_types(a, b)
+    return wider
+
+
+def result_type(operands: Iterable[tuple[DType, Strength]]) -> DType:
+    """Return the type an elementwise operation computes in.
+
+    A weaker operand (see `Strength`) only counts when its category is higher, as in PyTorch's `result_type`.
+    """
+    by_strength: dict[Strength, DType] = {}
+    for dtype, strength in operands:
+        known = by_strength.get(strength)
+        by_strength[strength] = dtype if known is None else promote(known, dtype)
+    result: DType | None = None
+    for strength in sorted(by_strength, reverse=True):
+        dtype = by_strength[strength]
+        if result is None or category(dtype) > category(result):
+            result = dtype
+    assert result is not None
+    return result
+
+
+def to_float(dtype: DType) -> DType:
+    """Return `dtype` itself when it is floating, else the default float type."""
+    return dtype if is_float(dtype) else DEFAULT_FLOAT

@@ -1,0 +1,276 @@
+"""The engine's error tree: every message names the thing, its value and what to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+from typing import Literal
+
+REFUSALS = (ArithmeticError, ValueError, IndexError, TypeError)
+"""What NumPy raises for numbers, shapes and types that do not suit it."""
+
+CANDIDATES = 1000
+"""Among so many names the nearest is looked for, so that a fault in a large graph costs milliseconds."""
+
+
+MOST_LISTED = 40
+"""A choice of so many names is listed in full where an unknown one is refused."""
+
+GGML_PREFIX = re.compile(r"^ggml_opt_(loss|optimizer)_type_")
+
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault in a document: a JSON pointer to the place, a stable code and a sentence that says what to change.
+
+    `severity` tells a fault that is refused ("error") from what is accepted: "warning" if the result is probably not
+    what was meant, "info" otherwise.
+    """
+
+    pointer: str
+    code: str
+    detail: str
+    severity: Severity = "error"
+
+
+def escape(name: object) -> str:
+    """Write a field name as one token of a JSON pointer (RFC 6901), cut to 64 characters."""
+    return str(name)[:64].replace("~", "~0").replace("/", "~1")
+
+
+class EngineError(Exception):
+    """Anything the engine refuses; `place` is a JSON pointer from that to the part of it that is at fault."""
+
+    code = "engine_error"
+    place = ""
+
+
+class ShapeError(EngineError):
+    """Shapes that do not fit an operation."""
+
+    code = "shape_mismatch"
+
+
+class DTypeError(EngineError):
+    """An element type that an operation does not take."""
+
+    code = "dtype_mismatch"
+
+
+class MissingExtra(EngineError):  # noqa: N818 - a shorter name that reads as well
+    """Something that needs an optional package which is not installed."""
+
+    code = "extra_missing"
+
+
+class DeviceError(EngineError):
+    """A device that this engine does not compute on."""
+
+    code = "device_unavailable"
+
+
+class AttributeValueError(EngineError):
+    """An unknown attribute, or one whose value is outside its domain; `attribute` names it where one is at fault."""
+
+    code = "attribute_invalid"
+
+    def __init__(self, message: str, attribute: str | None = None) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        if attribute is not None:
+            self.place = f"/{escape(attribute)}"
+
+
+class UnknownName(EngineError):  # noqa: N818 - a shorter name that reads as well
+    """A name that stands for nothing: an op, a node, a layer, an optimizer."""
+
+    code = "unknown_name"
+
+
+class UnsupportedOp(UnknownName):
+    """An operation that other engines have and this one does not."""
+
+    code = "not_supported"
+
+
+class GradientError(EngineError):
+    """A gradient that was asked for does not exist or cannot be formed."""
+
+    code = "no_gradient"
+
+
+class NumericalError(EngineError):
+    """Numbers for which an operation has no result, such as the inverse of a singular matrix."""
+
+    code = "no_result"
+
+
+class LimitError(EngineError):
+    """Something larger than the engine is set to take."""
+
+    code = "limit_exceeded"
+
+
+class GraphError(EngineError):
+    """A static graph that is not set up for what is asked of it."""
+
+    code = "graph_invalid"
+
+
+class GraphFull(LimitError):  # noqa: N818 - a shorter name that reads as well
+    """More nodes or leafs than a static graph was made for; the graph is as it was before."""
+
+    code = "graph_full"
+
+
+class OutOfContextMemory(LimitError):  # noqa: N818 - a shorter name that reads as well
+    """More bytes than are left in a context."""
+
+    code = "out_of_context_memory"
+
+
+class PlanError(EngineError):
+    """A plan that does not compute what it stands for: a fault of the planner, found before it runs."""
+
+    code = "plan_unsound"
+
+
+class ComputeError(EngineError):
+    """A node of a static graph that could not be computed; `status` is ggml's number for it."""
+
+    code = "node_failed"
+
+    def __init__(self, message: str, status: int = -1) -> None:
+        """Keep the status beside the message."""
+        super().__init__(message)
+        self.status = status
+
+
+class PoolError(EngineError):
+    """A thread pool that cannot be made as asked for, or that has been freed."""
+
+    code = "pool_invalid"
+
+
+class PoolPaused(PoolError):  # noqa: N818 - a shorter name that reads as well
+    """Work for a thread pool that is paused."""
+
+    code = "pool_paused"
+
+
+class PoolMissing(PoolError):  # noqa: N818 - a shorter name that reads as well
+    """Something that needs a thread pool, and there is none."""
+
+    code = "pool_missing"
+
+
+class PoolBusy(PoolError):  # noqa: N818 - a shorter name that reads as well
+    """A thread pool that is computing and cannot be freed or given more work."""
+
+    code = "pool_busy"
+
+
+class NonfiniteError(NumericalError):
+    """A loss, gradient or parameter of a fit that is NaN or infinite.
+
+    Attributes:
+        step: number of the training step, from 1.
+        found: the first leaf or node that held such a number, an `engine.diagnostics.Nonfinite`; None if unknown.
+    """
+
+    code = "numerics_nonfinite"
+
+    def __init__(self, message: str, step: int, found: object | None = None) -> None:
+        """Keep the step and what was found beside the message."""
+        super().__init__(message)
+        self.step = step
+        self.found = found
+
+
+class DataError(EngineError):
+    """Rows that do not fit the graph they should feed."""
+
+    code = "data_invalid"
+
+
+class CheckpointError(EngineError):
+    """A checkpoint that cannot be read or does not belong to this graph."""
+
+    code = "checkpoint_invalid"
+
+
+class CollectiveError(EngineError):
+    """Ranks that should do the same and do not."""
+
+    code = "ranks_disagree"
+
+
+class RankLost(CollectiveError):  # noqa: N818 - a shorter name that reads as well
+    """A rank that is gone, so that the others cannot go on; `rank` says which."""
+
+    code = "rank_lost"
+
+    def __init__(self, rank: int) -> None:
+        """Say which rank it was."""
+        super().__init__(f"rank {rank} is gone, and no rank goes on without it; resume the fit from a checkpoint")
+        self.rank = rank
+
+
+class RankAborted(CollectiveError):  # noqa: N818 - a shorter name that reads as well
+    """A rank that gave up, and its `reason` in its own words."""
+
+    code = "rank_aborted"
+
+    def __init__(self, rank: int, reason: bytes) -> None:
+        """Keep the rank and its reason."""
+        super().__init__(f"rank {rank} gave up: {reason.decode(errors='replace')}")
+        self.rank = rank
+        self.reason = reason
+
+
+class DocumentError(EngineError):
+    """A document (graph, fit configuration) with one or more faults, each with its JSON pointer."""
+
+    code = "document_invalid"
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        """Collect the faults; the message joins them."""
+        self.findings = tuple(findings)
+        super().__init__("; ".join(f"{finding.pointer or '/'}: {finding.detail}" for finding in self.findings))
+
+
+def name_op(error: EngineError, name: str) -> None:
+    """Put the name of an op in front of the message of `error`, unless the message has it."""
+    if not re.search(rf"\b{re.escape(name)}\b", str(error)):
+        error.args = (f"{name}: {error}", *error.args[1:])
+
+
+def accepted_names(name: object, known: Iterable[str], catalogue: str = "") -> str:
+    """Return what to say behind an unknown name of a choice: the nearest name, and those that are accepted.
+
+    Of more than `MOST_LISTED` names the nearest three are given, and `catalogue`, where the others are listed.
+    Prefixes of ggml's constants, as GGML_OPT_LOSS_TYPE_, are left out of the comparison.
+    """
+    names = list(dict.fromkeys(known))
+    asked = GGML_PREFIX.sub("", str(name)[:64].lower())
+    by_lower = {each.lower(): each for each in names}
+    if len(names) <= MOST_LISTED:
+        matches = get_close_matches(asked, by_lower, n=1, cutoff=0.6)
+        guess = f"; did you mean {by_lower[matches[0]]!r}?" if matches else ""
+        return f"{guess}; accepted are {', '.join(names) or 'none'}"
+    matches = get_close_matches(asked, by_lower, n=3, cutoff=0.0)
+    first = f"; did you mean {by_lower[matches[0]]!r}?"
+    others = ", ".join(by_lower[match] for match in matches)
+    return f"{first}; of {len(names)} accepted names the nearest are {others}; {catalogue} lists all"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the known name closest to `name`, or the empty string."""
+    matches = get_close_matches(name[:64], islice(known, CANDIDATES), n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]!r}?" if matches else ""

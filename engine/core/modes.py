@@ -1,0 +1,167 @@
+"""Thread-local modes: whether operations are recorded, run, or in training, and where random keys come from."""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+
+import numpy as np
+
+from engine.core.errors import LimitError
+from engine.core.keys import KeySource
+from engine.core.value import Value
+
+
+class Room:
+    """What a trace may still grow by: operations, and bytes of the tables that ops make while they are traced.
+
+    A node of a graph may become no more than `node_operations` of them.
+    """
+
+    def __init__(self, operations: int, node_operations: int, table_bytes: int) -> None:
+        """Start with all of it."""
+        self.operations = operations
+        self.table_bytes = table_bytes
+        self._most = self._left = node_operations
+
+    def begin_node(self) -> None:
+        """Begin to count the operations of another node."""
+        self._left = self._most
+
+    def take_operation(self) -> None:
+        """Count an operation; LimitError if there is no room for it."""
+        self.operations -= 1
+        self._left -= 1
+        if self.operations < 0 or self._left < 0:
+            raise LimitError("the graph unrolls into more operations than are taken; use fewer repetitions")
+
+    def take_table(self, op: str, size_bytes: int) -> None:
+        """Count a table; LimitError if there is no room for it."""
+        if size_bytes > self.table_bytes:
+            raise LimitError(f"{op}: a table of {size_bytes} bytes is more than is left for such; use smaller extents")
+        self.table_bytes -= size_bytes
+
+
+class Modes(threading.local):
+    """The modes of one thread.
+
+    `kernels` is the context that kernels run in: there NumPy's floating warnings are off, because IEEE results (inf,
+    NaN) are results. Running a function in it costs a tenth of `np.errstate`.
+    """
+
+    def __init__(self) -> None:
+        """Start as a new thread does: recording, eager, in training mode."""
+        self.recording = True
+        self.tracing = False
+        self.room: Room | None = None
+        self.recorder: Callable[..., None] | None = None
+        self.training = True
+        self.inference = False
+        self.anomaly = False
+        self.tape = 0
+        self.kernels = contextvars.Context()
+        self.kernels.run(np.seterr, all="ignore")
+        self.keys = KeySource()
+        self.next_key: Callable[[], Value] | None = self.keys.next_key
+
+
+MODES = Modes()
+
+
+def no_grad() -> AbstractContextManager[None]:
+    """Record no operations inside: results require no gradient."""
+    return _Changed(recording=False)
+
+
+def enable_grad() -> AbstractContextManager[None]:
+    """Record operations inside, whatever surrounds; in inference mode that has no effect."""
+    return _Changed(recording=not MODES.inference)
+
+
+def differentiating() -> AbstractContextManager[None]:
+    """Record operations inside, in inference mode too: what has to run in order to be differentiated."""
+    return _Changed(recording=True, inference=False)
+
+
+def set_grad_enabled(flag: bool) -> AbstractContextManager[None]:
+    """Record operations from here on in this thread, or not; in a with statement, until its end."""
+    before, MODES.recording = MODES.recording, flag and not MODES.inference
+    return _recording_again(before)
+
+
+@contextmanager
+def _recording_again(flag: bool) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        MODES.recording = flag
+
+
+def is_grad_enabled() -> bool:
+    """Tell whether this thread records operations."""
+    return MODES.recording
+
+
+def inference_mode() -> AbstractContextManager[None]:
+    """Record nothing inside, and make results that can never take part in a backward pass."""
+    return _Changed(recording=False, inference=True)
+
+
+def detect_anomaly() -> AbstractContextManager[None]:
+    """Remember where every operation was recorded, and stop a backward pass at the first op that gives NaN."""
+    return _Changed(anomaly=True)
+
+
+def recording_on(tape: int) -> AbstractContextManager[None]:
+    """Record operations inside on the tape of this number (see `engine.autograd.tape.tape`)."""
+    return _Changed(recording=not MODES.inference, tape=tape)
+
+
+def training_mode(flag: bool) -> AbstractContextManager[None]:
+    """Run dropout and batch norm in training (True) or evaluation (False) mode inside."""
+    return _Changed(training=flag)
+
+
+def tracing(next_key: Callable[[], Value]) -> AbstractContextManager[None]:
+    """Run no kernel inside: every operation only infers shapes and joins the graph; `next_key` feeds random ops."""
+    return _Changed(tracing=True, recording=True, next_key=next_key, recorder=None)
+
+
+def bounded(room: Room) -> AbstractContextManager[None]:
+    """Let what is traced inside take no more than is left of `room`."""
+    return _Changed(room=room)
+
+
+def require_room(op: str, *extents: int, item_bytes: int = 8) -> None:
+    """Refuse, before it is made, a table of these extents that there is no room for in this trace."""
+    if MODES.room is not None:
+        MODES.room.take_table(op, math.prod(extents) * item_bytes)
+
+
+def recording_calls(recorder: Callable[..., None] | None) -> AbstractContextManager[None]:
+    """Tell `recorder` of every call of an op inside a trace: the op, its operands and attributes, and its results.
+
+    Calls that ops make themselves are not told.
+    """
+    return _Changed(recorder=recorder)
+
+
+class _Changed(AbstractContextManager[None], ContextDecorator):
+    """Change modes in a with statement, or while a function that it decorates runs."""
+
+    def __init__(self, **changes: object) -> None:
+        self.changes = changes
+
+    def _recreate_cm(self) -> _Changed:
+        return _Changed(**self.changes)
+
+    def __enter__(self) -> None:
+        modes = MODES.__dict__
+        self.before = {name: modes[name] for name in self.changes}
+        modes.update(self.changes)
+
+    def __exit__(self, *_: object) -> None:
+        MODES.__dict__.update(self.before)

@@ -1,0 +1,147 @@
+"""Sets of options as dataclasses: read from a document with every fault at its JSON pointer, and described for clients.
+
+A field's annotation is what `engine.core.attributes` knows, with `Range(...)` beside it where numbers are limited;
+another such dataclass, or a tuple of them; or anything with `Reads(...)` beside it, which says how. Null is a value where the
+type has it, else it means the default. A class may add `faults()`: what is wrong between its fields, as pairs of a
+pointer below it and a sentence.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from engine.core.attributes import describe
+from engine.core.documents import Reader
+from engine.core.errors import escape
+from engine.core.ranges import Range
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How a field is read: `read(reader, value, pointer)` returns it, or notes a fault; `says` what it takes."""
+
+    read: Callable[[Reader, Any, str], Any]
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One field: its type, and what stands beside that."""
+
+    field: Field[Any]
+    type: Any
+    range: Range | None
+    reads: Reads | None
+
+    @property
+    def required(self) -> bool:
+        """Whether a document must give it."""
+        return self.field.default is MISSING and self.field.default_factory is MISSING
+
+    @property
+    def nested(self) -> Any:
+        """The dataclass that it holds, or None."""
+        return next((option for option in _choices(self.type) if is_dataclass(option)), None)
+
+    @property
+    def members(self) -> Any:
+        """The dataclass of which it holds a list, or None."""
+        lists = [get_args(option) for option in _choices(self.type) if get_origin(option) is tuple]
+        return next((args[0] for args in lists if args[-1] is Ellipsis and is_dataclass(args[0])), None)
+
+
+def read_options(reader: Reader, document: Any, pointer: str, kind: type[T]) -> T | None:
+    """Read the object at `pointer` as a `kind`; every fault is noted, and then the result may be None."""
+    before = len(reader.findings)
+    document = reader.mapping(document, pointer)
+    of: Any = kind
+    options = options_of(of)
+    reader.fields(document, pointer, options)
+    given = {}
+    for name, option in options.items():
+        value = document.get(name)
+        if value is not None:
+            given[name] = _read(reader, value, f"{pointer}/{escape(name)}", option)
+        elif name in document and type(None) in _choices(option.type):
+            given[name] = None
+        elif option.required:
+            reader.fault(pointer, "missing_field", f"the field {name!r} is required")
+    if len(reader.findings) > before:
+        return None
+    made: T = of(**given)
+    for place, detail in getattr(made, "faults", tuple)():
+        reader.fault(pointer + place, "attribute_invalid", detail)
+    return made
+
+
+@cache
+def options_of(kind: Any) -> dict[str, Option]:
+    """Return the options that the dataclass `kind` stands for, by name."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: _option(field, hints[field.name]) for field in fields(kind) if field.init}
+
+
+def describe_options(kind: Any) -> list[dict[str, Any]]:
+    """Describe every option for the catalogue: name, type in words, whether it is required, default and range."""
+    return list(_descriptions(kind))
+
+
+def summary(kind: Any) -> str:
+    """Return the documentation of a set of options."""
+    return inspect.getdoc(kind) or ""
+
+
+def _descriptions(kind: Any) -> Iterator[dict[str, Any]]:
+    for name, option in options_of(kind).items():
+        entry: dict[str, Any] = {"name": name, "type": _words(option), "required": option.required}
+        inner = option.nested or option.members
+        if inner is not None:
+            entry["attrs"] = describe_options(inner)
+        elif not option.required and option.field.default is not MISSING:
+            entry["default"] = option.field.default
+        if option.range is not None:
+            entry["range"] = str(option.range)
+        yield entry
+
+
+def _words(option: Option) -> str:
+    if option.reads is not None:
+        return option.reads.says
+    if option.nested is not None:
+        return "an object"
+    return "a list of objects" if option.members is not None else describe(option.type)
+
+
+def _option(field: Field[Any], hint: Any) -> Option:
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    plain = get_args(hint)[0] if marks else hint
+    ranges = [mark for mark in marks if isinstance(mark, Range)]
+    readers = [mark for mark in marks if isinstance(mark, Reads)]
+    return Option(field, plain, ranges[0] if ranges else None, readers[0] if readers else None)
+
+
+def _read(reader: Reader, value: Any, pointer: str, option: Option) -> Any:
+    if option.reads is not None:
+        return option.reads.read(reader, value, pointer)
+    if option.nested is not None:
+        return read_options(reader, value, pointer, option.nested)
+    if option.members is not None:
+        items = enumerate(reader.sequence(value, pointer))
+        return tuple(read_options(reader, item, f"{pointer}/{index}", option.members) for index, item in items)
+    before = len(reader.findings)
+    result = reader.typed(value, option.type, pointer, option.field.name)
+    if len(reader.findings) == before and option.range is not None and not option.range.holds(result):
+        outside = option.range.outside(result)
+        reader.fault(pointer, "out_of_range", f"{option.field.name} must be {option.range}, not {outside}")
+    return result
+
+
+def _choices(type_: Any) -> tuple[Any, ...]:
+    return get_args(type_) if get_origin(type_) in (Union, types.UnionType) else (type_,)

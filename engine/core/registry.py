@@ -1,0 +1,497 @@
+"""The op table: what an op is, how one is declared, and the single point every operation goes through."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
+
+from engine.core.attributes import Attribute, attributes_of, bind
+from engine.core.call_arguments import ORDERS, WITH_INDEX, normalize_call, rename_attributes
+from engine.core.dtypes import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT_KINDS,
+    DType,
+    Strength,
+    computing_dtype,
+    is_float,
+    result_type,
+    to_float,
+)
+from engine.core.errors import (
+    AttributeValueError,
+    EngineError,
+    GradientError,
+    ShapeError,
+    UnknownName,
+    accepted_names,
+    name_op,
+)
+from engine.core.modes import MODES, recording_calls
+from engine.core.narrow import SMALL, rounded, widened
+from engine.core.samples import Sample
+from engine.core.unsupported import refuse_unsupported
+from engine.core.value import Node, Operand, Spec, Value, as_value
+
+Kernel = Callable[..., Any]
+Infer = Callable[..., Spec | tuple[Spec, ...]]
+Rule = Callable[..., Any]
+Promotion = Literal["common", "float", "none"]
+
+R = TypeVar("R")
+
+OPS: dict[str, Op[Any]] = {}
+"""Every op by name, in order of declaration."""
+ALIASES: dict[str, Op[Any]] = {}
+"""The op that each further name stands for."""
+
+
+def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of the keyword-only parameters of a plain function."""
+    code = function.__code__
+    return code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+
+
+class Op(Generic[R]):
+    """One op: its documentation, attributes, shape rule, kernel, backward rule and samples.
+
+    Calling it makes Values. When every input has data and no graph is being traced, the kernel runs at once.
+    """
+
+    def __init__(
+        self,
+        body: Kernel,
+        *,
+        infer: Infer | None,
+        samples: Sequence[Sample] = (),
+        several: bool = False,
+        promotion: Promotion = "none",
+        promote_from: int = 0,
+        view: bool = False,
+        random: bool = False,
+        differentiable: bool = True,
+        updates: Mapping[int, int] | None = None,
+        overlays: Mapping[int, int] | None = None,
+        aliases: Sequence[str] = (),
+        wide: bool = False,
+        native: bool = False,
+        data_dependent: bool = False,
+        no_gradient: str = "",
+        gradient_notes: Mapping[str, str] | None = None,
+        outputs: Sequence[str] = (),
+    ) -> None:
+        """Read name, documentation, inputs and attributes off `body`.
+
+        Args:
+            body: the kernel (arrays in, arrays out), or the composition of other ops when there is no `infer`.
+            infer: shape rule, called with the input Values and the attributes.
+            samples: example calls for tests and the catalogue.
+            several: the op has a tuple of outputs.
+            promotion: bring the inputs to their common dtype ("common"), to a floating one ("float"), or not ("none").
+            promote_from: index of the first input that takes part in promotion.
+            view: the kernel returns a view of its first input.
+            random: the last input is a random key, supplied when left out.
+            differentiable: False for ops whose results carry no gradient.
+            updates: which output holds the new value of which input, for running statistics.
+            overlays: which output the kernel can write over which input; what broadcasts can without saying so.
+            aliases: other names the op is known by.
+            native: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
+            wide: a composition that gets nothing but a half type computes in float32 and rounds its results once. A
+                kernel gets large float16 inputs as float32, where that gives the same numbers in less time.
+            data_dependent: the shape of a result depends on data, so that a graph cannot hold the op.
+            no_gradient: why floating results that are neither drawn nor constant carry no gradient.
+            outputs: what several outputs are called.
+            gradient_notes: by attribute, why it makes the gradient something else than the slope.
+        """
+        self.name = body.__name__.rstrip("_")
+        self.body = body
+        self.infer = infer
+        self.samples = tuple(samples)
+        self.several = several
+        self.promotion = promotion
+        self.promote_from = promote_from
+        self.view = view
+        self.random = random
+        self.differentiable = differentiable
+        self.updates = dict(updates or {})
+        self.overlays = dict(overlays or {})
+        self.aliases = tuple(aliases)
+        self.wide = wide
+        self.native = native or view
+        self.data_dependent = data_dependent
+        self.outputs = tuple(outputs)
+        self.gradient_notes = dict(gradient_notes or {})
+        self._no_gradient = no_gradient
+        self.rule: Rule | None = None
+        self.composition: Rule | None = None
+        self.batching: Rule | None = None
+        self._rule_attrs: tuple[str, ...] = ()
+        self.takes_out = "out" in keywords_of(body)
+        self.__doc__ = body.__doc__
+        self.__name__ = self.name
+
+    # What follows is read off the body when it is first asked for: a process that starts needs few of the ops.
+
+    @cached_property
+    def doc(self) -> str:
+        """The documentation, without indentation."""
+        return inspect.getdoc(self.body) or ""
+
+    @cached_property
+    def inputs(self) -> tuple[inspect.Parameter, ...]:
+        """The positional parameters: the values that a call takes."""
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        return tuple(p for p in inspect.signature(self.body).parameters.values() if p.kind in kinds)
+
+    @cached_property
+    def variadic(self) -> bool:
+        """Whether a call takes any number of values, at least one."""
+        return any(p.kind is p.VAR_POSITIONAL for p in self.inputs)
+
+    @cached_property
+    def required_inputs(self) -> int:
+        """How many values a call takes at least."""
+        return sum(p.default is p.empty for p in self.inputs)
+
+    @cached_property
+    def attributes(self) -> dict[str, Attribute]:
+        """The keyword-only parameters: what a call can set."""
+        return {a.name: a for a in attributes_of(self.body)}
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any] | None:
+        """The attributes of a call that sets none, or None when it has to."""
+        return None if any(a.required for a in self.attributes.values()) else bind(self.name, self.attributes, {})
+
+    @cached_property
+    def _has_training(self) -> bool:
+        return "training" in self.attributes
+
+    @property
+    def no_gradient(self) -> str:
+        """Why a floating result carries no gradient; empty where it does, or where results are not floating."""
+        if self.differentiable or self._no_gradient:
+            return self._no_gradient
+        if self.random:
+            return "it is drawn from a key, which has no gradient"
+        return "" if self.inputs else "it is a constant"
+
+    @property
+    def composite(self) -> bool:
+        """Whether it is written in other ops and has no rules of its own."""
+        return self.infer is None
+
+    def vjp(self, rule: Rule) -> Rule:
+        """Declare the backward rule: `rule(g, y, *inputs, **attrs)` gives one cotangent per input.
+
+        `g` is the cotangent of the output `y`, both tuples when there are several outputs (entries of `g` may be None).
+        An entry of the answer is a Value, None, or a function of no arguments called only when that input needs it.
+        The rule names the attributes it wants as keyword-only parameters.
+        """
+        self.rule = rule
+        self._rule_attrs = keywords_of(rule)
+        return rule
+
+    def vjp_through(self, composition: Rule) -> Rule:
+        """Declare, in place of a backward rule, the op itself written in other ops: the walk goes through those.
+
+        `composition(*inputs, **attrs)` gives what the op gives. It serves derivatives too rare for a rule of their own,
+        as the second ones of fused kernels.
+        """
+        self.rule = self.composition = composition
+        return composition
+
+    def batch(self, rule: Rule) -> Rule:
+        """Declare the batching rule: how the op applies to many examples at once (see engine.core.batching)."""
+        self.batching = rule
+        return rule
+
+    def pull(
+        self, node: Node, cotangents: tuple[Value | None, ...], inputs: Sequence[Value], outputs: Sequence[Value]
+    ) -> tuple[Any, ...]:
+        """Run the backward rule of `node`, an application of this op to `inputs` that gave `outputs`."""
+        assert self.rule is not None
+        attrs = {name: node.attrs[name] for name in self._rule_attrs}
+        if len(outputs) == 1:
+            result = self.rule(cotangents[0], outputs[0], *inputs, **attrs)
+        else:
+            result = self.rule(cotangents, tuple(outputs), *inputs, **attrs)
+        return result if isinstance(result, tuple) else (result,)
+
+    def bind(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the attributes of a call and fill in the defaults."""
+        if not given and self._defaults is not None:
+            return self._defaults
+        return bind(self.name, self.attributes, rename_attributes(self.attributes, given))
+
+    def __call__(self, *operands: Operand | None, **given: Any) -> R:
+        """Apply the op to Values, arrays or numbers; returns a Value, or a tuple when it has several outputs.
+
+        Attributes are given by name, and in PyTorch's forms (see `engine.core.call_arguments`).
+        """
+        if MODES.recorder is not None or len(operands) > self._most_plain:
+            return self._call_in_full(operands, given)
+        attrs = self.bind(given) if given or self._defaults is None else self._defaults
+        inputs: tuple[Value, ...] = operands  # type: ignore[assignment]
+        for operand in operands:
+            if operand.__class__ is not Value:
+                inputs = self._operands(operands)
+                break
+        else:
+            if not self.required_inputs <= len(operands) <= self._most_inputs:
+                inputs = self._operands(operands)
+        return self._evaluate(inputs, attrs)
+
+    def _call_in_full(self, operands: tuple[Any, ...], given: Mapping[str, Any]) -> R:
+        """Apply the op in a call of any form, and tell the recorder of it if there is one."""
+        if self.name in WITH_INDEX and "dim" in given:
+            return OPS[WITH_INDEX[self.name]](*operands, **given)  # type: ignore[no-any-return]
+        operands, given = normalize_call(self, operands, given)
+        if MODES.recorder is not None:
+            return self._recorded(MODES.recorder, operands, dict(given))
+        attrs = self.bind(given)
+        if self._has_training and attrs["training"] is None:
+            attrs = {**attrs, "training": MODES.training}
+        return self._evaluate(self._operands(operands), attrs)
+
+    def _evaluate(self, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> R:
+        try:
+            if self.infer is None:
+                return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
+            if self.promotion != "none":
+                inputs = self._promote(inputs)
+            specs = self.infer(*inputs, **attrs)
+            return self._apply(inputs, attrs, specs if self.several else (specs,))  # type: ignore[arg-type, no-any-return]
+        except EngineError as error:
+            name_op(error, self.name)
+            raise
+
+    def _recorded(self, recorder: Callable[..., None], operands: tuple[Any, ...], given: dict[str, Any]) -> R:
+        """Call the op and tell the recorder; a call that no graph can spell is told by the calls it makes."""
+        operands = self._given(operands)
+        if any(operand is None for operand in operands) and self.composite and not self.variadic:
+            attrs = self.bind(given)
+            return _composed(self.body, self._operands(operands), attrs, self.wide)  # type: ignore[no-any-return]
+        with recording_calls(None):
+            made = self(*operands, **given)
+        recorder(self, operands, given, made)
+        return made
+
+    @cached_property
+    def _most_plain(self) -> int:
+        """How many operands a call may have that needs no `_call_in_full`: inputs by place, attributes by name."""
+        spread = bool(self.inputs) and self.inputs[0].kind is inspect.Parameter.VAR_POSITIONAL
+        full = spread or self.random or self._has_training or self.name in ORDERS or self.name in WITH_INDEX
+        return -1 if full else self._most_inputs
+
+    @cached_property
+    def _most_inputs(self) -> int:
+        return 2**31 if self.variadic else len(self.inputs)
+
+    def _operands(self, operands: tuple[Operand | None, ...]) -> tuple[Value, ...]:
+        operands = self._given(operands)
+        if any(operand is None for operand in operands):
+            self._check_left_out(operands)
+        inputs: tuple[Value, ...] = tuple(
+            operand if operand is None or isinstance(operand, Value) else as_value(operand)  # type: ignore[misc]
+            for operand in operands
+        )
+        if self.random and len(inputs) == len(self.inputs) - 1:
+            if MODES.next_key is None:
+                raise EngineError(f"{self.name} needs a random key as its last input, or a seed set by engine.seed()")
+            inputs = (*inputs, MODES.next_key())
+        if len(inputs) < self.required_inputs or (not self.variadic and len(inputs) > len(self.inputs)):
+            names = ", ".join(("*" if p.kind is p.VAR_POSITIONAL else "") + p.name for p in self.inputs)
+            too_many = len(inputs) > len(self.inputs)
+            hint = f"; give attributes by name: {next(iter(self.attributes))}=" if too_many and self.attributes else ""
+            raise ShapeError(f"{self.name} takes ({names}), got {len(inputs)} input{'s' * (len(inputs) != 1)}{hint}")
+        return inputs
+
+    def _given(self, operands: tuple[Operand | None, ...]) -> tuple[Operand | None, ...]:
+        """Return the operands without the optional ones at the end that are None; each of a list must be a value."""
+        while operands and operands[-1] is None and not self.variadic:
+            operands = operands[:-1]
+        return operands
+
+    def _check_left_out(self, operands: tuple[Operand | None, ...]) -> None:
+        if self.variadic:
+            number = next(place for place, operand in enumerate(operands) if operand is None)
+            raise ShapeError(f"{self.name}: input {number} is null; leave it out of the list")
+        if not self.composite or len(operands) > len(self.inputs):
+            raise ShapeError(f"{self.name}: an optional input can only be left out together with the ones after it")
+        for operand, parameter in zip(operands, self.inputs, strict=False):
+            if operand is None and parameter.default is parameter.empty:
+                raise ShapeError(f"{self.name} needs its input {parameter.name!r}, which is null")
+
+    def _promote(self, inputs: tuple[Value, ...]) -> tuple[Value, ...]:
+        rest = inputs[self.promote_from :]
+        dtype = rest[0].dtype
+        for value in rest:
+            if value.dtype is not dtype or value.weak:
+                break
+        else:
+            if self.promotion == "common" or is_float(dtype):
+                return inputs
+        dtype = result_type((v.dtype, _strength(v)) for v in rest)
+        if self.promotion == "float":
+            dtype = to_float(dtype)
+        return inputs[: self.promote_from] + tuple(_as_dtype(v, dtype) for v in rest)
+
+    def _apply(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
+        eager, tracked, noted, narrow, arrays = not MODES.tracing, False, MODES.anomaly, False, []
+        for value in inputs:
+            data = value.data
+            if data is None:
+                eager = False
+            tracked = tracked or value.tracked
+            if value.counter is not None or value.inference:
+                noted = True
+            if value.dtype is BFLOAT16 or (self.wide and value.dtype is FLOAT16 and value.size >= SMALL):
+                narrow = True
+            arrays.append(data)
+        if not eager and MODES.room is not None:
+            MODES.room.take_operation()
+        needs_grad = tracked and MODES.recording and self.differentiable
+        results = self._run(arrays, attrs, specs, narrow) if eager else None
+        node = None
+        if needs_grad or results is None:
+            node = Node(self, inputs, attrs, specs, results, needs_grad)
+            node.tape = MODES.tape
+            if noted and results is not None:
+                _note(node, inputs)
+        if not self.several and not self.view and not MODES.inference:
+            shape, dtype = specs[0]
+            data = None if results is None else results[0]
+            return Value(shape, dtype, data, node, 0, needs_grad and dtype.kind in FLOAT_KINDS)
+        datas = (None,) * len(specs) if results is None else results
+        values = tuple(
+            Value(spec.shape, spec.dtype, data, node, index, needs_grad and is_float(spec.dtype))
+            for index, (spec, data) in enumerate(zip(specs, datas, strict=True))
+        )
+        if results is not None and (self.view or MODES.inference):
+            _mark(self, inputs, values)
+        return values if self.several else values[0]
+
+    def _run(self, arrays: list[Any], attrs: dict[str, Any], specs: tuple[Spec, ...], narrow: bool) -> tuple[Any, ...]:
+        """Run the kernel. Results that are no views are row-major, as in plans: sums depend on the order in memory."""
+        narrow = narrow and not self.native
+        made = MODES.kernels.run(self.body, *(widened(arrays) if narrow else arrays), **attrs)
+        results = made if self.several else (made if made.__class__ is np.ndarray else np.asarray(made),)
+        if not self.view:
+            for result in results:
+                if not result.flags.c_contiguous:
+                    results = tuple(np.asarray(result, order="C") for result in results)
+                    break
+        return rounded(results, specs) if narrow else results
+
+
+@overload
+def primitive(*, infer: Infer, several: Literal[False] = False, **options: Any) -> Callable[[Kernel], Op[Value]]: ...
+@overload
+def primitive(*, infer: Infer, several: Literal[True], **options: Any) -> Callable[[Kernel], Op[tuple[Value, ...]]]: ...
+def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callable[[Kernel], Op[Any]]:
+    """Declare an op from its kernel; the function's name and docstring are the op's.
+
+    Args:
+        infer: shape rule, called with the input Values and attributes; gives a tuple when there are `several` outputs.
+        several: the op has a tuple of outputs.
+        options: samples, promotion, promote_from, view, random, differentiable, updates, overlays, aliases: see `Op`.
+    """
+    return lambda body: _register(Op(body, infer=infer, several=several, **options))
+
+
+def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
+    """Declare an op written in other ops: its body gets and returns Values (options: samples, random, aliases)."""
+    return lambda body: _register(Op(body, infer=None, **options))
+
+
+def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wide_when_narrow: bool) -> Any:
+    """Run a composition, if so asked in float32 when its floating inputs (some may be None) are of one half type."""
+    if not wide_when_narrow:
+        return body(*inputs, **attrs)
+    floats = [v.dtype for v in inputs if v is not None and is_float(v.dtype) and not v.weak]
+    if not floats or floats[0] == computing_dtype(floats[0]) or any(dtype != floats[0] for dtype in floats):
+        return body(*inputs, **attrs)
+    half = floats[0]
+    ends: dict[object, Value | None] = {}
+    for v in inputs:
+        if v is not None and v.key not in ends:
+            ends[v.key] = OPS["cast"](v, dtype=FLOAT32) if v.dtype == half else v
+    result: Any = body(*(None if v is None else ends[v.key] for v in inputs), **attrs)
+    results = [
+        OPS["cast"](v, dtype=half) if v.dtype == FLOAT32 else v
+        for v in (result if isinstance(result, tuple) else (result,))
+    ]
+    return tuple(results) if isinstance(result, tuple) else results[0]
+
+
+def _note(node: Node, inputs: tuple[Value, ...]) -> None:
+    """Note in a node of the tape what its backward rule will have to check or tell."""
+    if any(v.counter is not None for v in inputs):
+        node.versions = tuple(v.version for v in inputs)
+    if any(v.inference for v in inputs):
+        raise GradientError(
+            f"{node.op.name}: a value made in inference mode cannot be saved for backward; copy() it outside that mode"
+        )
+    if MODES.anomaly:
+        node.origin = "".join(traceback.format_stack(limit=8)[:-3])
+
+
+def _mark(op: Op[Any], inputs: tuple[Value, ...], values: tuple[Value, ...]) -> None:
+    """Mark results that share memory with an input, and those that may never be recorded."""
+    for value in values:
+        value.inference = MODES.inference
+    if op.view and np.may_share_memory(inputs[0].data, values[0].data):
+        base, view, counter = inputs[0], values[0], inputs[0].shared_counter()
+        view.counter = counter
+        counter.viewed = True
+        if view.node is not None:
+            view.node.counters = {0: (counter, counter.version)}
+        view.inference = view.inference or base.inference
+        if op.differentiable and (
+            (base.requires_grad and not MODES.recording) or (counter.unrecorded and counter.is_unrecorded_view(base))
+        ):
+            counter.mark_unrecorded_view(view)
+
+
+def lookup(name: str) -> Op[Any]:
+    """Return the op called `name` (or known by that alias).
+
+    Raises:
+        UnsupportedOp: an operation of the engines this one follows that it does not have.
+        UnknownName: any other name; the message has the nearest known one.
+    """
+    op = OPS.get(name) or ALIASES.get(name)
+    if op is None:
+        refuse_unsupported(name)
+        raise UnknownName(f"there is no op called {name[:64]!r}{accepted_names(name, [*OPS, *ALIASES], 'GET /v1/ops')}")
+    return op
+
+
+def _register(op: Op[R]) -> Op[R]:
+    for name in (op.name, *op.aliases):
+        if name in OPS or name in ALIASES:
+            raise AttributeValueError(f"op {name!r} is declared twice")
+        ALIASES[name] = op
+    OPS[op.name] = ALIASES.pop(op.name)
+    return op
+
+
+def _strength(value: Value) -> Strength:
+    if value.weak:
+        return Strength.NUMBER
+    return Strength.ARRAY if value.shape else Strength.SCALAR
+
+
+def _as_dtype(value: Value, dtype: DType) -> Value:
+    if value.weak:
+        assert value.data is not None
+        with np.errstate(all="ignore"):
+            return Value((), dtype, value.data.astype(dtype))
+    return value if value.dtype == dtype else OPS["cast"](value, dtype=dtype)

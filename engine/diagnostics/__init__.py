@@ -1,0 +1,19 @@
+"""A graph without a fit: its values and derivatives at one point, and a look into a step of it."""
+
+from engine.diagnostics.evaluation import compute
+from engine.diagnostics.gradient_check import check_gradients
+from engine.diagnostics.profiling import Timing, profile_step
+from engine.diagnostics.rows import RowLosses, row_losses
+from engine.execution.interpreter.nonfinite import Nonfinite, Operand, trace_nonfinite
+
+__all__ = [
+    "Nonfinite",
+    "Operand",
+    "RowLosses",
+    "Timing",
+    "check_gradients",
+    "compute",
+    "profile_step",
+    "row_losses",
+    "trace_nonfinite",
+]

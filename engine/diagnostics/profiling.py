@@ -1,0 +1,197 @@
+"""How long each node of a step takes, and how many bytes it reads, makes and needs to be held."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.core.cost import Admit, Cost, admit_any
+from engine.core.documents import Reader
+from engine.core.errors import DocumentError, EngineError, Finding
+from engine.core.value import Array
+from engine.execution.interpreter.cost_limits import check_memory, check_work, cost_of_walk
+from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.point import WITHOUT_MODE, Point, read_point
+from engine.execution.plan import NumpyExecutor, Plan
+from engine.execution.plan.numpy_executor import prepare
+from engine.graph.definition import Definition
+from engine.training.model import Form
+from engine.training.recipe import Recipe, read_recipe
+from engine.training.step import cached_plan, plan_update, trained_parameters
+from engine.training.step.names import GRADIENT
+
+REPEATS, REPEATS_MAX = 3, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """One node of a step.
+
+    Attributes:
+        name: as the list of the graph's nodes has it; steps of the update are numbered.
+        op: what it does.
+        phase: "forward", "backward" or "update".
+        seconds: of its NumPy kernel, the median of all repeats.
+        bytes_read: of its inputs.
+        bytes_made: of its outputs.
+        shape: of its first output.
+        dtype: of its first output.
+        operations: estimated arithmetic operations.
+        live_bytes: of all that is held while it runs; an update holds all of its memory throughout.
+    """
+
+    name: str
+    op: str
+    phase: Literal["forward", "backward", "update"]
+    seconds: float
+    bytes_read: int
+    bytes_made: int
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
+    operations: int = 0
+    live_bytes: int = 0
+
+
+def profile_step(definition: Definition, request: Mapping[str, Any], admit: Admit = admit_any) -> list[Timing]:
+    """Measure a training step of a graph node by node, each by its NumPy kernel: forward, backward and update.
+
+    Args:
+        definition: the graph; without a loss there is only its forward pass.
+        request: {"inputs", "parameters", "buffers", "seed"} as `compute` takes them, "optimizer" as in a recipe (left
+            out: no update) and "repeats" 3.
+        admit: is told what it takes before that is taken.
+
+    Raises:
+        DocumentError: with pointers into the request.
+    """
+    reader = Reader()
+    request = reader.mapping(request, "")
+    reader.fields(request, "", (*WITHOUT_MODE, "optimizer", "repeats"))
+    repeats = reader.typed(request.get("repeats", REPEATS), int, "/repeats", "repeats", REPEATS)
+    if not 1 <= repeats <= REPEATS_MAX:
+        reader.fault("/repeats", "out_of_range", f"repeats must lie between 1 and {REPEATS_MAX}")
+    point = read_point(definition, request, reader, training=True)
+    recipe = _recipe(definition, request["optimizer"]) if request.get("optimizer") is not None else None
+    walk = Walk(point)
+    cost = cost_of_walk(walk, repeats)
+    if recipe is None:
+        admit(cost)
+        return profile(walk, repeats)
+    form, plan = _update(point.definition, point, recipe)
+    # The arrays of the model and its gradients, and the copies of them that are stepped.
+    held = sum(root.nbytes for root in plan.roots if root.kind == "state")
+    taken = {**cost.terms, "update_bytes": plan.peak_bytes + held}
+    check_memory(Cost(taken))
+    admit(Cost(taken, cost.operations + check_work(plan, "/repeats", "ask for fewer repeats", repeats)))
+    return [*profile(walk, repeats), *profile_update(plan, _arrays(form, walk), repeats)]
+
+
+def profile(walk: Walk, repeats: int = 1) -> list[Timing]:
+    """Measure the forward and the backward pass of a step.
+
+    Raises:
+        DocumentError: numbers that an op does not take.
+    """
+    return _medians([list(_visited(walk)) for _ in range(repeats)])
+
+
+def update_plan(form: Form, recipe: Recipe) -> Plan:
+    """Return the plan of the update by gradients that have been added up."""
+    return cached_plan(plan_update, form, recipe, form.flats, "sum", tells_clipping=True)
+
+
+def profile_update(plan: Plan, arrays: Mapping[str, Array], repeats: int = 1) -> list[Timing]:
+    """Measure an update on copies of the arrays that it works on."""
+    executor = NumpyExecutor(plan, {name: arrays[name].copy() for name in plan.state})
+    return _medians([_updated(executor) for _ in range(repeats)])
+
+
+def _visited(walk: Walk) -> list[Timing]:
+    return [
+        Timing(
+            visit.name,
+            visit.op,
+            "backward" if visit.backward else "forward",
+            visit.seconds,
+            sum(array.nbytes for array in visit.inputs),
+            sum(array.nbytes for array in visit.outputs),
+            visit.outputs[0].shape,
+            visit.outputs[0].dtype.name,
+            visit.operations,
+            visit.live_bytes,
+        )
+        for visit in walk.visits()
+    ]
+
+
+def _updated(executor: NumpyExecutor) -> list[Timing]:
+    plan, timings = executor.plan, []
+    for place, step in enumerate(plan.steps):
+        inputs, outputs = ([executor.arrays[n] for n in numbers] for numbers in (step.inputs, step.outputs))
+        call = prepare(step, inputs, outputs)
+        with np.errstate(all="ignore"):
+            start = time.perf_counter()
+            if call is not None:
+                call()
+            seconds = time.perf_counter() - start
+        inputs, outputs = ([executor.arrays[n] for n in numbers] for numbers in (step.inputs, step.outputs))
+        read, made = (sum(array.nbytes for array in arrays) for arrays in (inputs, outputs))
+        shape, dtype = outputs[0].shape, outputs[0].dtype.name
+        timings.append(
+            Timing(
+                f"update {place}",
+                step.op.name,
+                "update",
+                seconds,
+                read,
+                made,
+                shape,
+                dtype,
+                plan.flops_of(step),
+                plan.peak_bytes,
+            )
+        )
+    return timings
+
+
+def _medians(runs: Sequence[Sequence[Timing]]) -> list[Timing]:
+    return [replace(same[0], seconds=median(timing.seconds for timing in same)) for same in zip(*runs, strict=True)]
+
+
+def _update(definition: Definition, point: Point, recipe: Recipe) -> tuple[Form, Plan]:
+    try:
+        form = Form(definition, trained_parameters(definition, point.dims), recipe.groups)
+        plan = update_plan(form, recipe)
+    except EngineError as error:  # such as an optimizer that steps matrices only
+        raise _refusal(error.code, str(error)) from error
+    if not form.flats:
+        raise _refusal("nothing_to_train", "no loss depends on a trainable parameter, so there is nothing to update")
+    return form, plan
+
+
+def _arrays(form: Form, walk: Walk) -> dict[str, Array]:
+    """Return the arrays of a model at the parameters of a walk; optimizer state and gradients are 0."""
+    arrays = {name: np.zeros(spec.shape, spec.dtype) for name, spec in form.specs.items()}
+    for flat in form.flats:
+        arrays[GRADIENT + flat.name] = np.zeros(flat.size, flat.dtype)
+        for name, window in flat.views(arrays[flat.name]).items():
+            window[...] = walk.arrays[name]
+    return arrays
+
+
+def _recipe(definition: Definition, optimizer: Any) -> Recipe:
+    if not definition.losses:
+        raise _refusal("no_loss", "the graph has no loss, so there is no gradient to update by; leave out 'optimizer'")
+    recipe = read_recipe({"optimizer": optimizer, "steps": 1, "record": {"gradient_norms": False}})
+    if recipe.closure:
+        raise _refusal("conflict", "lbfgs evaluates the loss several times a step; take another, or leave it out")
+    return recipe
+
+
+def _refusal(code: str, detail: str) -> DocumentError:
+    return DocumentError([Finding("/optimizer", code, detail)])

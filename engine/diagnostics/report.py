@@ -1,0 +1,141 @@
+"""What a client wants to know of a graph before it runs: shapes, counts, memory, findings; and its plan."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from engine.core.errors import DocumentError, Finding
+from engine.execution.native import chosen, most_shards
+from engine.execution.native.coverage import numpy_steps
+from engine.execution.plan import Plan
+from engine.graph.broadcasts import broadcast_findings
+from engine.graph.codec import unused_values
+from engine.graph.definition import Definition
+from engine.graph.fans import fan_findings
+from engine.graph.limits import LIMITS
+from engine.graph.probe import Probe, probe
+from engine.optim import make_transform
+from engine.optim.groups import one_group
+from engine.training.model import Form
+from engine.training.recipe import Recipe, Record
+from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_parameters
+
+STANDARD_BATCH = 32
+
+
+def graph_report(definition: Definition) -> dict[str, Any]:
+    """Report parameter and node counts, inferred shapes, an estimate of memory, and findings."""
+    probed = probe(definition, LIMITS)
+    references = {
+        name: [name] if len(outputs) == 1 else [f"{name}:{index}" for index in range(len(outputs))]
+        for name, outputs in probed.graph.values.items()
+    }
+    return {
+        "parameter_count": sum(math.prod(spec.shape) for spec in definition.parameters.values()),
+        "node_counts": dict(Counter(node.op for node in definition.nodes)),
+        "shapes": {
+            reference: {"shape": probed.shape(reference), "dtype": probed.graph.value(reference).dtype.name}
+            for group in references.values()
+            for reference in group
+        },
+        "implicit_loss": definition.implicit_loss,
+        "memory": _memory(probed),
+        "findings": [
+            {"pointer": finding.pointer, "severity": finding.severity, "code": finding.code, "detail": finding.detail}
+            for finding in graph_findings(definition, probed)
+        ],
+    }
+
+
+def graph_findings(definition: Definition, probed: Probe) -> list[Finding]:
+    """Return what is allowed but probably not meant: unused leaves and values, parameters that nothing trains."""
+    used = {
+        operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)
+    }
+    wanted = {reference.partition(":")[0] for reference in (*definition.outputs, *definition.losses)}
+    findings = [
+        Finding(f"/{table}/{name}", f"unused_{table[:-1]}", f"nothing uses {name!r}", "info")
+        for table in ("inputs", "parameters", "buffers", "constants")
+        for name in getattr(definition, table)
+        if name not in used | wanted
+    ]
+    findings += [
+        Finding("/nodes", "unused_node", f"nothing uses {name!r}, and it is no output", "info")
+        for name in unused_values(definition)
+        if name not in wanted
+    ]
+    findings += broadcast_findings(definition, probed)
+    findings += fan_findings(definition, probed.graph)
+    if not definition.losses:
+        detail = "without a loss the graph can be computed but not fitted"
+        findings.append(Finding("/losses", "no_loss", detail, "info"))
+        return findings
+    trained = trained_parameters(definition, probed.graph.dims)
+    findings += [
+        Finding(f"/parameters/{name}", "untrained_parameter", f"no gradient of a loss reaches {name!r}", "warning")
+        for name, spec in definition.parameters.items()
+        if name in used and name not in trained and not spec.frozen
+    ]
+    if not trained:
+        findings.append(Finding("/losses", "nothing_to_train", "no loss depends on a trainable parameter", "warning"))
+    return findings
+
+
+def plan_report(
+    definition: Definition,
+    batch: int = STANDARD_BATCH,
+    optimizer: Mapping[str, Any] | None = None,
+    executor: str = "numpy",
+) -> tuple[Plan, dict[str, Any]]:
+    """Plan a training step (with an optimizer) or an evaluation (without) at `batch` rows; return it and its JSON.
+
+    For the executor "native", or "auto" where that is available, the JSON tells in `numpy_steps` which ops have no
+    compiled kernel.
+
+    Raises:
+        DocumentError: the batch or the optimizer does not fit the graph.
+        MissingExtra: the executor does not work here.
+    """
+    executor = chosen(executor)
+    _, plan = plan_step(definition, batch, optimizer, most_shards(executor))
+    report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan.to_json()}
+    if executor == "native":
+        report["numpy_steps"] = list(numpy_steps(plan))
+    return plan, report
+
+
+def plan_step(
+    definition: Definition, batch: int, optimizer: Mapping[str, Any] | None, shards: int = 1
+) -> tuple[Form, Plan]:
+    """Plan a training step (with an optimizer) or an evaluation (without); return also the arrays that it works on.
+
+    Raises:
+        DocumentError: the batch or the optimizer does not fit the graph.
+    """
+    dims = dict.fromkeys(definition.dimension_names, batch)
+    leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
+    sizes = probe(definition, LIMITS).graph.dims
+    dims = {name: batch if name in leading else sizes[name] for name in dims}
+    if optimizer is None:
+        form = Form(definition, (), None)
+        return form, cached_plan(plan_evaluation, form, dims, (), outputs=True, most_shards=shards)
+    if not definition.losses:
+        raise DocumentError([Finding("", "no_loss", "the graph has no loss, so there is no training step to plan")])
+    groups = one_group(make_transform(optimizer))
+    model = Form(definition, trained_parameters(definition, dims), groups)
+    if not model.flats:
+        raise DocumentError([Finding("", "nothing_to_train", "no loss depends on a trainable parameter")])
+    recipe = Recipe(optimizer=groups, record=Record(gradient_norms=False))
+    return model, cached_plan(plan_training, model, dims, recipe, most_shards=shards)
+
+
+def _memory(probed: Probe) -> dict[str, int]:
+    """Estimate bytes: of parameters and buffers, and of all values of a forward pass at the trial extents."""
+    return {
+        "parameter_bytes": sum(value.nbytes for value in probed.graph.parameters.values()),
+        "buffer_bytes": sum(value.nbytes for value in probed.graph.buffers.values()),
+        "activation_bytes": sum(v.nbytes for outputs in probed.graph.values.values() for v in outputs),
+    }

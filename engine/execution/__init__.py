@@ -1,0 +1,1 @@
+"""How a graph becomes numbers: plans, their executors, and a node-by-node interpreter."""

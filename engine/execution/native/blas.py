@@ -1,0 +1,82 @@
+"""The matrix products of NumPy's own BLAS, by address: compiled kernels call them without Python in between."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from engine.core.errors import MissingExtra
+
+SPELLINGS = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
+"""What stands before and behind a BLAS symbol's name: NumPy's wheels rename them all."""
+
+
+class Blas:
+    """The library that NumPy multiplies matrices with: where its products are, and how many threads they take."""
+
+    def __init__(
+        self, sgemm: int, dgemm: int, set_threads: Callable[..., Any], get_threads: Callable[..., Any]
+    ) -> None:
+        """Take the C functions: the addresses of those for float32 and float64, and two to call."""
+        self.sgemm = sgemm
+        self.dgemm = dgemm
+        self._set_threads = set_threads
+        self._get_threads = get_threads
+        self._lock = Lock()
+        self._askers = 0
+        self._before = 1
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """Let products take one thread in this process until the last that asked for it has left: bits depend on it."""
+        with self._lock:
+            if not self._askers:
+                self._before = self._get_threads()
+                self._set_threads(1)
+            self._askers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._askers -= 1
+                if not self._askers:
+                    self._set_threads(self._before)
+
+
+@cache
+def numpy_blas() -> Blas:
+    """Find the BLAS that NumPy has loaded.
+
+    Raises:
+        MissingExtra: NumPy was built with one that has no C interface of the usual names.
+    """
+    import numpy as np  # loads its BLAS
+
+    assert np
+    try:
+        import threadpoolctl
+    except ImportError as error:
+        raise MissingExtra("the native executor needs threadpoolctl: pip install threadpoolctl") from error
+    for pool in threadpoolctl.threadpool_info():
+        if pool["user_api"] == "blas" and pool["internal_api"] == "openblas":
+            library = ctypes.CDLL(pool["filepath"])
+            for before, behind in SPELLINGS:
+                found = _symbols(library, before, behind)
+                if found is not None:
+                    return found
+    raise MissingExtra("the native executor needs a NumPy that multiplies matrices with OpenBLAS, as its wheels do")
+
+
+def _symbols(library: ctypes.CDLL, before: str, behind: str) -> Blas | None:
+    try:
+        products = [getattr(library, f"{before}cblas_{letter}gemm{behind}") for letter in "sd"]
+        setter = getattr(library, f"{before}openblas_set_num_threads{behind}")
+        getter = getattr(library, f"{before}openblas_get_num_threads{behind}")
+    except AttributeError:
+        return None
+    sgemm, dgemm = (ctypes.cast(product, ctypes.c_void_p).value or 0 for product in products)
+    return Blas(sgemm, dgemm, setter, getter)

@@ -1,0 +1,290 @@
+"""The native executor: the steps of a plan as tables of compiled kernel calls, run without Python in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from engine.core.errors import ComputeError
+from engine.core.value import Array
+from engine.execution.native import kernels
+from engine.execution.native.blas import numpy_blas
+from engine.execution.native.kernels.chains import Chained
+from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
+from engine.execution.native.machine import BARRIER, machine
+from engine.execution.native.team import team
+from engine.execution.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
+from engine.execution.plan.plan import Phase, Plan, Step
+from engine.execution.plan.runs import Run, Seen, runs_of_phase
+from engine.execution.plan.sharding import JOIN
+
+assert kernels  # declares the lowerings
+
+PythonCall = Callable[[], object]
+
+
+@dataclass
+class Stretch:
+    """Calls without Python in between: for each phase those of each shard; a joint phase is one of shard 0."""
+
+    phases: list[list[list[tuple[int, int]]]] = field(default_factory=list)
+    _tables: dict[tuple[int, int], Array] = field(default_factory=dict)
+
+    def table(self, worker: int, workers: int) -> Array:
+        """Return what one of so many threads has to run: its shards of each phase, then a barrier."""
+        if (worker, workers) not in self._tables:
+            self._tables[worker, workers] = self._made(worker, workers)
+        return self._tables[worker, workers]
+
+    def _made(self, worker: int, workers: int) -> Array:
+        pairs: list[tuple[int, int]] = []
+        for phase in self.phases:
+            for shard in range(worker, len(phase), workers):
+                pairs += phase[shard]
+            if workers > 1:
+                pairs.append((BARRIER, 0))
+        return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+class NativeExecutor(NumpyExecutor):
+    """A plan bound to memory, as the NumPy executor's; the steps that have kernels run compiled.
+
+    The numbers do not depend on how many threads there are.
+    """
+
+    def __init__(self, plan: Plan, state: Mapping[str, Array], threads: int | None = None) -> None:
+        """Bind `plan` to memory and compile what is not on disk yet.
+
+        Args:
+            plan: what to run.
+            state: for each state of the plan a row-major array of its shape and dtype, which is read and updated.
+            threads: how many may work at a time; as many as there are cores by default, and never more.
+        """
+        self.threads = threads
+        self.python_steps: list[str] = []
+        self.calls: list[Call] = []
+        self._blocks: list[Array] = []
+        self._checks: list[PythonCall] = []
+        self._chained = Chained()
+        self._scratch: list[Array] = []
+        super().__init__(plan, state)
+
+    def _bind(self) -> None:
+        self._of_shards = [self._shard_arrays() for _ in range(self.plan.shards)] if self.plan.shards > 1 else []
+        self._stretches: list[Stretch | PythonCall] = []
+        self._status = np.zeros(8 * (len(self.plan.steps) * self.plan.shards + 1), np.int64)
+        lowered = [self._lowered_phase(phase) for phase in self.plan.phases]
+        lowered.append([[self._copied(target, source) for target, source in self.plan.copies]])
+        self._make_scratch(lowered)
+        for phase in lowered:
+            self._append(phase)
+        self._barrier = np.zeros(16, np.int64)
+        self._halt = np.zeros(8, np.int64)
+        self._run_table = machine()
+
+    @property
+    def whole(self) -> Stretch | None:
+        """All steps, if every one is compiled."""
+        if len(self._stretches) == 1 and isinstance(self._stretches[0], Stretch):
+            return self._stretches[0]
+        return None
+
+    @property
+    def halt_address(self) -> int:
+        """Where a kernel says that nothing is to run after this run."""
+        return address_of(self._halt)
+
+    def run_many(self, stretch: Stretch, times: int) -> int:
+        """Run a stretch that holds all steps so many times; return how often it ran, less when a kernel has halted it.
+
+        Raises:
+            EngineError: an operand was not what an op takes.
+        """
+        self._halt[0] = 0
+        with numpy_blas().one_thread():
+            done = self.run_stretch(stretch, times)
+        self._halt[0] = 0
+        if self._status.any():
+            self._refuse()
+        return done
+
+    def run(self) -> None:
+        """Run every step once."""
+        with numpy_blas().one_thread(), np.errstate(all="ignore"):
+            for stretch in self._stretches:
+                if isinstance(stretch, Stretch):
+                    self.run_stretch(stretch)
+                else:
+                    stretch()
+        if self._status.any():
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """Let the NumPy kernel of a step whose operands were refused say why."""
+        place = int(np.flatnonzero(self._status)[0])
+        self._status.fill(0)
+        self._checks[place]()
+        raise ComputeError("a kernel has refused its operands; they have changed since")
+
+    def run_stretch(self, stretch: Stretch, times: int = 1) -> int:
+        """Run a stretch so many times, unless a kernel halts it; return how often it ran."""
+        if self.plan.shards == 1:
+            return self._go(stretch.table(0, 1), 1, times)
+        with team().members(min(self.threads or self.plan.shards, self.plan.shards)) as helpers:
+            workers = 1 + len(helpers)
+            for worker, jobs in enumerate(helpers, 1):
+                jobs.put(partial(self._go, stretch.table(worker, workers), workers, times))
+            return self._go(stretch.table(0, workers), workers, times)
+
+    def _go(self, table: Array, workers: int, times: int) -> int:
+        barrier = address_of(self._barrier)
+        return int(self._run_table(address_of(table), len(table), times, address_of(self._halt), barrier, workers))
+
+    def _lowered_phase(self, phase: Phase) -> list[list[list[Call] | PythonCall]]:
+        """Return, for each shard, calls or a Python function for each step."""
+        return [self._lowered_steps(phase, shard) for shard in range(self.plan.shards if phase.sharded else 1)]
+
+    def _lowered_steps(self, phase: Phase, shard: int) -> list[list[Call] | PythonCall]:
+        """Return calls or a Python function for each step, or for each fused group."""
+        group_of = {place: group for group in self.plan.groups for place in group}
+        items: list[list[Call] | PythonCall] = []
+        for place, run in zip(phase.steps, runs_of_phase(self.plan, phase, shard), strict=True):
+            item = self._lowered(run)
+            group = group_of.get(place, (place,))
+            if place != group[0] and isinstance(item, list) and isinstance(items[-1], list):
+                items[-1] += item
+            else:
+                items.append(item)
+        return [self._chained.joined(item) if isinstance(item, list) else item for item in items]
+
+    def _lowered(self, run: Run) -> list[Call] | PythonCall:
+        step = run.step
+        inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))
+        if step.op is JOIN:
+            return _joined(inputs, outputs[0])
+        if step.op.name == "pack":
+            return _packed(step, inputs, outputs[0])
+        lowering = LOWERINGS.get(step.op.name)
+        if lowering is not None:
+            calls = lowering(Work(inputs, outputs, step.attrs))
+            if calls is not None:
+                return [self._checked(call, partial(step.op.body, *inputs, **step.attrs)) for call in calls]
+        call = prepare(step, inputs, outputs)
+        if call is None:
+            return []
+        self.python_steps.append(step.op.name)
+        return call
+
+    def _array(self, seen: Seen) -> Array:
+        """Return the array of a value as a step sees it."""
+        arrays = self.arrays if seen.owner is None else self._of_shards[seen.owner]
+        array = arrays[seen.number]
+        if seen.axis is None:
+            return array
+        extent = array.shape[seen.axis] // self.plan.shards
+        part: Array = array[(slice(None),) * seen.axis + (slice(seen.part * extent, (seen.part + 1) * extent),)]
+        return part
+
+    def _copied(self, target: int, source: int) -> list[Call] | PythonCall:
+        return _copy(self.arrays[source], self.arrays[target])
+
+    def _shard_arrays(self) -> dict[int, Array]:
+        """Return arrays in memory of a shard's own."""
+        plan, memory = self.plan, list(self._memory)
+        arena = aligned(plan.shard_bytes)
+        for place, root in enumerate(plan.roots):
+            if root.kind == "shard":
+                memory[place] = arena[root.offset : root.offset + root.nbytes]
+            elif root.kind == "partial":
+                memory[place] = aligned(root.nbytes)
+        own = {n: b for n, b in plan.buffers.items() if plan.roots[b.root].kind in ("shard", "partial")}
+        return {number: view(buffer, memory) for number, buffer in own.items()}
+
+    def _checked(self, call: Call, body: PythonCall) -> Call:
+        """Give a call that tells of wrong operands a word to do so."""
+        if not any(isinstance(argument, Status) for argument in call.arguments):
+            return call
+        word = self._status[len(self._checks) :]
+        self._checks.append(body)
+        return replace(call, arguments=tuple(word if isinstance(a, Status) else a for a in call.arguments))
+
+    def _make_scratch(self, phases: Sequence[Sequence[Sequence[list[Call] | PythonCall]]]) -> None:
+        """Make the memory that calls use while they run: each shard has its own."""
+        needed = [0] * self.plan.shards
+        for phase in phases:
+            for shard, items in enumerate(phase):
+                sizes = [call.scratch for calls in items if isinstance(calls, list) for call in calls]
+                needed[shard] = max([needed[shard], *sizes])
+        self._scratch = [aligned(size) for size in needed]
+
+    def _append(self, phase: Sequence[Sequence[list[Call] | PythonCall]]) -> None:
+        """Add a phase: to the stretch before it if all of it is compiled, else step by step."""
+        if all(isinstance(item, list) for items in phase for item in items):
+            encoded = [
+                [self._encoded(call, shard) for item in items if isinstance(item, list) for call in item]
+                for shard, items in enumerate(phase)
+            ]
+            if any(encoded):
+                self._last_stretch().phases.append(encoded)
+            return
+        for shard, items in enumerate(phase):
+            for item in items:
+                if isinstance(item, list):
+                    self._last_stretch().phases.append([[self._encoded(call, shard) for call in item]])
+                else:
+                    self._stretches.append(item)
+
+    def _last_stretch(self) -> Stretch:
+        last = self._stretches[-1] if self._stretches else None
+        if not isinstance(last, Stretch):
+            last = Stretch()
+            self._stretches.append(last)
+        return last
+
+    def _encoded(self, call: Call, shard: int) -> tuple[int, int]:
+        """Return the words of a call in the table: the addresses of the kernel and of its block."""
+        scratch = address_of(self._scratch[shard])
+        block = np.array([word(argument, scratch) for argument in call.arguments], np.int64)
+        self.calls.append(call)
+        self._blocks.append(block)
+        return call.kernel.address(call.dtype), address_of(block)
+
+
+def _copy(source: Array, target: Array) -> list[Call] | PythonCall:
+    calls = LOWERINGS["copy"](Work([source], [target], {}))
+    return partial(np.copyto, target, source) if calls is None else list(calls)
+
+
+def _packed(step: Step, pieces: list[Array], vector: Array) -> list[Call] | PythonCall:
+    """Copy what was not computed in its place in the vector; the gaps between are zero from the start."""
+    calls: list[Call] = []
+    for array, offset in zip(pieces, step.attrs["offsets"], strict=True):
+        place = vector[offset : offset + array.size].reshape(array.shape)
+        if array.size and address_of(place) != address_of(array):
+            copied = _copy(array, place)
+            if not isinstance(copied, list):
+                return prepare(step, pieces, [vector]) or []
+            calls += copied
+    return calls
+
+
+def _joined(parts: Sequence[Array], out: Array) -> list[Call] | PythonCall:
+    """Add up the summands of all shards, in their order."""
+    calls: list[Call] = []
+    total = parts[0]
+    for part in parts[1:]:
+        added = LOWERINGS["add"](Work([total, part], [out], {}))
+        if added is None:
+            return partial(_add_up, parts, out)
+        calls += added
+        total = out
+    return calls
+
+
+def _add_up(parts: Sequence[Array], out: Array) -> None:
+    np.copyto(out, parts[0])
+    for part in parts[1:]:
+        np.add(out, part, out=out)

@@ -1,0 +1,122 @@
+"""Tiles of images inside kernels: padded copies in which every element that a kernel meets lies a fixed step away.
+
+A tile holds some rows of the windows of some images. Its copy is laid out [channel, kernel plane, row phase, column
+phase, image, row, column]: where a stride is s, phase f holds elements f, s + f, 2 s + f ..., so that neighbouring
+windows read neighbours. Rows share the zeros between them. All functions read the words of a block that begins with
+the geometry below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.vectors import copy_row
+
+IMAGES, GROUPS, INPUTS, OUTPUTS = 0, 1, 2, 3
+"""Words: images, groups of channels, and the channels of a group on both sides."""
+SOURCE, SOURCE_IMAGE, SOURCE_CHANNEL = 4, 5, 6
+"""Address of the images, bytes from image to image and from channel to channel; below that they are row-major."""
+EXTENT, COUNT, STRIDE, BEFORE, DILATION, TAPS = 7, 10, 13, 16, 19, 22
+"""Three words each, for planes, rows and columns: of the image; windows; between windows; zeros before the image;
+between the elements of the kernel; elements of the kernel."""
+TILE_IMAGES, TILE_ROWS, PITCH, HEIGHT = 25, 26, 27, 28
+"""Images and rows of windows in a tile; numbers from row to row of its copy, and rows of an image there."""
+TABLE, PADDED, PADDED_BYTES, LANES = 29, 30, 31, 32
+"""Scratch memory: where kernel elements lie (64-bit words), the copy and its bytes; numbers in a vector register."""
+HEAD = 33
+"""How many words the geometry has."""
+
+
+@numba.njit(error_model="numpy")
+def phases(a: Any, axis: Any) -> Any:
+    """Return how many phases of an axis are read."""
+    return min(a[STRIDE + axis], (a[TAPS + axis] - 1) * a[DILATION + axis] + 1)
+
+
+@numba.njit(error_model="numpy")
+def clear(address: Any, size: Any) -> None:
+    """Set bytes to zero."""
+    words = view(address, size // 8, numba.int64)
+    for i in range(words.size):
+        words[i] = 0
+
+
+@numba.njit(error_model="numpy")
+def write_table(a: Any, itemsize: Any) -> Any:
+    """Write where in a copy each element of the kernel lies, channel by channel; return how many there are."""
+    image = a[HEIGHT] * a[PITCH]
+    block = a[TILE_IMAGES] * image
+    across, down = phases(a, 2), phases(a, 1)
+    taps = a[TAPS] * a[TAPS + 1] * a[TAPS + 2]
+    table = view(a[TABLE], a[INPUTS] * taps, numba.int64)
+    place = 0
+    for channel in range(a[INPUTS]):
+        for i in range(a[TAPS]):
+            plane = channel * a[TAPS] + i
+            for j in range(a[TAPS + 1]):
+                y = j * a[DILATION + 1]
+                for k in range(a[TAPS + 2]):
+                    x = k * a[DILATION + 2]
+                    part = (plane * down + y % a[STRIDE + 1]) * across + x % a[STRIDE + 2]
+                    row, column = y // a[STRIDE + 1], x // a[STRIDE + 2]
+                    table[place] = (part * block + row * a[PITCH] + column) * itemsize
+                    place += 1
+    return place
+
+
+@numba.njit(error_model="numpy")
+def copy_tile(a: Any, source: Any, images: Any, plane: Any, first: Any, rows: Any, itemsize: Any, real: Any) -> None:
+    """Copy what `rows` rows of windows of some images read; the copy's other places are zero already.
+
+    Args:
+        a: the block.
+        source: address of the first image's first channel.
+        images: how many images.
+        plane: the windows' plane.
+        first: their first row.
+        rows: how many rows.
+        itemsize: bytes of a number.
+        real: their dtype.
+    """
+    target = a[PADDED]
+    reach = (a[TAPS + 1] - 1) * a[DILATION + 1] // a[STRIDE + 1]
+    across, down = phases(a, 2), phases(a, 1)
+    step = a[STRIDE + 2]
+    for channel in range(a[INPUTS]):
+        for i in range(a[TAPS]):
+            z = plane * a[STRIDE] + i * a[DILATION] - a[BEFORE]
+            for f in range(down):
+                for g in range(across):
+                    start = max((a[BEFORE + 2] - g + step - 1) // step, 0)
+                    column = start * step + g - a[BEFORE + 2]
+                    width = (a[COUNT + 2] + (a[TAPS + 2] - 1) * a[DILATION + 2] // step) - start
+                    width = min(width, (a[EXTENT + 2] - column + step - 1) // step)
+                    for image in range(images):
+                        base = source + image * a[SOURCE_IMAGE] + channel * a[SOURCE_CHANNEL]
+                        base += (z * a[EXTENT + 1] * a[EXTENT + 2] + column) * itemsize
+                        for row in range(rows + reach):
+                            y = (first + row) * a[STRIDE + 1] + f - a[BEFORE + 1]
+                            inside = z >= 0 and z < a[EXTENT] and y >= 0 and y < a[EXTENT + 1]
+                            place = target + (row * a[PITCH] + start) * itemsize
+                            copy_line(place, base + y * a[EXTENT + 2] * itemsize, width, step, inside, itemsize, real)
+                        target += a[HEIGHT] * a[PITCH] * itemsize
+                    target += (a[TILE_IMAGES] - images) * a[HEIGHT] * a[PITCH] * itemsize
+
+
+@numba.njit(error_model="numpy")
+def copy_line(target: Any, source: Any, width: Any, step: Any, inside: Any, itemsize: Any, real: Any) -> None:
+    """Copy every `step`-th number of a row, or write zeros where there is no such row."""
+    if not inside:
+        numbers = view(target, max(width, 0), real)
+        for e in range(numbers.size):
+            numbers[e] = real(0)
+    elif step == 1:
+        copy_row(target, source, width, real(0))
+    elif width > 0:
+        numbers = view(target, width, real)
+        spread = view(source, (width - 1) * step + 1, real)
+        for e in range(numbers.size):
+            numbers[e] = spread[e * step]

@@ -1,0 +1,138 @@
+"""Logarithms, and exponentials near 0, as polynomials that vectorise, within a few units of rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from engine.execution.native.inline.arithmetic import EXACT, exp
+from engine.execution.native.inline.pointers import float32_of, float_of
+
+INLINE = {**EXACT, "forceinline": True}
+"""A loop that calls a function is not vectorised, however long the function."""
+
+
+@intrinsic
+def bits_of(typing_context: Any, x: Any) -> Any:
+    """Return the bits of a float as an integer of its size."""
+    single = x == types.float32
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32 if single else 64))
+
+    return (types.int32 if single else types.int64)(x), generate
+
+
+def log(x: Any) -> Any:
+    """Natural logarithm: -inf of 0, NaN of negative numbers."""
+    raise NotImplementedError
+
+
+@overload(log, jit_options=INLINE)
+def _log(x: Any) -> Any:
+    return _log32 if x == types.float32 else _log64
+
+
+def _log32(x: Any) -> Any:
+    # x = m 2^e with m in sqrt(1/2)..sqrt(2); the polynomial in m - 1 is that of Cephes' logf.
+    tiny = x < np.float32(1.17549435e-38)
+    bits = bits_of(x * np.float32(8388608.0) if tiny else x)
+    e = np.float32(np.int32((bits >> np.int32(23)) - np.int32(126))) - (np.float32(23.0) if tiny else np.float32(0.0))
+    m = float32_of(np.int32((bits & np.int32(0x7FFFFF)) | np.int32(0x3F000000)))
+    below = m < np.float32(0.707106781186547524)
+    e = e - np.float32(1.0) if below else e
+    m = (m + m if below else m) - np.float32(1.0)
+    z = m * m
+    p = np.float32(7.0376836292e-2)
+    p = p * m + np.float32(-1.1514610310e-1)
+    p = p * m + np.float32(1.1676998740e-1)
+    p = p * m + np.float32(-1.2420140846e-1)
+    p = p * m + np.float32(1.4249322787e-1)
+    p = p * m + np.float32(-1.6668057665e-1)
+    p = p * m + np.float32(2.0000714765e-1)
+    p = p * m + np.float32(-2.4999993993e-1)
+    p = p * m + np.float32(3.3333331174e-1)
+    y = p * m * z + e * np.float32(-2.12194440e-4) - z * np.float32(0.5)
+    value = m + y + e * np.float32(0.693359375)
+    value = value if x < np.float32(np.inf) else x
+    value = value if x > np.float32(0.0) else np.float32(-np.inf)
+    return value if x >= np.float32(0.0) else np.float32(np.nan)
+
+
+def _log64(x: Any) -> Any:
+    # As in fdlibm: log(1 + f) = 2 atanh(s) with s = f / (2 + f), by a polynomial in s^2.
+    tiny = x < 2.2250738585072014e-308
+    bits = bits_of(x * 18014398509481984.0 if tiny else x)
+    e = np.float64((bits >> 52) - 1022) - (54.0 if tiny else 0.0)
+    m = float_of((bits & 0xFFFFFFFFFFFFF) | 0x3FE0000000000000)
+    below = m < 0.707106781186547524
+    e = e - 1.0 if below else e
+    f = (m + m if below else m) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    p = 1.479819860511658591e-01
+    p = p * z + 1.531383769920937332e-01
+    p = p * z + 1.818357216161805012e-01
+    p = p * z + 2.222219843214978396e-01
+    p = p * z + 2.857142874366239149e-01
+    p = p * z + 3.999999999940941908e-01
+    p = (p * z + 6.666666666666735130e-01) * z
+    half = 0.5 * f * f
+    value = e * 6.93147180369123816490e-01 - ((half - (s * (half + p) + e * 1.90821492927058770002e-10)) - f)
+    value = value if x < np.inf else x
+    value = value if x > 0.0 else -np.inf
+    return value if x >= 0.0 else np.nan
+
+
+def log1p(x: Any) -> Any:
+    """log(1 + x), exact near 0."""
+    raise NotImplementedError
+
+
+@overload(log1p, jit_options=INLINE)
+def _log1p(x: Any) -> Any:
+    real = np.float32 if x == types.float32 else np.float64
+
+    def logarithm(x: Any) -> Any:
+        # The second term is what rounding has taken from 1 + x.
+        u = real(1.0) + x
+        value = log(u) + (x - (u - real(1.0))) / u
+        value = value if u > real(0.0) else log(u)
+        return value if u < real(np.inf) else u
+
+    return logarithm
+
+
+def expm1(x: Any) -> Any:
+    """exp(x) - 1, exact near 0."""
+    raise NotImplementedError
+
+
+@overload(expm1, jit_options=INLINE)
+def _expm1(x: Any) -> Any:
+    return _expm1_32 if x == types.float32 else _expm1_64
+
+
+def _expm1_32(x: Any) -> Any:
+    p = np.float32(1 / 5040) + x * np.float32(1 / 40320)
+    p = p * x + np.float32(1 / 720)
+    p = p * x + np.float32(1 / 120)
+    p = p * x + np.float32(1 / 24)
+    p = p * x + np.float32(1 / 6)
+    p = p * x + np.float32(1 / 2)
+    far = exp(x) - np.float32(1.0)
+    return p * x * x + x if abs(x) < np.float32(0.5) else far
+
+
+def _expm1_64(x: Any) -> Any:
+    # The rational approximation of Cephes' expm1.
+    z = x * x
+    p = x * ((1.2617719307481059087798e-4 * z + 3.0299440770744196129956e-2) * z + 9.9999999999999999991025e-1)
+    q = (3.0019850513866445504159e-6 * z + 2.5244834034968410419224e-3) * z + 2.2726554820815502876593e-1
+    near = p / (q * z + 2.0 - p)
+    far = exp(x) - 1.0
+    return near + near if abs(x) < 0.5 else far

@@ -1,0 +1,134 @@
+"""Compiled kernels: functions over an address block, one machine code for each dtype, kept on disk.
+
+A kernel is a Python function of one argument, the address of a block of 64-bit integers that holds its operands:
+addresses, extents, and floats by their bits. In its body `real` stands for the dtype it is compiled for. It is compiled
+when its address is first asked for, unless the code is on disk from before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+import llvmlite.binding
+import numba
+import numpy as np
+from numba import types
+
+from engine.core.dtypes import DType
+from engine.execution.native.blas import numpy_blas
+from engine.execution.native.code_folder import compile_kept
+
+real = np.float32
+"""What the dtype of a kernel is called in its body."""
+itemsize = 4
+"""What the bytes of one number are called there."""
+
+SIGNATURE = types.void(types.CPointer(types.int64))
+# Sums may be reordered so that they use vector registers; NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+FLOATS: tuple[DType, ...] = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+KERNELS: list[Kernel] = []
+"""Every kernel, in order of declaration."""
+
+
+class Kernel:
+    """A kernel's machine code, by dtype."""
+
+    def __init__(
+        self,
+        body: Callable[[Any], None],
+        dtypes: tuple[DType, ...] = FLOATS,
+        *,
+        name: str = "",
+        parts: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        """Compile nothing yet.
+
+        Args:
+            body: the function of a block's address.
+            dtypes: what `real` may be.
+            name: what the kernel is called, unless as the body.
+            parts: functions that the body calls by these names; in them `real` is the dtype too.
+        """
+        self.name = name or body.__name__
+        self.body = body
+        self.dtypes = dtypes
+        self.parts = dict(parts or {})
+        KERNELS.append(self)
+        self._compiled: dict[DType, Any] = {}
+
+    def __repr__(self) -> str:
+        """Show the name."""
+        return f"<Kernel {self.name}>"
+
+    def address(self, dtype: DType) -> int:
+        """Return the address of the code for `dtype`, compiled now or before."""
+        if dtype not in self._compiled:
+            self._compiled[dtype] = self._compile(dtype)
+        address: int = self._compiled[dtype].address
+        return address
+
+    def _compile(self, dtype: DType) -> Any:
+        declare_symbols()
+        parts = {name: inline(_typed(part, dtype, name)) for name, part in self.parts.items()}
+        # The name of the copy is what its code is kept under on disk; parts may be of other files than the body.
+        body = _typed(self.body, dtype, f"{self.name}_{dtype.name}_{self._digest()}", parts)
+        return compile_kept(
+            lambda kept: numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
+        )
+
+    def _digest(self) -> str:
+        """Return what changes with the parts."""
+        digest = hashlib.sha256()
+        for name, part in self.parts.items():
+            digest.update(name.encode())
+            _add_code(digest, part.__code__)
+        return digest.hexdigest()[:8]
+
+
+def _add_code(digest: Any, code: CodeType) -> None:
+    digest.update(code.co_code)
+    digest.update(repr(code.co_names).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _add_code(digest, constant)
+        else:
+            digest.update(repr(constant).encode())
+
+
+def _typed(function: Any, dtype: DType, name: str, names: Mapping[str, Any] | None = None) -> Any:
+    """Return a copy of a function in which the global names `real` and `itemsize` tell a dtype; `names` are others."""
+    found = {**function.__globals__, "real": dtype.type, "itemsize": dtype.itemsize, **(names or {})}
+    copy = FunctionType(function.__code__, found, name)
+    copy.__qualname__ = name
+    copy.__module__ = function.__module__
+    return copy
+
+
+def kernel(body: Callable[[Any], None]) -> Kernel:
+    """Make a kernel for float32 and float64 of a function."""
+    return Kernel(body, FLOATS)
+
+
+def kernel_of(*dtypes: type) -> Callable[[Callable[[Any], None]], Kernel]:
+    """Make a kernel for other dtypes."""
+    return lambda body: Kernel(body, tuple(np.dtype(dtype) for dtype in dtypes))
+
+
+def inline(function: Callable[..., Any]) -> Any:
+    """Make a function that kernels call; it becomes part of their code."""
+    return numba.njit(fastmath=FAST, error_model="numpy", boundscheck=False, forceinline=True)(function)
+
+
+@cache
+def declare_symbols() -> None:
+    """Tell the linker where the matrix products are."""
+    blas = numpy_blas()
+    llvmlite.binding.add_symbol("adjoint_sgemm", blas.sgemm)
+    llvmlite.binding.add_symbol("adjoint_dgemm", blas.dgemm)

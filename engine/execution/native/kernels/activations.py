@@ -1,0 +1,182 @@
+"""Activations with attributes, elementwise: gelu in its forms and its gradient, rectifiers, softplus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.execution.native.inline.arithmetic import exp, sigmoid
+from engine.execution.native.inline.logarithm import expm1, log1p
+from engine.execution.native.inline.pointers import float_of, view
+from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, apply, binary, operands, unary
+from engine.execution.native.lowering import Call, Work, lowers
+from engine.ops.gated import CUBIC, DENSITY_AT_0, QUICK, ROOT_HALF, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
+
+PARAMETERS = 14
+"""Where the words of a kernel with one operand have two numbers more."""
+
+
+def with_parameters(a: Any) -> None:
+    """Apply a function of one number and of two that are the same for all."""
+    n, p, q = a[3], real(float_of(a[PARAMETERS])), real(float_of(a[PARAMETERS + 1]))
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize:
+                    xs, ys = view(x, n, real), view(out, n, real)
+                    if x == out:
+                        # In place; two views of one place would not be vectorised.
+                        for e in range(ys.size):
+                            ys[e] = apply(ys[e], p, q)
+                    else:
+                        for e in range(xs.size):
+                            ys[e] = apply(xs[e], p, q)
+                else:
+                    for e in range(n):
+                        view(out + e * a[OUT + 4], 1, real)[0] = apply(view(x + e * a[FIRST + 4], 1, real)[0], p, q)
+
+
+# -- gelu, each form by the formula of the op's own kernel ------------------------------------------------------------
+
+SATURATED_TANH, SATURATED_QUICK = SATURATED["tanh"], SATURATED["quick"]
+C0, C1, C2, C3, C4, C5 = TAIL
+
+
+@inline
+def normal_tail(size: Any, density: Any, real: Any) -> Any:
+    """Return P(X > size), for float32 only, given exp(-size^2/2)."""
+    t = real(1) / (real(1) + real(TAIL_SCALE) * size)
+    p = real(C5)
+    p = p * t + real(C4)
+    p = p * t + real(C3)
+    p = p * t + real(C2)
+    p = p * t + real(C1)
+    p = p * t + real(C0)
+    return p * t * density
+
+
+def _gelu(x: Any) -> Any:
+    if itemsize == 8:
+        return x * (real(0.5) * math.erfc(x * real(-ROOT_HALF)))
+    # From 40 on the tail is 0; the comparison leaves NaN what it is.
+    size = real(40) if abs(x) > real(40) else abs(x)
+    tail = normal_tail(size, exp(size * size * real(-0.5)), real)
+    return (real(0) if x <= real(0) else x) - tail * size
+
+
+def _gelu_backward(g: Any, x: Any) -> Any:
+    if itemsize == 8:
+        return g * (real(0.5) * math.erfc(x * real(-ROOT_HALF)) + exp(x * x * real(-0.5)) * (x * real(DENSITY_AT_0)))
+    size = real(40) if abs(x) > real(40) else abs(x)
+    density = exp(size * size * real(-0.5))
+    half = real(0.5) - (normal_tail(size, density, real) - density * real(DENSITY_AT_0) * size)
+    return g * (real(0.5) + (-half if x < real(0) else half))
+
+
+@inline
+def gated_slope(g: Any, x: Any, exponent: Any, slope: Any, real: Any) -> Any:
+    """Return g times the derivative of x sigmoid(p(x)), given p and its derivative."""
+    s = sigmoid(exponent)
+    return g * (s * (real(1) + (real(1) - s) * slope * x))
+
+
+@inline
+def limited(x: Any, most: Any, real: Any) -> Any:
+    """Return x limited to -most..most; NaN stays NaN."""
+    x = real(most) if x > real(most) else x
+    return real(-most) if x < real(-most) else x
+
+
+def _tanh_gelu_backward(g: Any, x: Any) -> Any:
+    x = limited(x, SATURATED_TANH, real)
+    squared = x * x
+    exponent = (squared * real(CUBIC * TWICE_ROOT) + real(TWICE_ROOT)) * x
+    return gated_slope(g, x, exponent, squared * real(3 * CUBIC * TWICE_ROOT) + real(TWICE_ROOT), real)
+
+
+def _quick_gelu_backward(g: Any, x: Any) -> Any:
+    x = limited(x, SATURATED_QUICK, real)
+    return gated_slope(g, x, x * real(QUICK), real(QUICK), real)
+
+
+GELU: Mapping[str, Kernel] = {
+    "none": Kernel(unary, name="gelu", parts={"apply": _gelu}),
+    "tanh": Kernel(
+        unary,
+        name="gelu_tanh",
+        parts={"apply": lambda x: x * sigmoid((x * x * real(CUBIC * TWICE_ROOT) + real(TWICE_ROOT)) * x)},
+    ),
+    "quick": Kernel(unary, name="gelu_quick", parts={"apply": lambda x: x * sigmoid(x * real(QUICK))}),
+}
+
+GELU_BACKWARD: Mapping[str, Kernel] = {
+    "none": Kernel(binary, name="gelu_backward", parts={"apply": _gelu_backward}),
+    "tanh": Kernel(binary, name="gelu_tanh_backward", parts={"apply": _tanh_gelu_backward}),
+    "quick": Kernel(
+        binary,
+        name="gelu_quick_backward",
+        parts={"apply": _quick_gelu_backward},
+    ),
+}
+
+
+def _softplus(x: Any, beta: Any, threshold: Any) -> Any:
+    scaled = x * beta
+    return x if scaled > threshold else log1p(exp(scaled)) / beta
+
+
+def _hardtanh(x: Any, low: Any, high: Any) -> Any:
+    # A comparison with NaN is false.
+    x = low if x < low else x
+    return high if x > high else x
+
+
+PARAMETRIZED: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "elu": (("alpha",), lambda x, alpha, _: expm1(x) * alpha if x <= real(0) else x),
+    "hardtanh": (("min", "max"), _hardtanh),
+    "leaky_relu": (("slope",), lambda x, slope, _: x * slope if x <= real(0) else x),
+    "softplus": (("beta", "threshold"), _softplus),
+}
+"""By name of an op, which attributes the function takes behind the number."""
+
+
+def _chosen(kernels: Mapping[str, Kernel]) -> Callable[[Work], list[Call] | None]:
+    """Return the lowering of an op whose attribute `approximate` chooses the kernel."""
+
+    def lower(work: Work) -> list[Call] | None:
+        words = _words(work)
+        return None if words is None else [Call(kernels[work.attrs["approximate"]], work.outputs[0].dtype, words)]
+
+    return lower
+
+
+def _parametrized(op: str) -> Callable[[Work], list[Call] | None]:
+    """Return the lowering of an op whose attributes are numbers of the function."""
+    names, function = PARAMETRIZED[op]
+    code = Kernel(with_parameters, name=op, parts={"apply": function})
+
+    def lower(work: Work) -> list[Call] | None:
+        words = _words(work)
+        if words is None:
+            return None
+        numbers = [float(work.attrs[name]) for name in names]
+        return [Call(code, work.outputs[0].dtype, (*words, *numbers, *[0.0] * (2 - len(numbers))))]
+
+    return lower
+
+
+def _words(work: Work) -> tuple[Any, ...] | None:
+    dtype = work.outputs[0].dtype
+    if dtype not in FLOATS or any(array.dtype != dtype for array in work.inputs):
+        return None
+    return operands(work)
+
+
+lowers("gelu")(_chosen(GELU))
+lowers("gelu_backward")(_chosen(GELU_BACKWARD))
+for _op in PARAMETRIZED:
+    lowers(_op)(_parametrized(_op))

@@ -1,0 +1,105 @@
+"""From one element type to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import BFLOAT16, BOOL, FLOAT16, DType
+from engine.core.value import Array
+from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import FLOATS, Kernel, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, operands
+from engine.execution.native.lowering import Call, Work, lowers
+
+
+def convert(a: Any) -> None:
+    """Convert numbers; words as of `unary`."""
+    n = a[3]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                xs, ys = source(x, n), view(out, n, real)
+                if a[OUT + 4] == ys.itemsize and a[FIRST + 4] == xs.itemsize:
+                    for e in range(ys.size):
+                        ys[e] = apply(xs[e])
+                else:
+                    for e in range(n):
+                        view(out + e * a[OUT + 4], 1, real)[0] = apply(source(x + e * a[FIRST + 4], 1)[0])
+
+
+def source(*_: Any) -> Any:
+    """Stand for the view on what is converted."""
+    raise NotImplementedError
+
+
+def apply(*_: Any) -> Any:
+    """Stand for the conversion of a number."""
+    raise NotImplementedError
+
+
+SOURCES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "uint8": lambda address, n: view(address, n, np.uint8),
+    "uint16": lambda address, n: view(address, n, np.uint16),
+    "int32": lambda address, n: view(address, n, np.int32),
+    "int64": lambda address, n: view(address, n, np.int64),
+    "float32": lambda address, n: view(address, n, np.float32),
+    "float64": lambda address, n: view(address, n, np.float64),
+}
+NUMBERS = ("int32", "int64", "float32", "float64")
+CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "cast": lambda x: real(x),
+    "truth": lambda x: real(1) if x != 0 else real(0),
+    "cast_of_float16": lambda x: real(of_float16(x)),
+    "cast_of_bfloat16": lambda x: real(of_bfloat16(x)),
+    "float16": lambda x: float16_of(x),
+    "bfloat16": lambda x: bfloat16_of(x),
+}
+
+
+@cache
+def converting(conversion: str, found: str) -> Kernel:
+    """Return the kernel of a conversion from the type that kernels read, to the one they are compiled for."""
+    parts: dict[str, Callable[..., Any]] = {"source": SOURCES[found], "apply": CONVERSIONS[conversion]}
+    return Kernel(convert, name=f"{conversion}_from_{found}", parts=parts)
+
+
+def raw(x: Array) -> Array:
+    """Return bool as bytes and half types as their bits, and other arrays as they are."""
+    if x.dtype == BOOL:
+        return x.view(np.uint8)
+    return x.view(np.uint16) if _half(x.dtype) else x
+
+
+def _half(dtype: DType) -> bool:
+    return dtype == FLOAT16 or dtype is BFLOAT16  # which is None without its package, and a dtype equals that
+
+
+def _conversion(found: DType, wanted: DType) -> str | None:
+    """Return what conversion takes one type to another; None where no kernel does."""
+    if _half(wanted):
+        return wanted.name if found == FLOATS[0] else None
+    if _half(found):
+        return f"cast_of_{found.name}" if wanted in FLOATS else None
+    if found.name not in (*NUMBERS, "bool", "uint8"):
+        return None
+    if wanted == BOOL:
+        return "truth"
+    return "cast" if wanted.name in NUMBERS else None
+
+
+@lowers("cast")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    conversion = _conversion(x.dtype, out.dtype)
+    if conversion is None:
+        return None
+    given, made = raw(x), raw(out)
+    words, code = operands(Work([given], [made], work.attrs)), converting(conversion, given.dtype.name)
+    return None if words is None else [Call(code, made.dtype, words, elementwise=True)]

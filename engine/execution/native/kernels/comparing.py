@@ -1,0 +1,109 @@
+"""Comparisons and logic: elementwise with broadcasting, results are bool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import BOOL, INT64, DType
+from engine.core.value import Array
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import FLOATS, Kernel, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, apply, operands
+from engine.execution.native.lowering import Call, Work, lowers
+
+BYTE = np.dtype(np.uint8)
+"""What bool is in kernels: 0 or 1."""
+COMPARABLE: tuple[DType, ...] = (*FLOATS, INT64, np.dtype(np.int32), BYTE)
+
+
+def test(a: Any) -> None:
+    """Apply a function of one number that is true or false; words as of `unary`."""
+    n = a[3]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                xs, ys = view(x, n, real), view(out, n, np.uint8)
+                if a[OUT + 4] == 1 and a[FIRST + 4] == xs.itemsize:
+                    for e in range(ys.size):
+                        ys[e] = np.uint8(apply(xs[e]))
+                else:
+                    for e in range(n):
+                        found = np.uint8(apply(view(x + e * a[FIRST + 4], 1, real)[0]))
+                        view(out + e * a[OUT + 4], 1, np.uint8)[0] = found
+
+
+def compare(a: Any) -> None:
+    """Apply a function of two numbers that is true or false; words as of `binary`."""
+    n = a[3]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2] + k * a[SECOND + 3]
+                xs, ys, zs = view(x, n, real), view(y, n, real), view(out, n, np.uint8)
+                if a[OUT + 4] == 1 and a[FIRST + 4] == xs.itemsize and a[SECOND + 4] == ys.itemsize:
+                    for e in range(zs.size):
+                        zs[e] = np.uint8(apply(xs[e], ys[e]))
+                elif a[OUT + 4] == 1 and a[FIRST + 4] == xs.itemsize and a[SECOND + 4] == 0:
+                    scalar = ys[0]
+                    for e in range(zs.size):
+                        zs[e] = np.uint8(apply(xs[e], scalar))
+                else:
+                    for e in range(n):
+                        first, second = view(x + e * a[FIRST + 4], 1, real)[0], view(y + e * a[SECOND + 4], 1, real)[0]
+                        view(out + e * a[OUT + 4], 1, np.uint8)[0] = np.uint8(apply(first, second))
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "eq": lambda x, y: x == y,
+    "ge": lambda x, y: x >= y,
+    "gt": lambda x, y: x > y,
+    "le": lambda x, y: x <= y,
+    "logical_and": lambda x, y: (x != real(0)) & (y != real(0)),
+    "logical_or": lambda x, y: (x != real(0)) | (y != real(0)),
+    "logical_xor": lambda x, y: (x != real(0)) != (y != real(0)),
+    "lt": lambda x, y: x < y,
+    "ne": lambda x, y: x != y,
+}
+
+TESTS: Mapping[str, Callable[[Any], Any]] = {
+    "isfinite": lambda x: abs(x) < real(np.inf),
+    "isinf": lambda x: abs(x) == real(np.inf),
+    "isnan": lambda x: x != x,
+    "logical_not": lambda x: x == real(0),
+}
+OF_FLOATS = ("isfinite", "isinf", "isnan")
+
+COMPARING = {op: Kernel(compare, name=op, parts={"apply": function}) for op, function in COMPARISONS.items()}
+TESTING = {op: Kernel(test, name=op, parts={"apply": function}) for op, function in TESTS.items()}
+
+
+def as_bytes(x: Array) -> Array:
+    """Return bool as bytes, and other arrays as they are."""
+    return x.view(np.uint8) if x.dtype == BOOL else x
+
+
+def deciding(op: str) -> Callable[[Work], list[Call] | None]:
+    """Return the lowering of an op whose operands have one dtype, and whose result is bool."""
+    code = COMPARING[op] if op in COMPARING else TESTING[op]
+    dtypes = FLOATS if op in OF_FLOATS else COMPARABLE
+
+    def lower(work: Work) -> list[Call] | None:
+        inputs = [as_bytes(x) for x in work.inputs]
+        dtype = inputs[0].dtype
+        if dtype not in dtypes or any(x.dtype != dtype for x in inputs):
+            return None
+        words = operands(Work(inputs, [as_bytes(x) for x in work.outputs], work.attrs))
+        return None if words is None else [Call(code, dtype, words, elementwise=True)]
+
+    return lower
+
+
+for _op in (*COMPARISONS, *TESTS):
+    lowers(_op)(deciding(_op))

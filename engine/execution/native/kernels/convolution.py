@@ -1,0 +1,280 @@
+"""Convolutions in 1 to 3 spatial axes, with any strides, dilations, paddings and groups, as correlations.
+
+The gradient of a convolution's input is a correlation too: one for each phase of the strides, that is for all places of
+the input that the same elements of the kernel meet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from engine.core.value import Array
+from engine.execution.native.inline.blocks import VECTORS, block_outputs, block_rows, block_taps
+from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.kernels.correlation import clear_bytes, correlate, correlate_cotangent
+from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
+from engine.execution.native.lowering import Argument, Call, Scratch, Work, alike, lowers
+
+TILE = 640 * 1024
+"""Bytes that a tile's copy and result may take: what a second-level cache keeps beside the weight."""
+POSITIONS = 256
+"""A tile of small images holds so many that they have about as many positions as this."""
+LONG = 1024
+"""The same for gradients of a weight, whose blocks end with sums over the lanes of registers."""
+DEPTH = 256
+"""Kernel elements of all channels that a block takes at a time: what it reads stays in the first-level cache."""
+TILES = 64
+"""So many tiles are summed before their sum is added to the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of a correlation: position i meets element i stride + j dilation - before with tap j.
+
+    Attributes:
+        extent: of the image.
+        count: positions.
+        stride: from position to position.
+        before: zeros before the image; a negative number cuts off.
+        dilation: from tap to tap.
+        taps: elements of the kernel; a phase that none meets has no other number.
+        weight: the first tap's place in the weight, in taps, and the step to the next.
+        target: the first position's place in the result, and the step to the next.
+    """
+
+    extent: int
+    count: int
+    stride: int
+    before: int
+    dilation: int
+    taps: int
+    weight: tuple[int, int] = (0, 1)
+    target: tuple[int, int] = (0, 1)
+
+    @property
+    def reach(self) -> int:
+        """How far behind a position's own element of a phase its last one lies."""
+        return (self.taps - 1) * self.dilation // self.stride
+
+    @property
+    def phases(self) -> int:
+        """How many phases are read."""
+        return min(self.stride, (self.taps - 1) * self.dilation + 1)
+
+    @property
+    def pitch(self) -> int:
+        """Numbers from row to row of a copy, so that what reads behind a row's end finds zeros that begin the next."""
+        starts = [max(-(-(self.before - phase) // self.stride), 0) for phase in range(self.phases)]
+        ends = [-(-(self.extent + self.before - phase) // self.stride) for phase in range(self.phases)]
+        end = min(max(ends), self.count + self.reach)
+        return max(self.count, end, self.count + self.reach - min(starts))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How images are cut: images and rows a tile, and rows of one image in the copy."""
+
+    images: int
+    rows: int
+    height: int
+
+
+def forward_axes(x: Array, weight: Sequence[int], y: Sequence[int], work: Work) -> list[Axis]:
+    """Return the axes of a convolution: planes, rows, columns."""
+    attrs = work.attrs
+    rest = zip(x.shape[2:], y, attrs["stride"], attrs["padding"], attrs["dilation"], weight, strict=True)
+    axes = [Axis(extent, count, s, pad[0], d, taps) for extent, count, s, pad, d, taps in rest]
+    return [Axis(1, 1, 1, 0, 1, 1)] * (3 - len(axes)) + axes
+
+
+def backward_axes(g: Array, weight: Sequence[int], x: Sequence[int], work: Work) -> list[list[Axis]]:
+    """Return, for planes, rows and columns, an axis for each phase of the input's gradient.
+
+    With u = v + padding, place v takes part in position i through tap t where u = i stride + t dilation.
+    """
+    attrs = work.attrs
+    result: list[list[Axis]] = []
+    for positions, extent, s, pad, d, taps in zip(
+        g.shape[2:], x, attrs["stride"], attrs["padding"], attrs["dilation"], weight, strict=True
+    ):
+        result.append([])
+        for phase in range(s):
+            first = (phase - pad[0]) % s
+            count = -(-(extent - first) // s)
+            meeting = [tap for tap in range(taps) if tap * d % s == phase]
+            if count <= 0:
+                continue
+            if not meeting:
+                result[-1].append(Axis(positions, count, 1, 0, 1, 0, (0, 0), (first, s)))
+                continue
+            step = s // math.gcd(d, s)
+            before = (meeting[-1] * d - phase) // s - (first + pad[0] - phase) // s
+            result[-1].append(
+                Axis(positions, count, 1, before, step * d // s, len(meeting), (meeting[-1], -step), (first, s))
+            )
+    return [[Axis(1, 1, 1, 0, 1, 1)]] * (3 - len(result)) + result
+
+
+def tiling(axes: Sequence[Axis], images: int, inputs: int, outputs: int, itemsize: int, positions: int) -> Tiling:
+    """Cut images so that a tile stays in the cache, or join small ones."""
+    planes, rows, columns = axes
+    row = columns.pitch * itemsize
+    copied = inputs * planes.taps * rows.phases * columns.phases * row
+    most = max((TILE - copied * rows.reach) // (copied + outputs * row), -(-96 // columns.pitch), 1)
+    tiles = -(-rows.count // most)
+    height = -(-rows.count // tiles)
+    together = max(min(positions // (height * columns.pitch), images), 1) if tiles == 1 else 1
+    together = max(min(together, TILE // (height * (copied + outputs * row))), 1)
+    return Tiling(together, height, height + rows.reach)
+
+
+class Memory:
+    """Scratch memory of a call, given out piece by piece."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.size = 0
+
+    def take(self, nbytes: int) -> Scratch:
+        """Return the place of so many bytes."""
+        place = Scratch(self.size)
+        self.size += rounded(nbytes)
+        return place
+
+
+def rounded(nbytes: int) -> int:
+    """Return bytes of whole cache lines."""
+    return -(-nbytes // 64) * 64
+
+
+def geometry(
+    axes: Sequence[Axis], x: Array, groups: int, outputs: int, tile: Tiling, memory: Memory
+) -> tuple[Argument, ...]:
+    """Return the words that a block begins with: see engine.execution.native.inline.images."""
+    inputs = x.shape[1] // groups
+    lanes = vector_bytes() // x.itemsize
+    planes, rows, columns = axes
+    numbers = inputs * planes.taps * rows.phases * columns.phases * tile.images * tile.height * columns.pitch
+    # Blocks read whole vectors behind the last row.
+    copied = rounded((numbers + columns.reach + VECTORS * lanes) * x.itemsize)
+    taps = math.prod(axis.taps for axis in axes)
+    words: list[Argument] = [x.shape[0], groups, inputs, outputs, x, x.strides[0], x.strides[1]]
+    words += [axis.extent for axis in axes]
+    words += [axis.count for axis in axes]
+    words += [axis.stride for axis in axes]
+    words += [axis.before for axis in axes]
+    words += [axis.dilation for axis in axes]
+    words += [axis.taps for axis in axes]
+    table, padded = memory.take(inputs * taps * 8), memory.take(copied)
+    return (*words, tile.images, tile.rows, columns.pitch, tile.height, table, padded, copied, lanes)
+
+
+def correlation(
+    axes: Sequence[Axis], x: Array, weight: Array, out: Array, groups: int, steps: tuple[int, int, int]
+) -> Call:
+    """Return the call that correlates x with the weight into out, at the places that the axes name.
+
+    `steps` are those of the weight in bytes: from group to group, output to output and input to input channel.
+    """
+    outputs, size = out.shape[1] // groups, x.itemsize
+    inputs = x.shape[1] // groups
+    tile = tiling(axes, x.shape[0], inputs, outputs, size, POSITIONS)
+    memory = Memory()
+    words = geometry(axes, x, groups, outputs, tile, memory)
+    lanes, pitch = vector_bytes() // size, axes[2].pitch
+    segment = -(-tile.rows * pitch // lanes) * lanes
+    taps = math.prod(axis.taps for axis in axes)
+    kernel, image = _row_major(weight, size), _row_major(out, size)
+    # What is summed is given by the address of an array's first element.
+    first = tuple(axis.target[0] for axis in axes)
+    target = out.reshape(*out.shape[:2], *_three(out.shape[2:]), copy=False)[:, :, first[0] :, first[1] :, first[2] :]
+    start = tuple(axis.weight[0] for axis in axes)
+    taken = weight.reshape(*weight.shape[:2], *_three(weight.shape[2:]), copy=False)
+    taken = taken[:, :, start[0] :, start[1] :, start[2] :]
+    return Call(
+        correlate,
+        x.dtype,
+        (
+            *words,
+            target, out.strides[0], out.strides[1], *(s * axis.target[1] for s, axis in zip(image, axes, strict=True)),
+            taken, *steps, *(s * axis.weight[1] for s, axis in zip(kernel, axes, strict=True)),
+            memory.take(groups * outputs * inputs * taps * size), memory.take(outputs * tile.images * segment * size),
+            segment, DEPTH, block_rows()[0],
+        ),
+        memory.size,
+    )  # fmt: skip
+
+
+def _three(extents: Sequence[int]) -> tuple[int, ...]:
+    return (1,) * (3 - len(extents)) + tuple(extents)
+
+
+def _row_major(x: Array, size: int) -> tuple[int, int, int]:
+    """Return the bytes from plane to plane, row to row and column to column of an array's spatial axes."""
+    _, rows, columns = _three(x.shape[2:])
+    return rows * columns * size, columns * size, size
+
+
+@lowers("convolution")
+def _(work: Work) -> list[Call] | None:
+    x, weight = work.inputs
+    (y,) = work.outputs
+    if not alike(x, weight, y) or not y.size or not weight.size:
+        return None
+    groups = work.attrs["groups"]
+    if is_pointwise(weight.shape, x.shape, work):
+        return pointwise(x, weight, y, groups, transposed=False)
+    outputs = weight.shape[0] // groups
+    steps = (outputs * weight.strides[0], weight.strides[0], weight.strides[1])
+    return [correlation(forward_axes(x, weight.shape[2:], y.shape[2:], work), x, weight, y, groups, steps)]
+
+
+@lowers("convolution_input")
+def _(work: Work) -> list[Call] | None:
+    g, weight = work.inputs
+    (x,) = work.outputs
+    if not alike(g, weight, x) or not x.size or not weight.size or not g.size:
+        return None
+    groups = work.attrs["groups"]
+    if is_pointwise(weight.shape, x.shape, work):
+        return pointwise(g, weight, x, groups, transposed=True)
+    steps = (weight.shape[0] // groups * weight.strides[0], weight.strides[1], weight.strides[0])
+    phases = list(product(*backward_axes(g, weight.shape[2:], x.shape[2:], work)))
+    met = [axes for axes in phases if all(axis.taps for axis in axes)]
+    cleared = [] if len(met) == len(phases) else [Call(clear_bytes, x.dtype, (x, x.nbytes))]
+    return cleared + [correlation(axes, g, weight, x, groups, steps) for axes in met]
+
+
+@lowers("convolution_weight")
+def _(work: Work) -> list[Call] | None:
+    x, g = work.inputs
+    (weight,) = work.outputs
+    if not alike(x, g, weight) or not x.size or not g.size or not weight.size:
+        return None
+    groups, size = work.attrs["groups"], x.itemsize
+    if is_pointwise(weight.shape, x.shape, work):
+        return pointwise_weight(x, g, weight, groups)
+    outputs = weight.shape[0] // groups
+    axes = forward_axes(x, weight.shape[2:], g.shape[2:], work)
+    tile = tiling(axes, x.shape[0], x.shape[1] // groups, outputs, size, LONG)
+    memory = Memory()
+    words = geometry(axes, x, groups, outputs, tile, memory)
+    lanes = vector_bytes() // size
+    span = -(-tile.rows * axes[2].pitch // lanes) * lanes
+    wide = outputs * tile.images * span * size
+    tiles = -(-x.shape[0] // tile.images) * axes[0].count * -(-axes[1].count // tile.rows)
+    partial: Argument = weight if tiles <= TILES else memory.take(weight.nbytes // groups)
+    return [
+        Call(
+            correlate_cotangent,
+            x.dtype,
+            (
+                *words, g, g.strides[0], g.strides[1], weight, memory.take(wide), wide, span, partial, TILES,
+                block_outputs()[0], block_taps()[0],
+            ),
+            memory.size,
+        )
+    ]  # fmt: skip

@@ -1,0 +1,241 @@
+"""Correlation of images with kernels: the products of a convolution and of the gradients of its input and weight.
+
+No columns are written: blocks of the product read a padded copy of a few images, which stays in the cache, at the
+places that a table names. Numbers of a result are the sums of products in one fixed order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.execution.native.inline.blocks import gradient_block, product_block
+from engine.execution.native.inline.images import (
+    COUNT,
+    GROUPS,
+    HEAD,
+    HEIGHT,
+    IMAGES,
+    INPUTS,
+    LANES,
+    OUTPUTS,
+    PADDED,
+    PADDED_BYTES,
+    PITCH,
+    SOURCE,
+    SOURCE_CHANNEL,
+    SOURCE_IMAGE,
+    TABLE,
+    TAPS,
+    TILE_IMAGES,
+    TILE_ROWS,
+    clear,
+    copy_tile,
+    write_table,
+)
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.vectors import copy_row
+from engine.execution.native.kernel import inline, itemsize, kernel, real
+
+TARGET = HEAD
+"""Words of a correlation: address of the result, bytes from image to image, channel, plane, row and column of it;"""
+WEIGHT = HEAD + 6
+"""of the weight, bytes from group to group, output channel, input channel, and along the three axes of the kernel;"""
+PACKED, RESULT, SEGMENT, DEPTH, ROWS = HEAD + 13, HEAD + 14, HEAD + 15, HEAD + 16, HEAD + 17
+"""scratch memory for the weight and a tile's result; numbers of an image in that; kernel elements and rows a block."""
+
+
+@kernel
+def correlate(a: Any) -> None:
+    """Correlate images with kernels: see the words above."""
+    clear(a[PADDED], a[PADDED_BYTES])
+    depth = write_table(a, itemsize)
+    pack(a, itemsize, real)
+    outputs, segment = a[OUTPUTS], a[SEGMENT]
+    step = a[TILE_IMAGES] * segment * itemsize
+    for group in range(a[GROUPS]):
+        packed = a[PACKED] + group * outputs * depth * itemsize
+        for first in range(0, a[IMAGES], a[TILE_IMAGES]):
+            images = min(a[TILE_IMAGES], a[IMAGES] - first)
+            source = a[SOURCE] + group * a[INPUTS] * a[SOURCE_CHANNEL] + first * a[SOURCE_IMAGE]
+            target = a[TARGET] + group * outputs * a[TARGET + 2] + first * a[TARGET + 1]
+            for plane in range(a[COUNT]):
+                for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
+                    rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
+                    copy_tile(a, source, images, plane, row, rows, itemsize, real)
+                    vectors = ((rows - 1) * a[PITCH] + a[COUNT + 2] + a[LANES] - 1) // a[LANES]
+                    for k in range(0, depth, a[DEPTH]):
+                        taken = min(a[DEPTH], depth - k)
+                        for image in range(images):
+                            x = a[PADDED] + image * a[HEIGHT] * a[PITCH] * itemsize
+                            y = a[RESULT] + image * segment * itemsize
+                            v = 0
+                            while v < vectors:
+                                left = vectors - v
+                                block = 2 if left == 4 else min(left, 3)
+                                shift = v * a[LANES] * itemsize
+                                m = 0
+                                while m < outputs:
+                                    height = rows_of(a[ROWS], outputs - m)
+                                    product_block(
+                                        height, block, packed + (m * depth + k * height) * itemsize, a[TABLE] + k * 8,
+                                        taken, x + shift, y + m * step + shift, step, k, real(0),
+                                    )  # fmt: skip
+                                    m += height
+                                v += block
+                    place = target + plane * a[TARGET + 3] + row * a[TARGET + 4]
+                    deliver(a, place, images, rows, step, itemsize, real)
+
+
+@kernel
+def clear_bytes(a: Any) -> None:
+    """Set bytes to zero. Words: address, bytes."""
+    numbers = view(a[0], a[1] // itemsize, real)
+    for e in range(numbers.size):
+        numbers[e] = real(0)
+
+
+@inline
+def rows_of(most: Any, left: Any) -> Any:
+    """Return how many rows the next block has: powers of two."""
+    while most > left:
+        most //= 2
+    return most
+
+
+@inline
+def pack(a: Any, itemsize: Any, real: Any) -> None:
+    """Copy the weight so that the rows of a block lie side by side, element after element."""
+    target = a[PACKED]
+    planes, rows, columns = a[TAPS], a[TAPS + 1], a[TAPS + 2]
+    for group in range(a[GROUPS]):
+        m = 0
+        while m < a[OUTPUTS]:
+            height = rows_of(a[ROWS], a[OUTPUTS] - m)
+            for channel in range(a[INPUTS]):
+                first = a[WEIGHT] + group * a[WEIGHT + 1] + m * a[WEIGHT + 2] + channel * a[WEIGHT + 3]
+                for i in range(planes):
+                    for j in range(rows):
+                        for k in range(columns):
+                            place = first + i * a[WEIGHT + 4] + j * a[WEIGHT + 5] + k * a[WEIGHT + 6]
+                            for r in range(height):
+                                view(target, 1, real)[0] = view(place + r * a[WEIGHT + 2], 1, real)[0]
+                                target += itemsize
+            m += height
+
+
+@inline
+def deliver(a: Any, place: Any, images: Any, rows: Any, step: Any, itemsize: Any, real: Any) -> None:
+    """Copy the rows of a tile's result to where they belong."""
+    columns, apart = a[COUNT + 2], a[TARGET + 5]
+    for image in range(images):
+        for m in range(a[OUTPUTS]):
+            source = a[RESULT] + image * a[SEGMENT] * itemsize + m * step
+            target = place + image * a[TARGET + 1] + m * a[TARGET + 2]
+            for _ in range(rows):
+                if apart == itemsize:
+                    copy_row(target, source, columns, real(0))
+                else:
+                    numbers = view(source, columns, real)
+                    for e in range(numbers.size):
+                        view(target + e * apart, 1, real)[0] = numbers[e]
+                source += a[PITCH] * itemsize
+                target += a[TARGET + 4]
+
+
+COTANGENT = HEAD
+"""Words of a weight's gradient: address of the cotangent, bytes from image to image, and from channel to channel;"""
+GRADIENT = HEAD + 3
+"""of the result;"""
+WIDE, WIDE_BYTES, SPAN, PARTIAL, TILES = HEAD + 4, HEAD + 5, HEAD + 6, HEAD + 7, HEAD + 8
+"""scratch memory for a tile of the cotangent, its bytes, numbers of an image in that; scratch memory for the sum over
+some tiles, the result's own if all are few, and how many these are;"""
+BLOCK_OUTPUTS, BLOCK_TAPS = HEAD + 9, HEAD + 10
+"""how many outputs and kernel elements a block takes."""
+
+
+@kernel
+def correlate_cotangent(a: Any) -> None:
+    """Correlate images with a cotangent into the gradient of a weight: see the words above.
+
+    Sums over the numbers of a tile are in the lanes of a register, sums over tiles in the dtype, in two levels.
+    """
+    clear(a[PADDED], a[PADDED_BYTES])
+    clear(a[WIDE], a[WIDE_BYTES])
+    depth = write_table(a, itemsize)
+    outputs = a[OUTPUTS]
+    numbers = outputs * depth
+    for group in range(a[GROUPS]):
+        gradient = a[GRADIENT] + group * numbers * itemsize
+        partial = a[PARTIAL] if a[PARTIAL] != a[GRADIENT] else gradient
+        tile, lots = 0, 0
+        for first in range(0, a[IMAGES], a[TILE_IMAGES]):
+            images = min(a[TILE_IMAGES], a[IMAGES] - first)
+            source = a[SOURCE] + group * a[INPUTS] * a[SOURCE_CHANNEL] + first * a[SOURCE_IMAGE]
+            cotangent = a[COTANGENT] + group * outputs * a[COTANGENT + 2] + first * a[COTANGENT + 1]
+            for plane in range(a[COUNT]):
+                for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
+                    rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
+                    copy_tile(a, source, images, plane, row, rows, itemsize, real)
+                    place = cotangent + (plane * a[COUNT + 1] + row) * a[COUNT + 2] * itemsize
+                    widen(a, place, images, rows, itemsize, real)
+                    vectors = ((rows - 1) * a[PITCH] + a[COUNT + 2] + a[LANES] - 1) // a[LANES]
+                    add_products(a, depth, images, vectors, partial, tile, itemsize, real)
+                    tile += 1
+                    if tile == a[TILES] and partial != gradient:
+                        add_up(gradient, partial, numbers, lots, real)
+                        tile, lots = 0, lots + 1
+        if tile and partial != gradient:
+            add_up(gradient, partial, numbers, lots, real)
+
+
+@inline
+def add_products(
+    a: Any, depth: Any, images: Any, vectors: Any, partial: Any, tile: Any, itemsize: Any, real: Any
+) -> None:
+    """Add a tile's products to the sum; the first one starts it."""
+    step = a[TILE_IMAGES] * a[SPAN] * itemsize
+    m = 0
+    while m < a[OUTPUTS]:
+        height = a[BLOCK_OUTPUTS] if a[OUTPUTS] - m >= a[BLOCK_OUTPUTS] else 1
+        k = 0
+        while k < depth:
+            taken = a[BLOCK_TAPS] if depth - k >= a[BLOCK_TAPS] else (3 if depth - k >= 3 else 1)
+            gradient_block(
+                height, taken, a[WIDE] + m * step, step, a[SPAN] * itemsize, a[TABLE] + k * 8, a[PADDED],
+                a[HEIGHT] * a[PITCH] * itemsize, images, vectors, partial + (m * depth + k) * itemsize,
+                depth * itemsize, tile, real(0),
+            )  # fmt: skip
+            k += taken
+        m += height
+
+
+@inline
+def widen(a: Any, place: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
+    """Copy a tile of the cotangent, its rows as far apart as those of the images' copy, with zeros between them."""
+    for m in range(a[OUTPUTS]):
+        for image in range(images):
+            source = place + image * a[COTANGENT + 1] + m * a[COTANGENT + 2]
+            target = a[WIDE] + (m * a[TILE_IMAGES] + image) * a[SPAN] * itemsize
+            for _ in range(rows):
+                copy_row(target, source, a[COUNT + 2], real(0))
+                source += a[COUNT + 2] * itemsize
+                target += a[PITCH] * itemsize
+            if rows < a[TILE_ROWS]:
+                # What an earlier, higher tile has left in the last vector.
+                clear_row(target, min(a[LANES], (a[TILE_ROWS] - rows) * a[PITCH]), real)
+
+
+@inline
+def clear_row(address: Any, count: Any, real: Any) -> None:
+    """Set numbers to zero."""
+    numbers = view(address, count, real)
+    for e in range(numbers.size):
+        numbers[e] = real(0)
+
+
+@inline
+def add_up(total: Any, partial: Any, count: Any, resume: Any, real: Any) -> None:
+    """Add to a total, or start it."""
+    sums, parts = view(total, count, real), view(partial, count, real)
+    for e in range(sums.size):
+        sums[e] = sums[e] + parts[e] if resume else parts[e]

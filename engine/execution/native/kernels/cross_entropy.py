@@ -1,0 +1,98 @@
+"""Softmax and cross entropy in one pass over the rows of logits, and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import INT64
+from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import itemsize, kernel, real
+from engine.execution.native.lowering import Call, Status, Work, alike, lowers
+
+
+@kernel
+def cross_entropy(a: Any) -> None:
+    """Loss and probabilities of rows.
+
+    Words: rows, classes; logits, their row stride in bytes; targets, int64; losses; probabilities; the target that
+    leaves a row out; where to say that a target is no class.
+    """
+    rows, classes, ignored = a[0], a[1], a[7]
+    targets, losses = view(a[4], rows, np.int64), view(a[5], rows, real)
+    for r in range(rows):
+        logits = view(a[2] + r * a[3], classes, real)
+        chances = view(a[6] + r * classes * itemsize, classes, real)
+        largest = logits[0]
+        for i in range(logits.size):
+            largest = logits[i] if logits[i] > largest else largest
+        # NaN is never larger; it comes out of the exponentials.
+        total = real(0)
+        for i in range(logits.size):
+            chances[i] = exp(logits[i] - largest)
+        for i in range(logits.size):
+            total += chances[i]
+        share = real(1) / total
+        target = targets[r]
+        if target == ignored:
+            losses[r] = real(0)
+        elif target < 0 or target >= classes:
+            view(a[8], 1, np.int64)[0] = 1
+        else:
+            losses[r] = np.log(total) - (logits[target] - largest)
+        for i in range(chances.size):
+            chances[i] *= share
+
+
+@kernel
+def cross_entropy_gradient(a: Any) -> None:
+    """Gradient of the losses of rows.
+
+    Words: rows, classes; g, its stride in bytes; probabilities; targets, int64; out; the target that leaves a row out;
+    where to say that a target is no class.
+    """
+    rows, classes, ignored = a[0], a[1], a[7]
+    targets = view(a[5], rows, np.int64)
+    for r in range(rows):
+        g = view(a[2] + r * a[3], 1, real)[0]
+        chances = view(a[4] + r * classes * itemsize, classes, real)
+        out = view(a[6] + r * classes * itemsize, classes, real)
+        target = targets[r]
+        if target == ignored:
+            for i in range(out.size):
+                out[i] = real(0)
+        elif target < 0 or target >= classes:
+            view(a[8], 1, np.int64)[0] = 1
+        else:
+            for i in range(out.size):
+                out[i] = chances[i] * g
+            out[target] -= g
+
+
+@lowers("softmax_cross_entropy")
+def _(work: Work) -> list[Call] | None:
+    logits, target = work.inputs
+    losses, probabilities = work.outputs
+    if not (logits.size and alike(losses, probabilities) and logits.dtype == losses.dtype):
+        return None
+    if target.dtype != INT64 or not target.flags.c_contiguous or logits.strides[1] != logits.itemsize:
+        return None
+    rows, classes = logits.shape
+    ignored = work.attrs["ignore_index"]
+    words = (rows, classes, logits, logits.strides[0], target, losses, probabilities, ignored, Status())
+    return [Call(cross_entropy, logits.dtype, words)]
+
+
+@lowers("softmax_cross_entropy_backward")
+def _(work: Work) -> list[Call] | None:
+    g, probabilities, target = work.inputs
+    (out,) = work.outputs
+    if not (out.size and alike(out, probabilities) and g.dtype == out.dtype):
+        return None
+    if target.dtype != INT64 or not target.flags.c_contiguous:
+        return None
+    rows, classes = out.shape
+    words = (rows, classes, g, g.strides[0], probabilities, target, out, work.attrs["ignore_index"], Status())
+    return [Call(cross_entropy_gradient, out.dtype, words)]

@@ -1,0 +1,139 @@
+"""Random draws from keys, the numbers of engine.ops.random to the bit: masks, uniform numbers, new keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import INT64
+from engine.execution.native.inline.pointers import float_of, view
+from engine.execution.native.inline.streams import folded, moved, output, started, stepped
+from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, kernel_of, real
+from engine.execution.native.kernels.casting import raw
+from engine.execution.native.lowering import Call, Scratch, Work, lowers
+from engine.ops.random import chances_of
+
+BLOCK = 1024
+"""Words of a stream that are drawn before they are used."""
+
+
+@inline
+def draw(words: Any, high: Any, low: Any) -> Any:
+    """Fill words with the next random bits; return the state after them."""
+    for i in range(words.size):
+        words[i] = output(high, low)
+        high, low = stepped(high, low)
+    return high, low
+
+
+@inline
+def choose(out: Any, chances: Any, threshold: Any, reached: Any, below: Any) -> None:
+    """Set numbers by whether chances reach a threshold."""
+    for i in range(out.size):
+        out[i] = reached if np.uint32(chances[i]) >= threshold else below
+
+
+@kernel
+def mask(a: Any) -> None:
+    """One of two numbers by chance.
+
+    Words: key and its stride; how many results, contiguous, and how many of the key's lie before them; out; bits of a
+    chance, and a threshold; what a result is from there on, and below; scratch for words of the stream.
+    """
+    high, low = started(view(a[0], 1, np.uint64)[0], view(a[0] + a[1], 1, np.uint64)[0])
+    threshold, each = np.uint32(a[6]), 64 // a[5]
+    reached, below = real(float_of(a[7])), real(float_of(a[8]))
+    high, low = moved(high, low, a[3] // each)
+    skipped, done = a[3] % each, 0
+    while done < a[2]:
+        count = min(BLOCK * each - skipped, a[2] - done)
+        high, low = draw(view(a[9], (skipped + count + each - 1) // each, np.uint64), high, low)
+        out = view(a[4] + done * itemsize, count, real)
+        if a[5] == 16:
+            choose(out, view(a[9] + 2 * skipped, count, np.uint16), threshold, reached, below)
+        else:
+            choose(out, view(a[9] + 4 * skipped, count, np.uint32), threshold, reached, below)
+        done += count
+        skipped = 0
+
+
+@kernel
+def uniform(a: Any) -> None:
+    """Numbers drawn evenly from 0 <= u < 1, the upper bits of 32 or 64.
+
+    Words: key and its stride; how many results, contiguous; out; scratch for words of the stream.
+    """
+    high, low = started(view(a[0], 1, np.uint64)[0], view(a[0] + a[1], 1, np.uint64)[0])
+    each = 8 // itemsize
+    for start in range(0, a[2], BLOCK * each):
+        out = view(a[3] + start * itemsize, min(BLOCK * each, a[2] - start), real)
+        high, low = draw(view(a[4], (out.size + each - 1) // each, np.uint64), high, low)
+        if each == 2:
+            halves = view(a[4], out.size, np.uint32)
+            for i in range(out.size):
+                out[i] = real(halves[i] >> np.uint32(8)) * real(2.0**-24)
+        else:
+            whole = view(a[4], out.size, np.uint64)
+            for i in range(out.size):
+                out[i] = real(whole[i] >> np.uint64(11)) * real(2.0**-53)
+
+
+@kernel_of(np.uint64)
+def new_key(a: Any) -> None:
+    """A key from a key and a number.
+
+    Words: key and its stride; number, an int64; out and its stride.
+    """
+    high, low = view(a[0], 1, np.uint64)[0], view(a[0] + a[1], 1, np.uint64)[0]
+    high, low = folded(high, low, view(a[2], 1, np.uint64)[0])
+    view(a[3], 1, np.uint64)[0] = high
+    view(a[3] + a[4], 1, np.uint64)[0] = low
+
+
+def mask_calls(work: Work, p: float, below: float, reached: float, first: int = 0) -> list[Call] | None:
+    """Return the calls that draw part of a mask.
+
+    Args:
+        work: the key, and a row-major result of bool or floats.
+        p: the probability of `below`.
+        below: one number.
+        reached: the other.
+        first: how many elements of the whole mask lie before the result.
+    """
+    (key,), (out,) = work.inputs, work.outputs
+    made = raw(out)
+    width, threshold = chances_of(p)
+    if made.dtype not in (*FLOATS, np.uint8) or not made.flags.c_contiguous or threshold >= 2**32:
+        return None
+    words = (key, key.strides[0], made.size, first, made, width, threshold, float(reached), float(below), Scratch())
+    return [Call(mask, made.dtype, words, BLOCK * 8)]
+
+
+@lowers("dropout_mask")
+def _(work: Work) -> list[Call] | None:
+    p = work.attrs["p"]
+    return mask_calls(work, p, 0.0, 1 / (1 - p) if p < 1 else 0.0)
+
+
+@lowers("bernoulli")
+def _(work: Work) -> list[Call] | None:
+    return mask_calls(work, work.attrs["p"], 1.0, 0.0)
+
+
+@lowers("random_uniform")
+def _(work: Work) -> list[Call] | None:
+    (key,), (out,) = work.inputs, work.outputs
+    # Rounding must not differ where numbers are moved to another range; that is NumPy's.
+    if out.dtype not in FLOATS or not out.flags.c_contiguous or (work.attrs["low"], work.attrs["high"]) != (0.0, 1.0):
+        return None
+    return [Call(uniform, out.dtype, (key, key.strides[0], out.size, out, Scratch()), BLOCK * 8)]
+
+
+@lowers("fold_in")
+def _(work: Work) -> list[Call] | None:
+    key, number = work.inputs
+    (out,) = work.outputs
+    if number.dtype != INT64:
+        return None
+    return [Call(new_key, np.dtype(np.uint64), (key, key.strides[0], number, out, out.strides[0]))]

@@ -1,0 +1,208 @@
+"""Elementwise ops with broadcasting: loops over whatever axes cannot be joined, vectorised along the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import DType
+from engine.core.value import Array
+from engine.execution.native.inline.arithmetic import exp, rsqrt, sigmoid, tanh
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
+from engine.execution.native.lowering import Argument, Call, Work, lowers
+
+AXES = 4
+"""So many axes are left, at most, of operands that kernels take; the last is the inner loop."""
+
+OUT, FIRST, SECOND, THIRD = 4, 9, 14, 19
+"""Where in a block an operand's words begin: its address, then its strides in bytes, 0 where it is repeated."""
+
+
+def unary(a: Any) -> None:
+    """Apply a function of one number."""
+    n = a[3]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize:
+                    xs, ys = view(x, n, real), view(out, n, real)
+                    if x == out:  # a loop of its own: what may overlap is gone through one by one
+                        for e in range(ys.size):
+                            ys[e] = apply(ys[e])
+                    else:
+                        for e in range(xs.size):
+                            ys[e] = apply(xs[e])
+                else:
+                    for e in range(n):
+                        view(out + e * a[OUT + 4], 1, real)[0] = apply(view(x + e * a[FIRST + 4], 1, real)[0])
+
+
+def binary(a: Any) -> None:
+    """Apply a function of two numbers."""
+    n = a[3]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2] + k * a[SECOND + 3]
+                if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize and a[SECOND + 4] == itemsize:
+                    xs, ys, zs = view(x, n, real), view(y, n, real), view(out, n, real)
+                    if x == out:  # loops of their own, as above
+                        for e in range(zs.size):
+                            zs[e] = apply(zs[e], ys[e])
+                    elif y == out:
+                        for e in range(zs.size):
+                            zs[e] = apply(xs[e], zs[e])
+                    else:
+                        for e in range(zs.size):
+                            zs[e] = apply(xs[e], ys[e])
+                elif a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize and a[SECOND + 4] == 0:
+                    xs, zs = view(x, n, real), view(out, n, real)
+                    scalar = view(y, 1, real)[0]
+                    if x == out:
+                        for e in range(zs.size):
+                            zs[e] = apply(zs[e], scalar)
+                    else:
+                        for e in range(zs.size):
+                            zs[e] = apply(xs[e], scalar)
+                elif a[OUT + 4] == itemsize and a[FIRST + 4] == 0 and a[SECOND + 4] == itemsize:
+                    ys, zs = view(y, n, real), view(out, n, real)
+                    scalar = view(x, 1, real)[0]
+                    if y == out:
+                        for e in range(zs.size):
+                            zs[e] = apply(scalar, zs[e])
+                    else:
+                        for e in range(zs.size):
+                            zs[e] = apply(scalar, ys[e])
+                else:
+                    for e in range(n):
+                        first, second = view(x + e * a[FIRST + 4], 1, real)[0], view(y + e * a[SECOND + 4], 1, real)[0]
+                        view(out + e * a[OUT + 4], 1, real)[0] = apply(first, second)
+
+
+def apply(*_: Any) -> Any:
+    """Stand for the function that a kernel applies."""
+    raise NotImplementedError
+
+
+def _maximum(x: Any, y: Any) -> Any:
+    # A comparison with NaN is false: of two numbers the first that is NaN comes out.
+    return x if x >= y or x != x else y
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    return x if x <= y or x != x else y
+
+
+OF_WHOLE = ("abs", "add", "copy", "maximum", "minimum", "mul", "neg", "square", "sub")
+"""The ops whose kernels take whole numbers as well."""
+WHOLE: tuple[DType, ...] = (np.dtype(np.int64), np.dtype(np.int32))
+
+UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "abs": lambda x: abs(x),
+    "copy": lambda x: x,
+    "exp": lambda x: exp(x),
+    "neg": lambda x: -x,
+    "reciprocal": lambda x: real(1) / x,
+    "relu": lambda x: real(0) if x <= real(0) else x,
+    "rsqrt": lambda x: rsqrt(x),
+    "sigmoid": lambda x: sigmoid(x),
+    "silu": lambda x: x * sigmoid(x),
+    "sqrt": lambda x: np.sqrt(x),
+    "square": lambda x: x * x,
+    "tanh": lambda x: tanh(x),
+}
+
+BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": lambda x, y: x + y,
+    "div": lambda x, y: x / y,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "mul": lambda x, y: x * y,
+    "relu_backward": lambda g, y: real(0) if y <= real(0) else g,
+    "sigmoid_backward": lambda g, y: g * y * (real(1) - y),
+    "sub": lambda x, y: x - y,
+    "tanh_backward": lambda g, y: g * (real(1) - y * y),
+}
+
+UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
+BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
+
+
+def joined_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]] | None:
+    """Join neighbouring axes that all operands step through evenly; None when more than `AXES` are left.
+
+    Args:
+        shape: extents of the result.
+        strides: of each operand, in bytes, 0 along axes where it is repeated.
+
+    Returns:
+        `AXES` extents, and so many strides for each operand.
+    """
+    extents: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, extent in enumerate(shape):
+        if extent == 1:
+            continue
+        if extents and all(s[-1] == own[axis] * extent for s, own in zip(steps, strides, strict=True)):
+            extents[-1] *= extent
+            for s, own in zip(steps, strides, strict=True):
+                s[-1] = own[axis]
+            continue
+        extents.append(extent)
+        for s, own in zip(steps, strides, strict=True):
+            s.append(own[axis])
+    if len(extents) > AXES:
+        return None
+    missing = AXES - len(extents)
+    return [1] * missing + extents, [[0] * missing + s for s in steps]
+
+
+def broadcast_strides(array: Array, shape: Sequence[int]) -> list[int]:
+    """Return the strides with which an operand is gone through for a result of `shape`."""
+    missing = len(shape) - array.ndim
+    own = [0 if extent == 1 else step for extent, step in zip(array.shape, array.strides, strict=True)]
+    return [0] * missing + own
+
+
+def operands(work: Work) -> tuple[Argument, ...] | None:
+    """Return the words of a block: extents, then address and strides of the output and of each input."""
+    (out,) = work.outputs
+    if not out.size:
+        return None
+    arrays = [out, *work.inputs]
+    found = joined_axes(out.shape, [broadcast_strides(array, out.shape) for array in arrays])
+    if found is None:
+        return None
+    extents, strides = found
+    # A result of one element has no axis left; every kernel finds it contiguous then.
+    words: list[Argument] = [*extents]
+    for array, steps in zip(arrays, strides, strict=True):
+        words += [array, *([0, 0, 0, array.itemsize] if out.size == 1 else steps)]
+    return tuple(words)
+
+
+def elementwise(kernels: Mapping[str, Kernel], op: str) -> Callable[[Work], list[Call] | None]:
+    """Return the lowering of an op whose operands all have one dtype: a floating one, or whole numbers for some ops."""
+    dtypes = (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS
+
+    def lower(work: Work) -> list[Call] | None:
+        dtype = work.outputs[0].dtype
+        if dtype not in dtypes or any(array.dtype != dtype for array in work.inputs):
+            return None
+        words = operands(work)
+        return None if words is None else [Call(kernels[op], dtype, words, elementwise=True)]
+
+    return lower
+
+
+for _op in UNARY:
+    lowers(_op)(elementwise(UNARY_KERNELS, _op))
+for _op in BINARY:
+    lowers(_op)(elementwise(BINARY_KERNELS, _op))

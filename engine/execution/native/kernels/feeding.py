@@ -1,0 +1,73 @@
+"""What surrounds a step when many run in one call: rows of a batch in, numbers that differ by step in and out.
+
+Each of these kernels counts its own calls in the first word of its block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.threads import store
+from engine.execution.native.kernel import kernel_of
+
+
+@kernel_of(np.int64)
+def gather_rows(a: Any) -> None:
+    """Copy the rows of a batch, or of a shard's part of one.
+
+    Words: calls so far; rows of a batch; how many of them come before the part, and are in it; bytes of a row; source,
+    the bytes from one row to the next; target; numbers of the rows, int64, of one batch after the other.
+    """
+    first, count, size = a[2], a[3], a[4]
+    rows = view(a[8] + 8 * (a[0] * a[1] + first), count, np.int64)
+    a[0] += 1
+    if size % 8 == 0:
+        for i in range(rows.size):
+            source, target = (
+                view(a[5] + rows[i] * a[6], size // 8, np.int64),
+                view(a[7] + i * size, size // 8, np.int64),
+            )
+            for j in range(target.size):
+                target[j] = source[j]
+    elif size % 4 == 0:
+        for i in range(rows.size):
+            short, to = view(a[5] + rows[i] * a[6], size // 4, np.int32), view(a[7] + i * size, size // 4, np.int32)
+            for j in range(to.size):
+                to[j] = short[j]
+    else:
+        for i in range(rows.size):
+            octets, place = view(a[5] + rows[i] * a[6], size, np.uint8), view(a[7] + i * size, size, np.uint8)
+            for j in range(place.size):
+                place[j] = octets[j]
+
+
+@kernel_of(np.int64)
+def feed(a: Any) -> None:
+    """Copy words from tables of what each step is given. Words: calls so far; tables; of each: target, table, words."""
+    for i in range(a[1]):
+        words = a[4 + 3 * i]
+        target, table = view(a[2 + 3 * i], words, np.int64), view(a[3 + 3 * i] + 8 * words * a[0], words, np.int64)
+        for j in range(target.size):
+            target[j] = table[j]
+    a[0] += 1
+
+
+@kernel_of(np.int64)
+def log(a: Any) -> None:
+    """Copy bytes to tables of what each step gives. Words: calls so far; tables; of each: source, table, bytes."""
+    for i in range(a[1]):
+        size = a[4 + 3 * i]
+        source, table = view(a[2 + 3 * i], size, np.uint8), view(a[3 + 3 * i] + size * a[0], size, np.uint8)
+        for j in range(table.size):
+            table[j] = source[j]
+    a[0] += 1
+
+
+@kernel_of(np.int64)
+def halt_unless(a: Any) -> None:
+    """Tell the machine to stop after this step unless something is true. Words: the truth value; where to say so."""
+    if view(a[0], 1, np.uint8)[0] == 0:
+        store(a[1], 1)

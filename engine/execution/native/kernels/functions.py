@@ -1,0 +1,106 @@
+"""Elementary functions of one and two numbers, beside the arithmetic of `elementwise`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.logarithm import expm1, log, log1p
+from engine.execution.native.kernel import FLOATS, Kernel, real
+from engine.execution.native.kernels.activations import with_parameters
+from engine.execution.native.kernels.elementwise import binary, elementwise, operands, unary
+from engine.execution.native.lowering import Call, Work, lowers
+
+
+def _sign(x: Any) -> Any:
+    # NaN and 0 are what they are.
+    return real(1) if x > real(0) else (real(-1) if x < real(0) else x + real(0))
+
+
+def _logsigmoid(x: Any) -> Any:
+    return (real(0) if x >= real(0) else x) - log1p(exp(-abs(x)))
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    # Where both are one infinity their difference is NaN.
+    top = x if x >= y or x != x else y
+    gap = real(0) if x == y else abs(x - y)
+    return top + log1p(exp(-gap))
+
+
+def _times_log(x: Any, y: Any) -> Any:
+    return real(0) if x == real(0) and y == y else x * log(y)
+
+
+def _times_log1p(x: Any, y: Any) -> Any:
+    return real(0) if x == real(0) and y == y else x * log1p(y)
+
+
+UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "ceil": lambda x: np.ceil(x),
+    "expm1": lambda x: expm1(x),
+    "floor": lambda x: np.floor(x),
+    "log": lambda x: log(x),
+    "log1p": lambda x: log1p(x),
+    "logsigmoid": _logsigmoid,
+    "sign": _sign,
+    "step": lambda x: real(1) if x > real(0) else real(0),
+    "trunc": lambda x: np.trunc(x),
+}
+
+BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "clamp_max": lambda x, high: high if x > high or high != high else x,
+    "clamp_min": lambda x, low: low if x < low or low != low else x,
+    "fmax": lambda x, y: x if x >= y or y != y else y,
+    "fmin": lambda x, y: x if x <= y or y != y else y,
+    "logaddexp": _logaddexp,
+    "xlog1py": _times_log1p,
+    "xlogy": _times_log,
+}
+
+UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
+BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
+
+
+def _clamped(x: Any, low: Any, high: Any) -> Any:
+    # A comparison with NaN is false.
+    x = low if x < low else x
+    return high if x > high else x
+
+
+CLAMP = Kernel(with_parameters, name="clamp", parts={"apply": _clamped})
+SCALE = Kernel(with_parameters, name="scale", parts={"apply": lambda x, factor, bias: x * factor + bias})
+THRESHOLD = Kernel(with_parameters, name="threshold", parts={"apply": lambda x, t, value: value if x <= t else x})
+
+
+def with_numbers(work: Work, code: Kernel, first: float, second: float) -> list[Call] | None:
+    """Apply a function of one operand and two numbers, if the operand has a dtype that kernels are compiled for."""
+    dtype = work.outputs[0].dtype
+    words = operands(work) if dtype in FLOATS and work.inputs[0].dtype == dtype else None
+    return None if words is None else [Call(code, dtype, (*words, float(first), float(second)))]
+
+
+@lowers("clamp")
+def _(work: Work) -> list[Call] | None:
+    low, high = work.attrs["min"], work.attrs["max"]
+    return with_numbers(work, CLAMP, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+@lowers("scale")
+def _(work: Work) -> list[Call] | None:
+    return with_numbers(work, SCALE, work.attrs["factor"], work.attrs["bias"])
+
+
+@lowers("threshold")
+def _(work: Work) -> list[Call] | None:
+    return with_numbers(work, THRESHOLD, work.attrs["threshold"], work.attrs["value"])
+
+
+for _op in UNARY:
+    lowers(_op)(elementwise(UNARY_KERNELS, _op))
+for _op in BINARY:
+    lowers(_op)(elementwise(BINARY_KERNELS, _op))

@@ -1,0 +1,183 @@
+"""Max pooling with the places of the maxima, and its transpose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.vectors import copy_row, larger_apart, larger_row
+from engine.execution.native.inline.windows import (
+    BEFORE,
+    COUNT,
+    DILATION,
+    EXTENT,
+    GEOMETRY,
+    IMAGES,
+    KERNEL,
+    STRIDE,
+    WIDTH,
+    copied_columns,
+    row_met,
+)
+from engine.execution.native.kernel import inline, itemsize, kernel, real
+from engine.execution.native.lowering import Call, Scratch, Status, Work, alike, lowers
+
+NOWHERE = 2**31 - 1
+"""The place of padding, which loses against every element of the same value."""
+SPARE = 64
+"""Numbers behind the end of scratch memory that whole registers may touch."""
+
+SOURCE, TARGET, INDEX = GEOMETRY, GEOMETRY + 1, GEOMETRY + 2
+"""Words of a max pooling: addresses of the image, the maxima and their places;"""
+ROWS, PLACES, BEST, FOUND, CELLS = GEOMETRY + 3, GEOMETRY + 4, GEOMETRY + 5, GEOMETRY + 6, GEOMETRY + 7
+"""scratch memory for a wide copy and the places of its numbers, for maxima and theirs; numbers in the copy."""
+
+
+@kernel
+def max_pool(a: Any) -> None:
+    """Find the largest element of each window and its place among the elements of its channel."""
+    channel = a[EXTENT] * a[EXTENT + 1] * a[EXTENT + 2]
+    found = a[COUNT] * a[COUNT + 1] * a[COUNT + 2]
+    rows, places = view(a[ROWS], a[CELLS], real), view(a[PLACES], a[CELLS], np.int32)
+    for e in range(rows.size):
+        rows[e] = real(-np.inf)
+        places[e] = np.int32(NOWHERE)
+    cells = a[COUNT + 1] * a[WIDTH]
+    for image in range(a[IMAGES]):
+        source = a[SOURCE] + image * channel * itemsize
+        for plane in range(a[COUNT]):
+            along_rows(a, source, plane, itemsize, real)
+            along_columns(a, cells, itemsize, real)
+            first = image * found + plane * a[COUNT + 1] * a[COUNT + 2]
+            for row in range(a[COUNT + 1]):
+                place = first + row * a[COUNT + 2]
+                copy_row(a[TARGET] + place * itemsize, a[BEST] + row * a[WIDTH] * itemsize, a[COUNT + 2], real(0))
+            if a[WIDTH] == a[COUNT + 2]:
+                widen(a[INDEX] + first * 8, a[FOUND], cells)
+            else:
+                for row in range(a[COUNT + 1]):
+                    place = first + row * a[COUNT + 2]
+                    widen(a[INDEX] + place * 8, a[FOUND] + row * a[WIDTH] * 4, a[COUNT + 2])
+
+
+@inline
+def along_rows(a: Any, source: Any, plane: Any, itemsize: Any, real: Any) -> None:
+    """Fill the wide copy with the maxima over planes and rows of the windows."""
+    count = copied_columns(a)
+    for row in range(a[COUNT + 1]):
+        start = row * a[WIDTH] * a[STRIDE + 2] + a[BEFORE + 2]
+        fresh = 1
+        for i in range(a[KERNEL]):
+            for j in range(a[KERNEL + 1]):
+                met = row_met(a, plane, row, i, j)
+                if met >= 0:
+                    first = met * a[EXTENT + 2]
+                    larger_row(
+                        a[ROWS] + start * itemsize, a[PLACES] + start * 4, source + first * itemsize, first, count,
+                        fresh, real(0),
+                    )  # fmt: skip
+                    fresh = 0
+
+
+@inline
+def along_columns(a: Any, cells: Any, itemsize: Any, real: Any) -> None:
+    """Find the maxima over the columns of the windows."""
+    step = a[STRIDE + 2]
+    for k in range(a[KERNEL + 2]):
+        shift = k * a[DILATION + 2]
+        rows, places = a[ROWS] + shift * itemsize, a[PLACES] + shift * 4
+        if step <= 2:
+            larger_apart(a[BEST], a[FOUND], rows, places, cells, step, k == 0, real(0))
+        else:
+            fold(a, rows, places, cells, k == 0, real)
+
+
+@inline
+def fold(a: Any, rows: Any, places: Any, cells: Any, fresh: Any, real: Any) -> None:
+    """Do what `larger_apart` does for windows further apart."""
+    step = a[STRIDE + 2]
+    best, found = view(a[BEST], cells, real), view(a[FOUND], cells, np.int32)
+    numbers, positions = view(rows, cells * step, real), view(places, cells * step, np.int32)
+    for e in range(best.size):
+        number, place, old, at = numbers[e * step], positions[e * step], best[e], found[e]
+        larger = (number > old or number != number) and old == old
+        equal = number == old or (number != number and old != old)
+        if fresh or larger or (equal and place < at):
+            best[e] = number
+            found[e] = place
+
+
+@inline
+def widen(target: Any, source: Any, count: Any) -> None:
+    """Write int32 as int64."""
+    wide, narrow = view(target, count, np.int64), view(source, count, np.int32)
+    for e in range(wide.size):
+        wide[e] = np.int64(narrow[e])
+
+
+@kernel
+def max_unpool(a: Any) -> None:
+    """Add numbers at their places among those of their channel, which begin as zeros.
+
+    Words: channels of all images; numbers and places of each; numbers; places; result; status.
+    """
+    for channel in range(a[0]):
+        target = a[5] + channel * a[2] * itemsize
+        sums = view(target, a[2], real)
+        for e in range(sums.size):
+            sums[e] = real(0)
+        terms, places = (
+            view(a[3] + channel * a[1] * itemsize, a[1], real),
+            view(a[4] + channel * a[1] * 8, a[1], np.int64),
+        )
+        for e in range(terms.size):
+            place = places[e]
+            if place >= 0 and place < a[2]:
+                view(target + place * itemsize, 1, real)[0] += terms[e]
+            else:
+                view(a[6], 1, numba.int64)[0] = 1
+
+
+def window_words(extents: Sequence[int], counts: Sequence[int], work: Work) -> tuple[list[int], int, int]:
+    """Return the words of a pooling's geometry behind the first, its width, and the numbers of a wide copy."""
+    attrs, missing = work.attrs, 3 - len(extents)
+    kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
+    dilation = attrs.get("dilation", (1,) * len(extents))
+    reach = (counts[-1] - 1) * stride[-1] + (kernel[-1] - 1) * dilation[-1] + 1
+    width = max(counts[-1], -(-reach // stride[-1]))
+    ones, zeros = [1] * missing, [0] * missing
+    words = [*ones, *extents, *ones, *counts, *ones, *kernel, *ones, *stride, *zeros, *padding, *ones, *dilation, width]
+    rows = counts[-2] if len(counts) > 1 else 1
+    return words, width, rows * width
+
+
+@lowers("max_pool")
+def _(work: Work) -> list[Call] | None:
+    (x,), (best, index) = work.inputs, work.outputs
+    if not alike(x, best) or not index.flags.c_contiguous or not best.size or math.prod(x.shape[2:]) >= NOWHERE:
+        return None
+    words, _, cells = window_words(x.shape[2:], best.shape[2:], work)
+    stride, size = work.attrs["stride"][-1], x.itemsize
+    spread = cells * stride + work.attrs["kernel"][-1] * work.attrs["dilation"][-1] + SPARE
+    wide = -(-spread // 16) * 16
+    places = wide * size
+    maxima = places + wide * 4
+    found = maxima + wide * size
+    scratch = Scratch(), Scratch(places), Scratch(maxima), Scratch(found)
+    channels = x.shape[0] * x.shape[1]
+    return [Call(max_pool, x.dtype, (channels, *words, x, best, index, *scratch, wide), found + wide * 4)]
+
+
+@lowers("max_unpool")
+def _(work: Work) -> list[Call] | None:
+    (x, index), (out,) = work.inputs, work.outputs
+    if not alike(x, out) or index.dtype != np.int64 or not index.flags.c_contiguous or not out.size:
+        return None
+    channels = out.shape[0] * out.shape[1]
+    words = (channels, x.size // channels, out.size // channels, x, index, out, Status())
+    return [Call(max_unpool, x.dtype, words)]

@@ -1,0 +1,173 @@
+"""Whole steps of optimizers in one pass over parameters, gradients and state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import FLOAT64, INT64
+from engine.execution.native.inline.pointers import float_of, view
+from engine.execution.native.kernel import Kernel, kernel_of, real
+from engine.execution.native.lowering import Argument, Call, Work, alike, lowers
+
+
+@kernel_of(np.float64)
+def adam_rates(a: Any) -> None:
+    """Words: count, int64; learning rate; beta1; beta2; rate; scale (see the op)."""
+    count = np.float64(view(a[0], 1, np.int64)[0])
+    lr, beta1 = view(a[1], 1, np.float64)[0], view(a[2], 1, np.float64)[0]
+    view(a[4], 1, np.float64)[0] = lr / (1.0 - beta1**count)
+    view(a[5], 1, np.float64)[0] = 1.0 / np.sqrt(1.0 - float_of(a[3]) ** count)
+
+
+def brought(source: Any, target: Any, n: Any) -> Any:
+    """Return a vector where its new values go, with its old ones in it.
+
+    Vectors are stepped where they are: a compiler that must fear that results lie over operands takes one number at a
+    time.
+    """
+    to = view(target, n, real)
+    if source != target:
+        given = view(source, n, real)
+        for i in range(given.size):
+            to[i] = given[i]
+    return to
+
+
+def _adam(a: Any) -> None:
+    """Words: n; gradient, parameter, two moments; beta1, lr, rate, scale; new parameter and moments; beta2, eps, decay,
+    and whether the decay is decoupled.
+    """
+    n = a[0]
+    gradients, parameters = view(a[1], n, real), bring(a[2], a[9], n)
+    firsts, seconds = bring(a[3], a[10], n), bring(a[4], a[11], n)
+    wide_beta1, lr = view(a[5], 1, np.float64)[0], view(a[6], 1, np.float64)[0]
+    rate, scale = real(view(a[7], 1, np.float64)[0]), real(view(a[8], 1, np.float64)[0])
+    wide_beta2, decay = float_of(a[12]), float_of(a[14])
+    beta1, fresh1 = real(wide_beta1), real(1.0 - wide_beta1)
+    beta2, fresh2 = real(wide_beta2), real(1.0 - wide_beta2)
+    eps, added, shrink = real(float_of(a[13])), real(0), real(1)
+    if a[15]:
+        shrink = real(1.0 - lr * decay)
+    else:
+        added = real(decay)
+    if added == real(0):  # what is not added is not looked at either: it may be infinite
+        for i in range(gradients.size):
+            g = gradients[i]
+            m = firsts[i] * beta1 + g * fresh1
+            v = seconds[i] * beta2 + (g * g) * fresh2
+            firsts[i] = m
+            seconds[i] = v
+            parameters[i] = parameters[i] * shrink - (m / (np.sqrt(v) * scale + eps)) * rate
+    else:
+        for i in range(gradients.size):
+            g = gradients[i] + parameters[i] * added
+            m = firsts[i] * beta1 + g * fresh1
+            v = seconds[i] * beta2 + (g * g) * fresh2
+            firsts[i] = m
+            seconds[i] = v
+            parameters[i] -= (m / (np.sqrt(v) * scale + eps)) * rate
+
+
+def _sgd(a: Any) -> None:
+    """Words: n; gradient, parameter; lr; new parameter; decay, and whether it is decoupled."""
+    n = a[0]
+    gradients, parameters = view(a[1], n, real), bring(a[2], a[4], n)
+    lr, decay = view(a[3], 1, np.float64)[0], float_of(a[5])
+    rate, added, shrink = real(lr), real(0), real(1)
+    if a[6]:
+        shrink = real(1.0 - lr * decay)
+    else:
+        added = real(decay)
+    for i in range(gradients.size):
+        p = parameters[i]
+        parameters[i] = p * shrink - (gradients[i] + p * added) * rate
+
+
+def _momentum(a: Any) -> None:
+    """Words: n; gradient, parameter, buffer; momentum, share, lr; new parameter and buffer; is it Nesterov's; decay,
+    and whether it is decoupled.
+    """
+    n = a[0]
+    gradients, parameters, buffers = view(a[1], n, real), bring(a[2], a[7], n), bring(a[3], a[8], n)
+    kept, share = real(view(a[4], 1, np.float64)[0]), real(view(a[5], 1, np.float64)[0])
+    lr, decay = view(a[6], 1, np.float64)[0], float_of(a[10])
+    rate, added, shrink = real(lr), real(0), real(1)
+    if a[11]:
+        shrink = real(1.0 - lr * decay)
+    else:
+        added = real(decay)
+    # What does not enter is not looked at: loops of their own for Nesterov's direction.
+    if a[9]:
+        for i in range(gradients.size):
+            p = parameters[i]
+            g = gradients[i] + p * added
+            b = buffers[i] * kept + g * share
+            buffers[i] = b
+            parameters[i] = p * shrink - (g + b * kept) * rate
+    else:
+        for i in range(gradients.size):
+            p = parameters[i]
+            b = buffers[i] * kept + (gradients[i] + p * added) * share
+            buffers[i] = b
+            parameters[i] = p * shrink - b * rate
+
+
+def bring(*_: Any) -> Any:
+    """Stand for `brought`."""
+    raise NotImplementedError
+
+
+adam = Kernel(_adam, name="adam", parts={"bring": brought})
+sgd = Kernel(_sgd, name="sgd", parts={"bring": brought})
+momentum = Kernel(_momentum, name="momentum", parts={"bring": brought})
+
+
+@lowers("adam_rates")
+def _(work: Work) -> list[Call] | None:
+    step, lr, beta1 = work.inputs
+    if step.dtype != INT64 or not lr.dtype == beta1.dtype == FLOAT64:
+        return None
+    words: tuple[Argument, ...] = (step, lr, beta1, float(work.attrs["beta2"]), *work.outputs)
+    return [Call(adam_rates, FLOAT64, words)]
+
+
+def _fits(vectors: int, work: Work) -> bool:
+    """Tell whether the first operands are vectors of one dtype, and the others float64 numbers."""
+    return alike(*work.inputs[:vectors], *work.outputs) and all(x.dtype == FLOAT64 for x in work.inputs[vectors:])
+
+
+@lowers("adam_update")
+def _(work: Work) -> list[Call] | None:
+    if not _fits(4, work):
+        return None
+    attrs = work.attrs
+    decay = (float(attrs["weight_decay"]), int(attrs["decoupled"]))
+    words: tuple[Argument, ...] = (
+        work.inputs[0].size,
+        *work.inputs,
+        *work.outputs,
+        float(attrs["beta2"]),
+        float(attrs["eps"]),
+        *decay,
+    )
+    return [Call(adam, work.inputs[0].dtype, words)]
+
+
+@lowers("sgd_update")
+def _(work: Work) -> list[Call] | None:
+    if not _fits(2, work):
+        return None
+    decay = (float(work.attrs["weight_decay"]), int(work.attrs["decoupled"]))
+    return [Call(sgd, work.inputs[0].dtype, (work.inputs[0].size, *work.inputs, *work.outputs, *decay))]
+
+
+@lowers("momentum_update")
+def _(work: Work) -> list[Call] | None:
+    if not _fits(3, work):
+        return None
+    attrs = work.attrs
+    decay = (float(attrs["weight_decay"]), int(attrs["decoupled"]))
+    words: tuple[Argument, ...] = (work.inputs[0].size, *work.inputs, *work.outputs, int(attrs["nesterov"]), *decay)
+    return [Call(momentum, work.inputs[0].dtype, words)]

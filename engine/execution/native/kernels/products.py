@@ -1,0 +1,124 @@
+"""Matrix products, by NumPy's own BLAS, straight on views: leading dimensions spare transposes and copies."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from engine.core.value import Array
+from engine.execution.native.inline.products import gemm
+from engine.execution.native.kernel import FLOATS, kernel, real
+from engine.execution.native.lowering import Call, Work, lowers
+
+
+@kernel
+def product(a: Any) -> None:
+    """C = op(A) op(B) + beta C.
+
+    Words: are A and B transposed; m, n, k; A, its leading dimension; B, its; C, its; beta.
+    """
+    gemm(a[0], a[1], a[2], a[3], a[4], real(1), a[5], a[6], a[7], a[8], real(a[11]), a[9], a[10])
+
+
+@kernel
+def products(a: Any) -> None:
+    """Products of many pairs.
+
+    Words as of `product`, then how many pairs there are, and the bytes from one A, B and C to the next.
+    """
+    for i in range(a[12]):
+        gemm(
+            a[0], a[1], a[2], a[3], a[4], real(1), a[5] + i * a[13], a[6], a[7] + i * a[14], a[8], real(a[11]),
+            a[9] + i * a[15], a[10],
+        )  # fmt: skip
+
+
+def leading(matrix: Array) -> tuple[bool, int] | None:
+    """Return whether a matrix lies transposed in memory, and its leading dimension in elements; None if neither."""
+    rows, columns = matrix.shape
+    size = matrix.itemsize
+    down, along = (step // size for step in matrix.strides)
+    if any(step % size for step in matrix.strides):
+        return None
+    if (along == 1 or columns == 1) and (down >= max(columns, 1) or rows == 1):
+        return False, max(down if rows > 1 else columns, columns, 1)
+    if (down == 1 or rows == 1) and (along >= max(rows, 1) or columns == 1):
+        return True, max(along if columns > 1 else rows, rows, 1)
+    return None
+
+
+def merged(x: Array) -> Array | None:
+    """Return an array as a matrix whose rows run over all its axes but the last; None where that needs a copy."""
+    try:
+        return x.reshape(-1, x.shape[-1], copy=False)
+    except ValueError:
+        return None
+
+
+@lowers("matrix_product")
+def _(work: Work) -> list[Call] | None:
+    a, b = work.inputs
+    (c,) = work.outputs
+    if c.dtype not in FLOATS or a.dtype != c.dtype or b.dtype != c.dtype or not (a.size and b.size):
+        return None
+    ta, tb = bool(work.attrs["transpose_a"]), bool(work.attrs["transpose_b"])
+    if b.ndim == 2 and a.ndim > 2 and not ta:
+        rows, result = merged(a), merged(c)
+        if rows is not None and result is not None:
+            return _one(rows, b, result, ta, tb)
+    if a.ndim == b.ndim == 2:
+        return _one(a, b, c, ta, tb)
+    return _many(a, b, c, ta, tb)
+
+
+def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[Call] | None:
+    """Multiply two matrices, or pairs of them that lie evenly apart: `more` says how many, and how far."""
+    left, right, result = leading(a), leading(b), leading(c)
+    if left is None or right is None or result is None or result[0]:
+        return None
+    (lies_a, lda), (lies_b, ldb), (_, ldc) = left, right, result
+    m, n = c.shape
+    k = a.shape[0] if ta else a.shape[1]
+    words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
+    return [Call(products if more else product, c.dtype, words)]
+
+
+def _many(a: Array, b: Array, c: Array, ta: bool, tb: bool) -> list[Call] | None:
+    """Multiply matrices that lie behind leading axes: the last of these is a loop of the kernel."""
+    lead = c.shape[:-2]
+    sides = []
+    for side in (a, b):
+        missing = len(lead) - (side.ndim - 2)
+        strides = [0] * missing + [0 if e == 1 else s for e, s in zip(side.shape[:-2], side.strides[:-2], strict=True)]
+        sides.append(strides)
+    sides.append(list(c.strides[:-2]))
+    calls: list[Call] = []
+    outer, count = lead[:-1], lead[-1]
+    if math.prod(outer) > 256:
+        return None
+    steps = [strides[-1] for strides in sides]
+    for place in _places(outer):
+        views = [_at(x, place) for x in (a, b, c)]
+        made = _one(views[0], views[1], views[2], ta, tb, count, *steps)
+        if made is None:
+            return None
+        calls += made
+    return calls
+
+
+def _places(outer: tuple[int, ...]) -> list[tuple[int, ...]]:
+    places: list[tuple[int, ...]] = [()]
+    for extent in outer:
+        places = [(*place, index) for place in places for index in range(extent)]
+    return places
+
+
+def _at(x: Array, place: tuple[int, ...]) -> Array:
+    """Return the first matrix of the pairs at a place of the outer axes; short operands are repeated along them."""
+    axes = x.ndim - 2
+    index = [0] * axes
+    for axis in range(axes - 1):
+        position = place[len(place) - (axes - 1) + axis]
+        index[axis] = position if x.shape[axis] > 1 else 0
+    view: Array = x[tuple(index)]
+    return view

@@ -1,0 +1,167 @@
+"""Sums over axes: of rows by vector registers, of columns by blocks of rows; blocks are added up in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.infer import normalize_axes
+from engine.core.value import Array
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real
+from engine.execution.native.kernels.counting import total_calls
+from engine.execution.native.lowering import Call, Scratch, Work, lowers
+
+PIECE = 2048
+"""Elements of a row that are added up in its own dtype, in as many lanes as the registers have."""
+ROWS = 64
+"""Rows of a block that are added up in their own dtype."""
+
+
+def term(x: Any) -> Any:
+    """Stand for what is summed of an element."""
+    raise NotImplementedError
+
+
+def row_sums(a: Any) -> None:
+    """Sum over an axis of contiguous elements and one around it.
+
+    Words: how many sums; extents of the outer and the inner axis; out; x, the bytes from one sum's elements to the
+    next's, and along the outer axis.
+    """
+    sums, outer, inner = a[0], a[1], a[2]
+    out = view(a[3], sums, real)
+    for s in range(out.size):
+        total = 0.0
+        for r in range(outer):
+            row = a[4] + s * a[5] + r * a[6]
+            for start in range(0, inner, PIECE):
+                piece = view(row + start * itemsize, min(PIECE, inner - start), real)
+                part = real(0)
+                for i in range(piece.size):
+                    part += term(piece[i])
+                total += np.float64(part)
+        out[s] = real(total)
+
+
+@kernel
+def column_sums(a: Any) -> None:
+    """Sum over an axis around contiguous elements.
+
+    Words: how many lots of columns; rows; columns; out; x, the bytes from one lot to the next, and from row to row;
+    scratch for a sum of every column in its own dtype and one in float64; how many rows lie evenly apart, and the bytes
+    from the first of so many to the first of the next.
+    """
+    lots, rows, columns, together = a[0], a[1], a[2], a[9]
+    block = view(a[7], columns, real)
+    totals = view(a[8], columns, np.float64)
+    for lot in range(lots):
+        out = view(a[3] + lot * columns * itemsize, columns, real)
+        first = a[4] + lot * a[5]
+        for i in range(totals.size):
+            totals[i] = 0.0
+        for start in range(0, rows, ROWS):
+            for i in range(block.size):
+                block[i] = real(0)
+            for r in range(start, min(start + ROWS, rows)):
+                row = view(first + (r // together) * a[10] + (r % together) * a[6], columns, real)
+                for i in range(row.size):
+                    block[i] += row[i]
+            for i in range(totals.size):
+                totals[i] += np.float64(block[i])
+        for i in range(out.size):
+            out[i] = real(totals[i])
+
+
+sums = Kernel(row_sums, name="sums", parts={"term": lambda x: x})
+square_sums = Kernel(row_sums, name="square_sums", parts={"term": lambda x: x * x})
+
+
+@kernel
+def divide(a: Any) -> None:
+    """Divide by a number. Words: elements; x, which is written over; the number."""
+    x = view(a[1], a[0], real)
+    number = real(a[2])
+    for i in range(x.size):
+        x[i] /= number
+
+
+@lowers("mean")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    calls = sum_calls(x, out, normalize_axes(work.attrs["axis"], x.ndim))
+    return None if calls is None else [*calls, Call(divide, x.dtype, (out.size, out, x.size // out.size))]
+
+
+@lowers("sum")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    return total_calls(x, out) or sum_calls(x, out, normalize_axes(work.attrs["axis"], x.ndim))
+
+
+@lowers("sum_to")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    extra = x.ndim - out.ndim
+    stretched = (extra + axis for axis, extent in enumerate(out.shape) if extent == 1 and x.shape[extra + axis] != 1)
+    return sum_calls(x, out, (*range(extra), *stretched))
+
+
+@lowers("sum_of_squares")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    if x.dtype not in FLOATS or not x.size or not x.flags.c_contiguous:
+        return None
+    return [Call(square_sums, x.dtype, (1, 1, x.size, out, x, 0, 0))]
+
+
+def sum_calls(x: Array, out: Array, axes: Sequence[int]) -> list[Call] | None:
+    """Return the calls that sum `x` over `axes` into the row-major `out`."""
+    if x.dtype not in FLOATS or out.dtype != x.dtype or not x.size or not out.flags.c_contiguous:
+        return None
+    runs = _runs(x, axes)
+    if runs is None:
+        return None
+    summed = [reduced for reduced, _, _ in runs]
+    if summed in ([True], [False, True], [True, False, True], [False]):
+        return [_rows(x, out, runs)]
+    if summed in ([True, False], [False, True, False], [True, True, False]):
+        return [_columns(x, out, runs)]
+    return None
+
+
+def _runs(x: Array, axes: Sequence[int]) -> list[tuple[bool, int, int]] | None:
+    """Join axes that lie evenly and are all summed or all kept: (summed, extent, stride); the last is contiguous."""
+    runs: list[tuple[bool, int, int]] = []
+    for axis, (extent, stride) in enumerate(zip(x.shape, x.strides, strict=True)):
+        if extent == 1:
+            continue
+        reduced = axis in axes
+        if runs and runs[-1][0] == reduced and runs[-1][2] == stride * extent:
+            runs[-1] = (reduced, runs[-1][1] * extent, stride)
+        else:
+            runs.append((reduced, extent, stride))
+    if not runs:
+        return [(True, 1, x.itemsize)]
+    return runs if runs[-1][2] == x.itemsize else None
+
+
+def _rows(x: Array, out: Array, runs: list[tuple[bool, int, int]]) -> Call:
+    # From the left: summed, kept, summed; what is missing has extent 1.
+    outer = runs[0] if len(runs) == 3 else (True, 1, 0)
+    kept = next((run for run in runs if not run[0]), (False, 1, 0))
+    inner = runs[-1] if runs[-1][0] else (True, 1, 0)
+    return Call(sums, x.dtype, (kept[1], outer[1], inner[1], out, x, kept[2], outer[2]))
+
+
+def _columns(x: Array, out: Array, runs: list[tuple[bool, int, int]]) -> Call:
+    lots = runs[0] if len(runs) == 3 and not runs[0][0] else (False, 1, 0)
+    outer = runs[0] if len(runs) == 3 and runs[0][0] else (True, 1, 0)
+    rows, columns = runs[-2], runs[-1]
+    own = -(-columns[1] * x.itemsize // 64) * 64
+    apart = (rows[1], outer[2])
+    count = outer[1] * rows[1]
+    words = (lots[1], count, columns[1], out, x, lots[2], rows[2], Scratch(), Scratch(own), *apart)
+    return Call(column_sums, x.dtype, words, scratch=own + columns[1] * 8)

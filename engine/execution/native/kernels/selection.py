@@ -1,0 +1,56 @@
+"""Choices between numbers by a condition, elementwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import INT64
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.kernel import FLOATS, itemsize, kernel, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, THIRD, operands
+from engine.execution.native.lowering import Call, Work, lowers
+
+
+@kernel
+def choose(a: Any) -> None:
+    """Words as of an elementwise kernel of three operands, the first of them bools."""
+    n = a[3]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            for k in range(a[2]):
+                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
+                condition = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+                x = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2] + k * a[SECOND + 3]
+                y = a[THIRD] + i * a[THIRD + 1] + j * a[THIRD + 2] + k * a[THIRD + 3]
+                cs, zs = view(condition, n, np.uint8), view(out, n, real)
+                rows = a[OUT + 4] == itemsize and a[FIRST + 4] == 1
+                if rows and a[SECOND + 4] == itemsize and a[THIRD + 4] == itemsize:
+                    xs, ys = view(x, n, real), view(y, n, real)
+                    for e in range(zs.size):
+                        zs[e] = xs[e] if cs[e] else ys[e]
+                elif rows and a[SECOND + 4] == itemsize and a[THIRD + 4] == 0:
+                    xs, other = view(x, n, real), view(y, 1, real)[0]
+                    for e in range(zs.size):
+                        zs[e] = xs[e] if cs[e] else other
+                elif rows and a[SECOND + 4] == 0 and a[THIRD + 4] == itemsize:
+                    chosen, ys = view(x, 1, real)[0], view(y, n, real)
+                    for e in range(zs.size):
+                        zs[e] = chosen if cs[e] else ys[e]
+                else:
+                    for e in range(n):
+                        picked = x + e * a[SECOND + 4]
+                        if not view(condition + e * a[FIRST + 4], 1, np.uint8)[0]:
+                            picked = y + e * a[THIRD + 4]
+                        view(out + e * a[OUT + 4], 1, real)[0] = view(picked, 1, real)[0]
+
+
+@lowers("where")
+def _(work: Work) -> list[Call] | None:
+    condition, *others = work.inputs
+    dtype = work.outputs[0].dtype
+    if dtype not in (*FLOATS, INT64) or condition.dtype != np.bool_ or any(x.dtype != dtype for x in others):
+        return None
+    words = operands(work)
+    return None if words is None else [Call(choose, dtype, words)]

@@ -1,0 +1,199 @@
+"""Rows of tables: looked up by index, and added up by index for the gradient; elements picked along an axis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.core.value import Array
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.rows import fill
+from engine.execution.native.kernel import Kernel, inline, itemsize, kernel, real
+from engine.execution.native.lowering import Call, Scratch, Status, Work, alike, lowers
+
+INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+@inline
+def index_at(address: Any, wide: Any, i: Any) -> Any:
+    """Return index number i of int64, or of int32 unless `wide`."""
+    if wide:
+        return view(address + i * 8, 1, np.int64)[0]
+    return np.int64(view(address + i * 4, 1, np.int32)[0])
+
+
+@kernel
+def lookup(a: Any) -> None:
+    """Words: how many; numbers in a row; the table's rows; table; indices, are they int64; out; where to say that an
+    index is none of the table's.
+    """
+    length, rows = a[1], a[2]
+    for i in range(a[0]):
+        index = index_at(a[4], a[5], i)
+        if index < -rows or index >= rows:
+            view(a[7], 1, np.int64)[0] = 1
+            continue
+        index = index + rows if index < 0 else index
+        source, out = (
+            view(a[3] + index * length * itemsize, length, real),
+            view(a[6] + i * length * itemsize, length, real),
+        )
+        for j in range(out.size):
+            out[j] = source[j]
+
+
+@kernel
+def add_by_index(a: Any) -> None:
+    """Add rows to those of a table of zeros, in their order; sums are in float64 and rounded at the end.
+
+    Words: how many; numbers in a row; the table's rows; x, bytes from row to row; indices, are they int64; out; the row
+    that stays 0, or -1; scratch for the start of each of its rows' indices and one more, for these in order, and for a
+    sum of float64; how many rows of x lie evenly apart, and the bytes from the first of so many to that of the next.
+    """
+    count, length, rows = a[0], a[1], a[2]
+    starts, order, sums = view(a[9], rows + 1, np.int64), view(a[10], count, np.int64), view(a[11], length, np.float64)
+    # Counting sort: stable, and every row of the table is summed while it is in the cache.
+    fill(starts, 0)
+    for i in range(count):
+        starts[index_at(a[5], a[6], i) % rows + 1] += 1
+    for row in range(rows):
+        starts[row + 1] += starts[row]
+    for i in range(count):
+        row = index_at(a[5], a[6], i) % rows
+        order[starts[row]] = i
+        starts[row] += 1
+    # Now starts[row] is where the row's indices end.
+    for row in range(rows):
+        first = starts[row - 1] if row > 0 else 0
+        out = view(a[7] + row * length * itemsize, length, real)
+        if first == starts[row] or row == a[8]:
+            fill(out, real(0))
+            continue
+        fill(sums, 0.0)
+        for place in range(first, starts[row]):
+            lot, within = order[place] // a[12], order[place] % a[12]
+            source = view(a[3] + lot * a[13] + within * a[4], length, real)
+            for j in range(sums.size):
+                sums[j] += source[j]
+        for j in range(out.size):
+            out[j] = real(sums[j])
+
+
+@kernel
+def pick(a: Any) -> None:
+    """Pick single elements along the last axis.
+
+    Words: rows; picked of each; extent of the axis; x, bytes from row to row; indices, bytes from row to row, are they
+    int64; out; where to say that an index is none of the axis.
+    """
+    picked, extent = a[1], a[2]
+    for r in range(a[0]):
+        x, out = view(a[3] + r * a[4], extent, real), view(a[8] + r * picked * itemsize, picked, real)
+        for i in range(picked):
+            index = index_at(a[5] + r * a[6], a[7], i)
+            if index < -extent or index >= extent:
+                view(a[9], 1, np.int64)[0] = 1
+            else:
+                out[i] = x[index + extent if index < 0 else index]
+
+
+@kernel
+def place(a: Any) -> None:
+    """Add single elements along the last axis of zeros.
+
+    Words: rows; elements of each; extent of the axis; x, bytes from row to row; indices, bytes from row to row, are
+    they int64; out; where to say that an index is none of the axis.
+    """
+    given, extent = a[1], a[2]
+    for r in range(a[0]):
+        x, out = view(a[3] + r * a[4], given, real), view(a[8] + r * extent * itemsize, extent, real)
+        fill(out, real(0))
+        for i in range(given):
+            index = index_at(a[5] + r * a[6], a[7], i)
+            if index < -extent or index >= extent:
+                view(a[9], 1, np.int64)[0] = 1
+            else:
+                out[index + extent if index < 0 else index] += x[i]
+
+
+@lowers("embedding")
+def _(work: Work) -> list[Call] | None:
+    (table, index), (out,) = work.inputs, work.outputs
+    if index.dtype not in INDICES or not index.flags.c_contiguous or not (out.size and alike(out, table)):
+        return None
+    words = (index.size, out.size // index.size, len(table), table, index, index.itemsize == 8, out, Status())
+    return [Call(lookup, out.dtype, words)]
+
+
+@lowers("add_rows")
+def _(work: Work) -> list[Call] | None:
+    (x, index), (out,) = work.inputs, work.outputs
+    if index.dtype not in INDICES or not index.flags.c_contiguous or x.dtype != out.dtype:
+        return None
+    if not (out.size and x.size and alike(out)):
+        return None
+    length = out.size // len(out)
+    lots = row_lots(x, index)
+    if lots is None:
+        return None
+    rows, together, apart = lots
+    padding = work.attrs["padding_idx"]
+    kept = -1 if padding is None else padding % len(out)
+    sizes = [-(-size * 8 // 64) * 64 for size in (len(out) + 1, index.size, length)]
+    words = (
+        index.size, length, len(out), x, rows, index, index.itemsize == 8, out, kept,
+        Scratch(), Scratch(sizes[0]), Scratch(sizes[0] + sizes[1]), together, apart,
+    )  # fmt: skip
+    return [Call(add_by_index, out.dtype, words, scratch=sum(sizes))]
+
+
+@lowers("gather")
+def _(work: Work) -> list[Call] | None:
+    (x, index), (out,) = work.inputs, work.outputs
+    return _along_last(pick, work, index, x.shape[-1:], out)
+
+
+@lowers("scatter_add")
+def _(work: Work) -> list[Call] | None:
+    (_, index), (out,) = work.inputs, work.outputs
+    return _along_last(place, work, index, out.shape[-1:], out)
+
+
+def _along_last(code: Kernel, work: Work, index: Array, extent: tuple[int, ...], out: Array) -> list[Call] | None:
+    """Return the call that goes through rows of indices, where the axis is the last and the others agree."""
+    x = work.inputs[0]
+    if not (x.ndim and x.size and index.size and alike(out)) or x.dtype != out.dtype or index.dtype not in INDICES:
+        return None
+    if not x.shape[:-1] == index.shape[:-1] == out.shape[:-1] or work.attrs["axis"] % x.ndim != x.ndim - 1:
+        return None
+    rows = math.prod(index.shape[:-1])
+    x_step, index_step = row_step(x, rows), row_step(index, rows)
+    if x_step is None or index_step is None:
+        return None
+    wide = index.itemsize == 8
+    words = (rows, index.shape[-1], extent[0], x, x_step, index, index_step, wide, out, Status())
+    return [Call(code, out.dtype, words)]
+
+
+def row_lots(x: Array, index: Array) -> tuple[int, int, int] | None:
+    """Return the bytes from row to row of `x`, one for each index; of how many rows, and from these to the next.
+
+    None where they lie unevenly.
+    """
+    step = row_step(x, index.size)
+    if step is not None:
+        return step, index.size, 0
+    if index.ndim != 2 or x.shape[:2] != index.shape or row_step(x[0], index.shape[1]) is None:
+        return None
+    return x.strides[1], index.shape[1], x.strides[0]
+
+
+def row_step(x: Array, rows: int) -> int | None:
+    """Return the bytes from one row of contiguous elements to the next; None where they lie unevenly."""
+    try:
+        matrix = x.reshape(rows, x.size // rows, copy=False)
+    except ValueError:
+        return None
+    return matrix.strides[0] if matrix.shape[1] == 1 or matrix.strides[1] == x.itemsize else None

@@ -1,0 +1,104 @@
+"""Many runs of a plan in one call: rows are gathered, numbers fed and results logged by kernels, without Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.value import Array
+from engine.execution.native.executor import NativeExecutor, Stretch
+from engine.execution.native.kernels.feeding import feed, gather_rows, halt_unless, log
+from engine.execution.native.lowering import address_of
+
+INT64 = np.dtype(np.int64)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Where the rows of an input lie one after the other: each is a block of bytes.
+
+    Attributes:
+        data: what they are in, kept alive.
+        address: of row 0.
+        step: bytes from one row to the next.
+        size: bytes of what is copied of a row.
+    """
+
+    data: Array
+    address: int
+    step: int
+    size: int
+
+
+class Loop:
+    """Runs an executor's plan many times in one call."""
+
+    def __init__(
+        self,
+        executor: NativeExecutor,
+        stretch: Stretch,
+        rows: Mapping[str, Blocks],
+        fed: Sequence[str],
+        logged: Sequence[str],
+        most: int,
+        until: str | None = None,
+    ) -> None:
+        """Add to a plan what feeds it.
+
+        Args:
+            executor: what runs the plan.
+            stretch: all its steps.
+            rows: for inputs that take the rows of a batch, where these are.
+            fed: inputs that are given at each run, of 64-bit types.
+            logged: outputs that are kept of each run.
+            most: runs of one call.
+            until: an output, a truth value; when it is false that run is the last.
+        """
+        self.most = most
+        self._executor = executor
+        self._numbers = [np.empty((0, 0), np.int64)]
+        self.fed = {n: np.zeros((most, *executor.inputs[n].shape), executor.inputs[n].dtype) for n in fed}
+        self.logged = {n: np.zeros((most, *executor.outputs[n].shape), executor.outputs[n].dtype) for n in logged}
+        self._gathers: list[Array] = []
+        shards = executor.plan.shards
+        before = [[self._gather(name, blocks, shard) for name, blocks in rows.items()] for shard in range(shards)]
+        tables = [(executor.inputs[n], table) for n, table in self.fed.items()]
+        self._feed = _block([0, len(fed), *_words((at, table, table[0].nbytes // 8) for at, table in tables)])
+        before[0].append((feed.address(INT64), address_of(self._feed)))
+        kept = [(executor.outputs[n], table) for n, table in self.logged.items()]
+        self._log = _block([0, len(logged), *_words((at, table, table[0].nbytes) for at, table in kept)])
+        after = [(log.address(INT64), address_of(self._log))]
+        if until is not None:
+            self._until = _block([address_of(executor.outputs[until]), executor.halt_address])
+            after.append((halt_unless.address(INT64), address_of(self._until)))
+        self._stretch = Stretch([before, *stretch.phases, [after]])
+
+    def run(self, numbers: Array) -> int:
+        """Run for batches of rows, int64[runs, rows], with what has been written into `fed`; return how many ran."""
+        self._numbers[0] = numbers
+        for gather in self._gathers:
+            gather[0], gather[8] = 0, address_of(numbers)
+        self._feed[0] = self._log[0] = 0
+        return self._executor.run_many(self._stretch, len(numbers))
+
+    def _gather(self, name: str, blocks: Blocks, shard: int) -> tuple[int, int]:
+        target = self._executor.inputs[name]
+        batch = target.shape[0]
+        part = batch // self._executor.plan.shards
+        at = address_of(target) + shard * part * blocks.size
+        block = _block([0, batch, shard * part, part, blocks.size, blocks.address, blocks.step, at, 0])
+        self._gathers.append(block)
+        return gather_rows.address(INT64), address_of(block)
+
+
+def _words(entries: Iterable[tuple[Array, Array, int]]) -> list[int]:
+    words: list[int] = []
+    for array, table, size in entries:
+        words += [address_of(array), address_of(table), size]
+    return words
+
+
+def _block(words: Sequence[int]) -> Array:
+    return np.array(words, np.int64)

@@ -1,0 +1,108 @@
+"""From steps to kernel calls: each op's lowering says which kernels compute it, on which operands."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import DType
+from engine.core.value import Array
+from engine.execution.native.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A place in memory that a call may use while it runs, so many bytes behind its start (a cache line's)."""
+
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """An int64 that a kernel sets to 1 where an operand is not what the op takes: its NumPy kernel then says what."""
+
+
+Argument = int | float | Array | Scratch | Status
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a kernel.
+
+    Attributes:
+        kernel: what is called.
+        dtype: which of its codes.
+        arguments: the 64-bit words it finds; an array stands for the address of its first element, a float for its
+            bits as a float64.
+        scratch: bytes of scratch memory it needs.
+        elementwise: its block is that of the elementwise kernels, so it may be one of a chain.
+    """
+
+    kernel: Kernel
+    dtype: DType
+    arguments: tuple[Argument, ...]
+    scratch: int = 0
+    elementwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A step on its arrays, which never move: those of one shard, if the batch is cut into several.
+
+    Outputs may lie over inputs of the same shape and strides where the op is elementwise.
+    """
+
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+    attrs: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no array: kernels would take a number, as NumPy gives for some views, for an address."""
+        for operand in (*self.inputs, *self.outputs):
+            if not isinstance(operand, np.ndarray):
+                raise TypeError(f"a kernel works on arrays, not on {type(operand).__name__}")
+
+
+Lowering = Callable[[Work], "Sequence[Call] | None"]
+
+LOWERINGS: dict[str, Lowering] = {}
+"""By name of an op, what makes calls of a step; it returns None for operands that no kernel of its can take."""
+
+
+def lowers(*names: str) -> Callable[[Lowering], Lowering]:
+    """Declare the lowering of ops."""
+
+    def declare(lowering: Lowering) -> Lowering:
+        LOWERINGS.update(dict.fromkeys(names, lowering))
+        return lowering
+
+    return declare
+
+
+def address_of(array: Array) -> int:
+    """Return the address of the first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def word(argument: Argument, scratch: int) -> int:
+    """Return an argument as a kernel finds it; `scratch` is the address of scratch memory."""
+    if isinstance(argument, Scratch):
+        return scratch + argument.offset
+    assert not isinstance(argument, Status), "the executor gives every status a word"
+    if isinstance(argument, np.ndarray):
+        return address_of(argument)
+    if isinstance(argument, float):
+        bits: int = struct.unpack("<q", struct.pack("<d", argument))[0]
+        return bits
+    return int(argument)
+
+
+def alike(*arrays: Array) -> bool:
+    """Tell whether arrays have one floating dtype that kernels are compiled for, and are row-major."""
+    dtype = arrays[0].dtype
+    return dtype.name in ("float32", "float64") and all(a.dtype == dtype and a.flags.c_contiguous for a in arrays)

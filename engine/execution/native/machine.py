@@ -1,0 +1,49 @@
+"""The machine: runs tables of kernel calls, alone or as one of several threads that keep step."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numba
+from numba import types
+
+from engine.execution.native.code_folder import compile_kept
+from engine.execution.native.inline.pointers import call, view
+from engine.execution.native.inline.subnormals import FLUSH, control_word, set_control_word
+from engine.execution.native.inline.threads import load, wait
+from engine.execution.native.kernel import declare_symbols
+
+BARRIER = 0
+"""The address of a call that is none: here threads wait for one another."""
+
+
+@cache
+def machine() -> Any:
+    """Return the compiled loop `run(table, length, times, halt, barrier, threads)`; it needs no lock of Python's.
+
+    `table` is the address of `length` pairs of words, a kernel and its block; it is gone through `times` times, or
+    until the word at `halt` is not 0. The loop returns how often it went through. Subnormal numbers are zeros.
+    """
+    declare_symbols()
+    signature = types.int64(*[types.int64] * 6)
+    return compile_kept(lambda kept: numba.njit(signature, nogil=True, cache=kept, error_model="numpy")(_run))
+
+
+def _run(table: Any, length: Any, times: Any, halt: Any, barrier: Any, threads: Any) -> Any:
+    pairs = view(table, 2 * length, numba.int64)
+    before = control_word()
+    set_control_word(numba.int32(before | FLUSH))
+    done = 0
+    while done < times and load(halt) == 0:
+        done += 1
+        for place in range(length):
+            kernel = pairs[2 * place]
+            if kernel == BARRIER:
+                wait(barrier, threads)
+            else:
+                call(kernel, pairs[2 * place + 1])
+    if threads > 1:
+        wait(barrier, threads)  # nobody looks at `halt` any more when the first of them returns
+    set_control_word(before)
+    return done

@@ -1,0 +1,185 @@
+"""Modules as statements: what each name is bound by, and which names a statement binds and reads."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from types import CodeType, MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.core.errors import EngineError
+from engine.core.registry import Op
+from engine.execution.plan.literals import is_plain, literal
+
+IMPORTED = sys.stdlib_module_names | {"numpy", "ml_dtypes"}
+"""Packages that a program may import; the source of all others is carried over."""
+
+
+class Name(NamedTuple):
+    """A global name of a module."""
+
+    module: str
+    name: str
+
+
+class Reading(NamedTuple):
+    """The text of a definition, the names it binds, reads when it is made and when it is called, and its own."""
+
+    text: str
+    bound: frozenset[str]
+    outer: frozenset[str]
+    inner: frozenset[str]
+    own: frozenset[str]
+
+
+def read(name: Name, statement: ast.stmt) -> Reading:
+    """Read a statement without what a program has no use for; a plain number as it is now."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return _read_definition(name)
+    value = _value(name)
+    if is_plain(value) and not isinstance(value, np.dtype):
+        return _reading(f"{name.name} = {literal(value)}", name)
+    return _reading(ast.unparse(_Bare(name.module).visit(ast.parse(ast.unparse(statement)))), name)
+
+
+@cache
+def _read_definition(name: Name) -> Reading:
+    statement = statement_of(name)
+    assert statement is not None
+    return _reading(ast.unparse(_Bare(name.module).visit(ast.parse(ast.unparse(statement)))), name)
+
+
+def _reading(text: str, name: Name) -> Reading:
+    code = compile(text, "<kernel>", "exec", dont_inherit=True)
+    bound = frozenset(_names(code, ("STORE_NAME",), nested=False))
+    outer = bound | frozenset(_names(code, ("LOAD_NAME",), nested=False))
+    inner, own = _globals(code), _locals(code)
+    if inner & own:
+        both = min(inner & own)
+        raise EngineError(f"a program cannot hold {name.name!r} of {name.module}: {both!r} has two meanings in it")
+    for module in _names(code, ("IMPORT_NAME",)):
+        if module.partition(".")[0] not in IMPORTED:
+            raise EngineError(f"a program cannot hold {name.name!r} of {name.module}: it imports {module} when it runs")
+    return Reading(text, bound, outer, inner, own)
+
+
+@cache
+def _statements(module: str) -> Mapping[str, ast.stmt]:
+    """Return the top-level statement of a module that binds each name; the last one, where there are several."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (OSError, TypeError) as error:
+        raise EngineError(f"the source of the module {module!r} cannot be had, so no program can hold it") from error
+    bound: dict[str, ast.stmt] = {}
+    for statement in ast.parse(source).body:
+        bound.update(dict.fromkeys(_bound(statement), statement))
+    return MappingProxyType(bound)
+
+
+def _bound(statement: ast.stmt) -> Iterable[str]:
+    """Return the names that a top-level statement binds."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return (statement.name,)
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name for alias in statement.names]
+    return _names(
+        compile(ast.Module([statement], []), "<module>", "exec", dont_inherit=True), ("STORE_NAME",), nested=False
+    )
+
+
+def name_of(kernel: Any) -> Name:
+    """Return the name under which a module defines a function or a class."""
+    name = Name(kernel.__module__, kernel.__qualname__)
+    found = _value(name)
+    if kernel is not (found.body if isinstance(found, Op) else found):
+        raise EngineError(f"a program cannot hold {name.name!r}: define it at the top level of {name.module}")
+    return name
+
+
+def statement_of(name: Name) -> ast.stmt | None:
+    """Return the top-level statement that binds a name."""
+    return _statements(name.module).get(name.name)
+
+
+def _value(name: Name) -> Any:
+    return getattr(sys.modules[name.module], name.name, None)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _names(code: CodeType, operations: tuple[str, ...], *, nested: bool = True) -> Iterator[str]:
+    for part in _codes(code) if nested else (code,):
+        yield from (i.argval for i in dis.get_instructions(part) if i.opname in operations)
+
+
+def _globals(code: CodeType) -> frozenset[str]:
+    """Return the global names that functions and classes in a statement read."""
+    found: set[str] = set()
+    for part in list(_codes(code))[1:]:
+        own = {*_names(part, ("STORE_NAME",), nested=False), "__module__", "__qualname__", "__name__"}
+        found.update(set(_names(part, ("LOAD_NAME",), nested=False)) - own)
+        found.update(_names(part, ("LOAD_GLOBAL",), nested=False))
+    return frozenset(found)
+
+
+def _locals(code: CodeType) -> frozenset[str]:
+    """Return the names that belong to functions."""
+    parts = list(_codes(code))[1:]
+    return frozenset(n for part in parts for n in (*part.co_varnames, *part.co_cellvars, *part.co_freevars))
+
+
+def arguments_of(arguments: ast.arguments) -> list[ast.arg]:
+    """Return all parameters of a function."""
+    optional = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *optional]
+
+
+class _Bare(ast.NodeTransformer):
+    """Strips a definition of annotations, and takes ops for their kernels."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._classes = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if isinstance(_value(Name(self._module, node.name)), Op):
+            node.decorator_list = []
+        node.returns = None
+        for argument in arguments_of(node.args):
+            argument.annotation = None
+        classes, self._classes = self._classes, 0
+        self.generic_visit(node)
+        self._classes = classes
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self._classes += 1
+        self.generic_visit(node)
+        self._classes -= 1
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        self.generic_visit(node)
+        if self._classes and not ast.unparse(node.annotation).startswith("ClassVar"):
+            node.annotation = ast.Name("object")  # a field is known by having an annotation, whatever it says
+            return node
+        if node.value is None:
+            return None
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr != "body" or not isinstance(node.value, ast.Name):
+            return node
+        return node.value if isinstance(_value(Name(self._module, node.value.id)), Op) else node

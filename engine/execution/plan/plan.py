@@ -1,0 +1,136 @@
+"""Plan: a computation as data. Steps in order, buffers with their places, bytes and operations; readable in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from engine.core.registry import Op
+from engine.core.value import Array, Spec
+from engine.execution.plan.operations import operations
+from engine.execution.plan.printer import plan_json, plan_text
+from engine.execution.plan.scratch import KEEPING, scratch_bytes
+from engine.ops.workspace import KEPT_BYTES
+
+Kind = Literal["input", "state", "constant", "arena", "pinned", "shard", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A piece of memory: an input, a state, a constant, a range of the arena, or a piece that is never shared.
+
+    Of a "shard" range and of a "partial" piece each shard has its own: ranges lie in an arena of the shard's.
+    """
+
+    kind: Kind
+    name: str
+    nbytes: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Where a numbered value lives: a root, and the layout of its elements in it (offset and strides in bytes).
+
+    `split` is the axis along which shards have parts of the value: of one place for all, or each in memory of its own.
+    `base` is the number of the value that the memory belongs to, of which this one is a view unless it is that itself.
+    """
+
+    root: int
+    offset: int
+    spec: Spec
+    strides: tuple[int, ...]
+    split: int | None = None
+    base: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One kernel call on buffers.
+
+    `inplace` tells that the output lies over an input; `windows`, for a step that shards run, the axes along which each
+    sees its part of inputs that are whole otherwise.
+    """
+
+    op: Op[Any]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    attrs: Mapping[str, Any]
+    inplace: bool = False
+    windows: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Steps between two points where threads wait for one another: each shard runs all of them, or one thread does."""
+
+    sharded: bool
+    steps: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything an executor needs, and everything a reader wants to know.
+
+    `updates` names the number whose value a state has after a run; `copies` are the pairs (target, source) that are
+    copied at its end, for updates that are not computed in the state's memory. `groups` are the places of steps that
+    may run interleaved, block by block.
+    """
+
+    steps: tuple[Step, ...]
+    buffers: Mapping[int, Buffer]
+    roots: tuple[Root, ...]
+    constants: Mapping[int, Array]
+    inputs: Mapping[str, int]
+    state: Mapping[str, int]
+    outputs: Mapping[str, int]
+    updates: Mapping[str, int]
+    copies: tuple[tuple[int, int], ...]
+    arena_bytes: int
+    phases: tuple[Phase, ...]
+    groups: tuple[tuple[int, ...], ...] = ()
+    shards: int = 1
+    shard_bytes: int = 0
+
+    @property
+    def flops(self) -> int:
+        """Estimated arithmetic operations of one run."""
+        return sum(self.flops_of(step) for step in self.steps)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Bytes of everything the plan holds, arena, inputs, state and constants, and its kernels while they run."""
+        apart = self.shard_bytes + sum(root.nbytes for root in self.roots if root.kind == "partial")
+        shared = sum(root.nbytes for root in self.roots if root.kind not in ("arena", "shard", "partial"))
+        return self.arena_bytes + shared + self.shards * apart + self.scratch_bytes
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The most that NumPy's kernels take at a time beside inputs and outputs, with what they keep for the next."""
+        kept = passing = 0
+        for step in self.steps:
+            size = self.scratch_of(step)
+            keeps = min(size, KEPT_BYTES) if step.op.name in KEEPING else 0
+            kept, passing = max(kept, keeps), max(passing, size - keeps)
+        return kept + passing
+
+    def scratch_of(self, step: Step) -> int:
+        """Bytes that the kernel of one step takes while it runs, beside its inputs and outputs."""
+        inputs, outputs = ([self.buffers[n].spec for n in numbers] for numbers in (step.inputs, step.outputs))
+        return scratch_bytes(step.op, step.attrs, inputs, outputs)
+
+    def flops_of(self, step: Step) -> int:
+        """Estimated arithmetic operations of one step."""
+        outputs = [self.buffers[number].spec.shape for number in step.outputs]
+        inputs = [self.buffers[number].spec.shape for number in step.inputs]
+        apart = any(self.roots[self.buffers[number].root].kind in ("shard", "partial") for number in step.outputs)
+        return operations(step.op.name, step.attrs, inputs, outputs) * (self.shards if apart else 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write steps, buffers, bytes and operations for a client."""
+        return plan_json(self)
+
+    def to_text(self) -> str:
+        """Print one line a step, as a person would write it down."""
+        return plan_text(self)

@@ -1,0 +1,351 @@
+"""From a listing to a plan: who owns memory, who may overwrite whom, where everything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from engine.core.registry import lookup
+from engine.core.value import Value
+from engine.execution.plan.fusion import FusedGroups, fuse, overwritable
+from engine.execution.plan.layout import Layout, contiguous_strides, is_whole, layouts, nbytes
+from engine.execution.plan.memory import ArenaRanges
+from engine.execution.plan.places import give_parts
+from engine.execution.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
+from engine.execution.plan.sharding import Sharding, shard, worthwhile_shards
+from engine.execution.plan.split_rules import PARTIAL, State
+from engine.execution.plan.verifier import should_verify, verify_plan
+from engine.graph.early_casts import cast_early
+from engine.graph.simplify import Instruction, Listing, simplify
+
+END = 2**62
+
+
+def make_plan(
+    inputs: Mapping[str, Value],
+    state: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    updates: Mapping[str, Value],
+    *,
+    rows: Collection[str] = (),
+    most_shards: int = 1,
+) -> Plan:
+    """Plan the computation of `outputs` and of the new values `updates` of some of the `state`.
+
+    Args:
+        inputs: leaves that are fed before each run.
+        state: leaves that keep their memory from run to run.
+        outputs: values to be read after a run.
+        updates: by name of a state, the value it has after a run.
+        rows: the inputs whose first axis is the batch; those without axes stay whole.
+        most_shards: into how many shards the batch may be cut, where there is enough work.
+
+    Raises:
+        PlanError: the environment asks for a proof of every plan, and this one has none.
+    """
+    plan = _planned(inputs, state, outputs, updates, rows, most_shards)
+    if should_verify():
+        verify_plan(plan)
+    return plan
+
+
+def _planned(
+    inputs: Mapping[str, Value],
+    state: Mapping[str, Value],
+    outputs: Mapping[str, Value],
+    updates: Mapping[str, Value],
+    rows: Collection[str],
+    most_shards: int,
+) -> Plan:
+    listing = cast_early(simplify(inputs, state, outputs, updates))
+    count = min(most_shards, worthwhile_shards(listing)) if rows else 1
+    extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
+    while count > 1 and any(extent % count for first in extents for extent in first):
+        count //= 2
+    if count > 1:
+        planner = _Planner(listing.copy(), rows, count)
+        if planner.views_stay:
+            return planner.plan()
+    return _Planner(listing).plan()
+
+
+class _Planner:
+    """Works on bases: values that own memory. Every other value is a window on one."""
+
+    def __init__(self, listing: Listing, rows: Collection[str] = (), shards: int = 1) -> None:
+        self.listing = listing
+        self._copy_outputs_of_states()
+        self._copy_leaf_updates()
+        self.sharding: Sharding | None = None
+        self.own: set[int] = set()  # values of which each shard has its part in a place of its own
+        if shards > 1:
+            self.sharding = shard(listing, layouts(listing)[1], rows, shards)
+            self.own = give_parts(listing, self.sharding)
+        self.layouts, self.free = layouts(listing)
+        # A view that has to be copied where it is of a part would have no place among the phases.
+        self.views_stay = self.sharding is None or self.sharding.free <= self.free
+        self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
+        self.groups: FusedGroups = fuse(
+            listing, self.layouts, self.free, self.sharding.levels if self.sharding else None
+        )
+        self.last_use = self._last_uses()
+        self.roots: list[Root] = []
+        self.place: dict[int, tuple[int, int]] = {}  # base -> (root, byte offset)
+        self.fixed: set[int] = set()  # roots that no other value may be written over
+        self.copies: list[tuple[int, int]] = []
+
+    def plan(self) -> Plan:
+        listing = self.listing
+        for name, number in listing.inputs.items():
+            self._own_root(number, "input", name)
+        for name, number in listing.state.items():
+            self._own_root(number, "state", name)
+        for number in listing.constants:
+            self._own_root(number, "constant", f"%{number}")
+        self._place_updates()
+        self._place_packs()
+        self._place_partials()
+        self._keep_through_phases()
+        sizes, inplace = self._place_rest()
+        used = {n for ins in listing.instructions for n in (*ins.inputs, *ins.outputs)}
+        used.update(listing.inputs.values(), listing.state.values(), listing.outputs.values(), listing.updates.values())
+        steps = tuple(
+            Step(ins.op, ins.inputs, ins.outputs, ins.attrs, index in inplace, self._windows(index))
+            for index, ins in enumerate(listing.instructions)
+            if index not in self.free
+        )
+        return Plan(
+            steps=steps,
+            buffers={number: self._buffer(number) for number in sorted(used)},
+            roots=tuple(self.roots),
+            constants={n: array for n, array in listing.constants.items() if n in used},
+            inputs=listing.inputs,
+            state=listing.state,
+            outputs=listing.outputs,
+            updates=listing.updates,
+            copies=tuple(self.copies),
+            arena_bytes=sizes["arena"],
+            phases=self._phases(),
+            groups=self._step_groups(),
+            shards=self.sharding.count if self.sharding else 1,
+            shard_bytes=sizes["shard"],
+        )
+
+    def _windows(self, index: int) -> tuple[int | None, ...]:
+        """Return the axes along which shards see parts of whole inputs."""
+        if self.sharding is None or not self.sharding.sharded[index]:
+            return ()
+        states = [self.sharding.state(n) for n in self.listing.instructions[index].inputs]
+        windows = zip(self.sharding.windows[index], states, strict=True)
+        return tuple(window if window != state else None for window, state in windows)
+
+    def _phases(self) -> tuple[Phase, ...]:
+        """Return the steps of each phase: all in one if there are no shards."""
+        places = [index for index in range(len(self.listing.instructions)) if index not in self.free]
+        sharding = self.sharding
+        if sharding is None:
+            return (Phase(False, tuple(range(len(places)))),)
+        levels: dict[int, list[int]] = {}
+        for step, index in enumerate(places):
+            levels.setdefault(sharding.levels[index], []).append(step)
+        return tuple(Phase(level % 2 == 0, tuple(steps)) for level, steps in levels.items())
+
+    def _step_groups(self) -> tuple[tuple[int, ...], ...]:
+        """Return the fused groups by the places of their steps."""
+        runs = (index for index in range(len(self.listing.instructions)) if index not in self.free)
+        step_of = {index: step for step, index in enumerate(runs)}
+        return tuple(tuple(step_of[index] for index in members) for members in self.groups.members)
+
+    def _keep_through_phases(self) -> None:
+        """Keep what all shards share to the end of the phase of its last use: another shard may still be before it."""
+        if self.sharding is None:
+            return
+        ends = {level: index for index, level in enumerate(self.sharding.levels)}
+        for base, last in self.last_use.items():
+            if base not in self.own and last < len(self.listing.instructions):
+                self.last_use[base] = ends[self.sharding.levels[last]]
+
+    def _place_partials(self) -> None:
+        """Give every shard a place of its own for its summand of a partial value."""
+        if self.sharding is None:
+            return
+        for number, state in self.sharding.states.items():
+            if state == PARTIAL and number in self.made_at and number not in self.place:
+                self._own_root(number, "partial", f"%{number}")
+
+    def _copy_outputs_of_states(self) -> None:
+        """Make every output that is a window on an updated state a copy: it is the state as it was before the run."""
+        windows = {ins.outputs[0]: ins.inputs[0] for ins in self.listing.instructions if ins.op.view}
+        updated = {self.listing.state[name] for name in self.listing.updates}
+        for name, number in self.listing.outputs.items():
+            source = number
+            while source in windows:
+                source = windows[source]
+            if source in updated:
+                self.listing.outputs[name] = self._copied(number)
+
+    def _copied(self, number: int) -> int:
+        fresh = self.listing.new(self.listing.specs[number])
+        self.listing.instructions.append(Instruction(lookup("copy"), (number,), (fresh,), {}))
+        return fresh
+
+    def _copy_leaf_updates(self) -> None:
+        """Make every update a freshly computed value, so that states can be exchanged with one another."""
+        made = {n for ins in self.listing.instructions if not ins.op.view for n in ins.outputs}
+        seen: set[int] = set()
+        for name, number in self.listing.updates.items():
+            if number == self.listing.state[name]:
+                continue
+            if number not in made or number in seen:
+                self.listing.updates[name] = self._copied(number)
+            seen.add(self.listing.updates[name])
+
+    def _last_uses(self) -> dict[int, int]:
+        """Return, for each base, the index of the last instruction that touches it or a window on it."""
+        last: dict[int, int] = {}
+        for index, instruction in enumerate(self.listing.instructions):
+            for number in (*instruction.inputs, *instruction.outputs):
+                last[self.layouts[number].base] = index
+        for number in self.listing.outputs.values():
+            last[self.layouts[number].base] = END
+        return last
+
+    def _own_root(self, number: int, kind: Kind, name: str) -> None:
+        self.roots.append(Root(kind, name, nbytes(self.listing.specs[number])))
+        self.place[number] = (len(self.roots) - 1, 0)
+        self.fixed.add(len(self.roots) - 1)
+
+    def _whole(self, number: int) -> bool:
+        """Tell whether a value covers the whole of its base in order."""
+        return is_whole(self.listing, self.layouts[number], number)
+
+    def _place_updates(self) -> None:
+        """Let new values of states be written straight over the old ones where nobody reads the old ones later."""
+        for name, number in self.listing.updates.items():
+            state, base = self.listing.state[name], self.layouts[number].base
+            if number == state:
+                continue
+            if base not in self.place and self._whole(number) and self._may_overwrite_state(state, base):
+                self.place[base] = self.place[state]
+            else:
+                self.copies.append((state, number))
+                self.last_use[base] = END
+
+    def _may_overwrite_state(self, state: int, base: int) -> bool:
+        made = self.made_at[base]
+        if self.listing.instructions[made].op.name == "pack":
+            return False  # the gaps of a pack are zero from the start, those of a state need not be
+        last = self.last_use.get(state, -1)
+        if not self._apart_by_shards(state, base) or not self.groups.is_aligned(made, state):
+            return False
+        if last != made:
+            return last < made
+        instruction = self.listing.instructions[made]
+        return self._may_overwrite(instruction, base, state)
+
+    def _apart_by_shards(self, state: int, base: int) -> bool:
+        """Tell whether no shard reads, in the phase that makes the new value, what another writes over the old one."""
+        if self.sharding is None:
+            return True
+        made, levels = self.made_at[base], self.sharding.levels
+        axis = self.sharding.state(base)
+        return all(
+            levels[index] != levels[made] or self._has_parts_of_base(number, window, axis)
+            for index, instruction in enumerate(self.listing.instructions)
+            for number, window in zip(instruction.inputs, self.sharding.windows[index], strict=True)
+            if index not in self.free and self.layouts[number].base == state
+        )
+
+    def _has_parts_of_base(self, number: int, window: State, axis: State) -> bool:
+        """Tell whether the parts of a value along `window` are, byte for byte, those of its base along `axis`.
+
+        Row parts of a transposed view are column parts of its base: then one shard reads what all others write.
+        """
+        view, spec = self.layouts[number], self.listing.specs[number]
+        base = self.listing.specs[view.base]
+        if window is None or axis is None or window < 0 or axis < 0:
+            return window == axis
+        if view.offset or nbytes(spec) != nbytes(base):
+            return False
+        return (spec.shape[window], view.strides[window]) == (base.shape[axis], contiguous_strides(base)[axis])
+
+    def _may_overwrite(self, instruction: Instruction, number: int, base: int) -> bool:
+        """Tell whether an output may lie over `base`, which the instruction reads: at the same places, if at all."""
+        readers = [place for place, n in enumerate(instruction.inputs) if self.layouts[n].base == base]
+        allowed = overwritable(instruction, number)
+        if not self.groups.is_aligned(self.made_at[number], base):
+            return False
+        return all(place in allowed and self._lies_like(instruction.inputs[place], number) for place in readers)
+
+    def _lies_like(self, number: int, other: int) -> bool:
+        """Tell whether two values have the same spec, and the first covers its base in order."""
+        return self._whole(number) and self.listing.specs[number] == self.listing.specs[other]
+
+    def _place_packs(self) -> None:
+        """Let what is packed into a vector be computed in its place there, so that packing copies nothing."""
+        for index, instruction in enumerate(self.listing.instructions):
+            if instruction.op.name != "pack" or index in self.free:
+                continue
+            vector = instruction.outputs[0]
+            kind: Kind = "partial" if self._is_partial(vector) else "pinned"
+            if vector not in self.place:
+                self._own_root(vector, kind, f"%{vector}")
+            root = self.place[vector][0]
+            if self.roots[root].kind != kind:
+                continue
+            itemsize = self.listing.specs[vector].dtype.itemsize
+            for number, offset in zip(instruction.inputs, instruction.attrs["offsets"], strict=True):
+                base = self.layouts[number].base
+                alike = self._is_partial(base) == self._is_partial(vector)
+                if alike and base in self.made_at and base not in self.place and self._whole(number):
+                    self.place[base] = (root, offset * itemsize)
+
+    def _is_partial(self, number: int) -> bool:
+        return self.sharding is not None and self.sharding.state(number) == PARTIAL
+
+    def _place_rest(self) -> tuple[Mapping[Kind, int], set[int]]:
+        """Give every remaining base a range of an arena, in order, over a dying input where the kernel allows."""
+        ranges = ArenaRanges(self.roots, self.groups)
+        inplace: set[int] = set()
+        for index, instruction in enumerate(self.listing.instructions):
+            for number in instruction.outputs if index not in self.free else ():
+                if number in self.place:
+                    if self._over_input(instruction, number):
+                        inplace.add(index)
+                    continue
+                root = self._reusable(index, instruction, number, ranges)
+                if root is None:
+                    kind: Kind = "shard" if number in self.own else "arena"
+                    root = ranges.take(kind, nbytes(self.listing.specs[number]), f"%{number}")
+                else:
+                    inplace.add(index)
+                ranges.occupy(root, number, self.last_use[number])
+                self.place[number] = (root, 0)
+            ranges.finish(index)
+        return ranges.sizes, inplace
+
+    def _over_input(self, instruction: Instruction, number: int) -> bool:
+        return any(self.place.get(self.layouts[n].base) == self.place[number] for n in instruction.inputs)
+
+    def _reusable(self, index: int, instruction: Instruction, number: int, ranges: ArenaRanges) -> int | None:
+        """Return the arena root of an input that dies here and that the kernel may overwrite, or None."""
+        for place in overwritable(instruction, number):
+            base = self.layouts[instruction.inputs[place]].base
+            root = self.place[base][0]
+            if self.sharding is not None and (number in self.own) != (base in self.own):
+                continue
+            if self.sharding is not None and number not in self.own and self.sharding.sharded[index]:
+                continue
+            if (
+                ranges.owner.get(root) == base
+                and self.last_use[base] == index
+                and self._may_overwrite(instruction, number, base)
+            ):
+                return root
+        return None
+
+    def _buffer(self, number: int) -> Buffer:
+        layout: Layout = self.layouts[number]
+        root, offset = self.place[layout.base]
+        state = None if self.sharding is None else self.sharding.state(number)
+        split = None if state == PARTIAL else state
+        return Buffer(root, offset + layout.offset, self.listing.specs[number], layout.strides, split, layout.base)

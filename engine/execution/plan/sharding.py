@@ -1,0 +1,247 @@
+"""Sharding: a batch is cut into equal shards, whose forward and backward passes run beside one another.
+
+Every value of a listing is whole, the same for all shards; or split, of which each shard has its part along one axis;
+or partial, of which each shard has a summand. Rules say for each op what becomes of its inputs; an op without one, or
+without a rule for the way its inputs are split, works on whole values, after all shards have come to it. What is made
+of partial values needs their sum first: an instruction of its own, `JOIN`, adds them up in the order of the shards.
+
+Instructions are put in phases: between two of them shards wait for one another. The cut is part of the plan, so the
+numbers do not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.core.registry import Op
+from engine.core.value import Shape, Spec
+from engine.execution.plan.operations import operations
+from engine.execution.plan.split_rules import PARTIAL, Case, Cut, State, cut, keeps_partial
+from engine.graph.simplify import Instruction, Listing
+
+JOINED_APART = 4096
+"""A sum of so many elements, in a vector, is computed in parts by the shards; a shorter one by one of them."""
+
+
+def _join(*parts: Any) -> Any:
+    """Add up what the shards have."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+JOIN: Op[Any] = Op(_join, infer=None)
+"""The sum of a partial value's summands; it is no op of graphs."""
+
+
+LARGEST_SHARE = 0.25
+"""How much of what shards write may be summands."""
+
+WORTHWHILE = ((4e6, 2), (8e9, 4), (64e9, 8))
+"""From how many operations on a step is cut into how many shards: less is done before another thread has woken up.
+
+More shards than are needed for the threads of a small machine make smaller products and more summands.
+"""
+
+
+def worthwhile_shards(listing: Listing) -> int:
+    """Return into how many shards the work of a listing is worth being cut."""
+    specs = listing.specs
+    work = sum(
+        operations(i.op.name, i.attrs, [specs[n].shape for n in i.inputs], [specs[n].shape for n in i.outputs])
+        for i in listing.instructions
+        if not i.op.view
+    )
+    return max((count for least, count in WORTHWHILE if work >= least), default=1)
+
+
+@dataclass
+class Sharding:
+    """How a listing is cut.
+
+    Attributes:
+        count: shards.
+        states: of each value that is not whole, the axis it is split along, or PARTIAL.
+        sharded: for each instruction, whether the shards run it, each on its part.
+        windows: for each instruction that they run, the axis along which each sees its part of an input, or None.
+        levels: for each instruction its phase; even ones are run by the shards, odd ones by one of them.
+        free: places of the instructions that are no steps.
+    """
+
+    count: int
+    states: dict[int, State] = field(default_factory=dict)
+    sharded: list[bool] = field(default_factory=list)
+    windows: list[tuple[State, ...]] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    free: set[int] = field(default_factory=set)
+
+    def state(self, number: int) -> State:
+        """Return the axis a value is split along, PARTIAL, or None."""
+        return self.states.get(number)
+
+    def part(self, spec: Spec, axis: State) -> Spec:
+        """Return the spec of a shard's part."""
+        if axis is None or axis == PARTIAL:
+            return spec
+        shape = list(spec.shape)
+        shape[axis] //= self.count
+        return Spec(tuple(shape), spec.dtype)
+
+
+def shard(listing: Listing, free: Collection[int], rows: Collection[str], count: int) -> Sharding:
+    """Cut a listing along the first axis of the inputs `rows`; its instructions are put in order of their phases.
+
+    Where summands of all the shards would be much of what a step writes, as with wide layers and few rows, the batch is
+    left whole, and products are cut by the columns of their results.
+
+    Args:
+        listing: what is cut; it is changed.
+        free: places of the instructions that are no steps, views of other values.
+        rows: names of inputs whose first axis is the batch.
+        count: shards.
+    """
+    trial = listing.copy()
+    cutter = _Cutter(trial, count)
+    for name in rows:
+        number = listing.inputs[name]
+        if cutter.divides(listing.specs[number].shape, 0):
+            cutter.sharding.states[number] = 0
+    sharding = cutter.cut(free)
+    if _summands(trial, sharding) > LARGEST_SHARE * _written(trial, sharding):
+        trial = listing.copy()
+        sharding = _Cutter(trial, count, by_columns=True).cut(free)
+    listing.take(trial)
+    return sharding
+
+
+def _summands(listing: Listing, sharding: Sharding) -> int:
+    """Return the elements of which each shard has a summand."""
+    return _elements(listing, sharding, lambda state: state == PARTIAL)
+
+
+def _written(listing: Listing, sharding: Sharding) -> int:
+    """Return the elements of which each shard has its part."""
+    return _elements(listing, sharding, lambda state: state is not None and state != PARTIAL)
+
+
+def _elements(listing: Listing, sharding: Sharding, wanted: Callable[[State], bool]) -> int:
+    return sum(
+        math.prod(listing.specs[number].shape)
+        for place, instruction in enumerate(listing.instructions)
+        if place not in sharding.free and instruction.op.name != "pack" and instruction.op is not JOIN
+        for number in instruction.outputs
+        if wanted(sharding.state(number))
+    )
+
+
+class _Cutter:
+    def __init__(self, listing: Listing, count: int, *, by_columns: bool = False) -> None:
+        self.listing = listing
+        self.by_columns = by_columns
+        self.sharding = Sharding(count)
+        self.made: list[Instruction] = []
+        self.level_of: dict[int, tuple[int, bool]] = {}  # number -> phase it is made in, and whether by the shards
+        self.sums: dict[int, int] = {}  # partial number -> its sum
+        self.free: set[int] = set()
+
+    def cut(self, free: Collection[int]) -> Sharding:
+        listing, sharding = self.listing, self.sharding
+        for place, instruction in enumerate(listing.instructions):
+            self._add(instruction, free=place in free)
+        for names in (listing.outputs, listing.updates):
+            for name, number in names.items():
+                names[name] = self._summed(number)
+        order = sorted(range(len(self.made)), key=lambda place: sharding.levels[place])
+        listing.instructions = [self.made[place] for place in order]
+        sharding.sharded = [sharding.sharded[place] for place in order]
+        sharding.windows = [sharding.windows[place] for place in order]
+        sharding.levels = [sharding.levels[place] for place in order]
+        sharding.free = {place for place, old in enumerate(order) if old in self.free}
+        return sharding
+
+    def divides(self, shape: Shape, axis: int) -> bool:
+        return axis < len(shape) and shape[axis] > 0 and shape[axis] % self.sharding.count == 0
+
+    def state(self, number: int) -> State:
+        return self.sharding.states.get(number)
+
+    def _add(self, instruction: Instruction, *, free: bool) -> None:
+        if not keeps_partial(instruction, free, [self.state(n) for n in instruction.inputs]):
+            instruction = self._on_sums(instruction)
+        found = self._outcome(instruction)
+        sharded = found is not None
+        if found is None:
+            instruction = self._on_sums(instruction)
+            found = Cut((None,) * len(instruction.inputs), (None,) * len(instruction.outputs))
+        if free:
+            self._append_free(instruction, found, sharded=sharded)
+        else:
+            self._append(instruction, found, sharded=sharded)
+
+    def _on_sums(self, instruction: Instruction) -> Instruction:
+        return replace(instruction, inputs=tuple(self._summed(n) for n in instruction.inputs))
+
+    def _append_free(self, instruction: Instruction, found: Cut, *, sharded: bool) -> None:
+        """Add an instruction that is nothing to do: it may stand in any phase behind that of its input."""
+        (number,) = instruction.inputs[:1]
+        made, by_shards = self.level_of.get(number, (-1, False))
+        if not sharded and by_shards:
+            made, by_shards = made | 1, False  # the whole of what the shards make
+        for output, state in zip(instruction.outputs, found.states, strict=True):
+            if state is not None:
+                self.sharding.states[output] = state
+            if made >= 0:
+                self.level_of[output] = (made, by_shards)
+        self.free.add(len(self.made))
+        self.made.append(instruction)
+        self.sharding.sharded.append(sharded)
+        self.sharding.windows.append(found.windows)
+        self.sharding.levels.append(max(made, 0))
+
+    def _append(self, instruction: Instruction, found: Cut, *, sharded: bool) -> None:
+        for number, state in zip(instruction.outputs, found.states, strict=True):
+            if state is not None:
+                self.sharding.states[number] = state
+        level = 0 if sharded else 1
+        for number, window in zip(instruction.inputs, found.windows, strict=True):
+            made, by_shards = self.level_of.get(number, (-1, sharded))
+            crosses = by_shards != sharded or window != self.state(number)
+            level = max(level, made + crosses)
+        if instruction.op is JOIN:
+            level = max(level, self.level_of[instruction.inputs[0]][0] + 1)
+        level += (level % 2 == 0) != sharded
+        self.made.append(instruction)
+        self.sharding.sharded.append(sharded)
+        self.sharding.windows.append(found.windows)
+        self.sharding.levels.append(level)
+        self.level_of.update(dict.fromkeys(instruction.outputs, (level, sharded)))
+
+    def _summed(self, number: int) -> int:
+        """Return a number for the sum of a value if it is partial."""
+        if self.state(number) != PARTIAL:
+            return number
+        if number not in self.sums:
+            spec = self.listing.specs[number]
+            self.sums[number] = self.listing.new(spec)
+            line = 64 // spec.dtype.itemsize  # a part begins at a cache line
+            apart = len(spec.shape) == 1 and spec.shape[0] >= JOINED_APART
+            apart = apart and spec.shape[0] % (line * self.sharding.count) == 0
+            join = Instruction(JOIN, (number,), (self.sums[number],), {})
+            axis = (0 if apart else None,)
+            self._append(join, Cut(axis, axis), sharded=apart)
+        return self.sums[number]
+
+    def _outcome(self, instruction: Instruction) -> Cut | None:
+        """Return what the shards do in an instruction, None where they can do nothing without one another."""
+        specs = self.listing.specs
+        states = tuple(self.state(n) for n in instruction.inputs)
+        made = [specs[n].shape for n in instruction.outputs]
+        if states and all(state == PARTIAL for state in states) and instruction.op.name != "pack":
+            return Cut(states, (PARTIAL,) * len(made))
+        shapes = [specs[n].shape for n in instruction.inputs]
+        case = Case(instruction.op, instruction.attrs, shapes, states, made, self.by_columns)
+        return cut(case, self.sharding.count)

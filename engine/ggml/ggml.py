@@ -1,0 +1,348 @@
+"""ggml's names for the static graphs of the engine: each a line that says what it is called here.
+
+Those for training, of ggml-opt.h, are in `engine.ggml.ggml_opt`.
+
+Differences from ggml.h: a Value carries neither data nor a loss flag, so functions that need one take the graph (or the
+context) first; refusals are exceptions, but for `ggml_graph_compute`, which returns the status; extents and indices of
+the functions that take `ne` or `i0, i1, ...` are in ggml's order, shapes in NumPy's. Op results are not charged to a
+context: the work buffer of a plan holds them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import ComputeError, PoolError
+from engine.core.value import Array, Value
+from engine.ggml.compute_plan import DEFAULT_N_THREADS, ComputePlan
+from engine.ggml.context import Context
+from engine.ggml.data_access import DataAccess
+from engine.ggml.gradients import Accumulators
+from engine.ggml.graph import Graph
+from engine.ggml.leaves import set_param
+from engine.ggml.overhead import DEFAULT_GRAPH_SIZE, graph_overhead, tensor_overhead
+from engine.ggml.status import Status
+from engine.ggml.threadpool import Threadpool
+from engine.ggml.threadpool_params import Priority, ThreadpoolParams
+from engine.ops.arithmetic import scale
+from engine.ops.elementwise import add, div, mul, sub
+from engine.ops.likelihood import ggml_cross_entropy
+from engine.ops.optimizer_steps import opt_step_adamw, opt_step_sgd
+
+GGML_DEFAULT_GRAPH_SIZE = DEFAULT_GRAPH_SIZE
+GGML_DEFAULT_N_THREADS = DEFAULT_N_THREADS
+GGML_STATUS_SUCCESS, GGML_STATUS_ABORTED = Status.SUCCESS, Status.ABORTED
+GGML_STATUS_FAILED, GGML_STATUS_ALLOC_FAILED = Status.FAILED, Status.ALLOC_FAILED
+GGML_SCHED_PRIO_LOW, GGML_SCHED_PRIO_NORMAL, GGML_SCHED_PRIO_MEDIUM = Priority.LOW, Priority.NORMAL, Priority.MEDIUM
+GGML_SCHED_PRIO_HIGH, GGML_SCHED_PRIO_REALTIME = Priority.HIGH, Priority.REALTIME
+GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_F64 = "float32", "float16", "bfloat16", "float64"
+GGML_TYPE_I8, GGML_TYPE_I16, GGML_TYPE_I32, GGML_TYPE_I64 = "int8", "int16", "int32", "int64"
+
+ggml_add, ggml_sub, ggml_mul, ggml_div, ggml_scale = add, sub, mul, div, scale
+ggml_cross_entropy_loss = ggml_cross_entropy
+ggml_set_param = set_param
+ggml_tensor_overhead = tensor_overhead
+ggml_graph_overhead = graph_overhead
+ggml_threadpool_params = ThreadpoolParams
+ggml_threadpool_params_default = ThreadpoolParams
+
+
+def ggml_init(mem_size: int, mem_buffer: Any = None, no_alloc: bool = False) -> Context:
+    """Make a `Context`."""
+    return Context(mem_size, mem_buffer, no_alloc=no_alloc)
+
+
+def ggml_free(ctx: Context) -> None:
+    """`Context.free`."""
+    ctx.free()
+
+
+def ggml_used_mem(ctx: Context) -> int:
+    """`Context.used_mem`."""
+    return ctx.used_mem
+
+
+def ggml_new_tensor(ctx: Context, dtype: object, ne: Sequence[int]) -> Value:
+    """`Context.new_tensor`."""
+    return ctx.new_tensor(dtype, *ne)
+
+
+def ggml_new_tensor_1d(ctx: Context, dtype: object, ne0: int) -> Value:
+    """`Context.new_tensor`."""
+    return ctx.new_tensor(dtype, ne0)
+
+
+def ggml_new_tensor_2d(ctx: Context, dtype: object, ne0: int, ne1: int) -> Value:
+    """`Context.new_tensor`."""
+    return ctx.new_tensor(dtype, ne0, ne1)
+
+
+def ggml_new_tensor_3d(ctx: Context, dtype: object, ne0: int, ne1: int, ne2: int) -> Value:
+    """`Context.new_tensor`."""
+    return ctx.new_tensor(dtype, ne0, ne1, ne2)
+
+
+def ggml_new_tensor_4d(ctx: Context, dtype: object, ne0: int, ne1: int, ne2: int, ne3: int) -> Value:
+    """`Context.new_tensor`."""
+    return ctx.new_tensor(dtype, ne0, ne1, ne2, ne3)
+
+
+def ggml_set_loss(graph: Graph, tensor: Value) -> None:
+    """`Graph.set_loss`."""
+    graph.set_loss(tensor)
+
+
+def ggml_set_name(graph: Graph, tensor: Value, name: str) -> None:
+    """`Graph.set_name`."""
+    graph.set_name(tensor, name)
+
+
+def ggml_get_name(graph: Graph, tensor: Value) -> str:
+    """`Graph.name_of`."""
+    return graph.name_of(tensor)
+
+
+def ggml_opt_step_adamw(graph: Graph, a: Value, grad: Value, m: Value, v: Value, params: Value) -> Value:
+    """Append a step of AdamW that moves `a` and its moments after each computation: opt_step_adamw, `Graph.assign`."""
+    moved = opt_step_adamw(a, grad, m, v, params)
+    for leaf, new in zip((a, m, v), moved, strict=True):
+        graph.assign(leaf, new)
+    return moved[0]
+
+
+def ggml_opt_step_sgd(graph: Graph, a: Value, grad: Value, params: Value) -> Value:
+    """Append a step of SGD that moves `a` after each computation: opt_step_sgd, `Graph.assign`."""
+    moved = opt_step_sgd(a, grad, params)
+    graph.assign(a, moved)
+    return moved
+
+
+def ggml_new_graph(ctx: Context | None = None) -> Graph:
+    """Make a `Graph`."""
+    return Graph(context=ctx)
+
+
+def ggml_new_graph_custom(ctx: Context | None, size: int, grads: bool) -> Graph:
+    """Make a `Graph`."""
+    return Graph(size, grads=grads, context=ctx)
+
+
+def ggml_graph_overhead_custom(size: int, grads: bool) -> int:
+    """`graph_overhead`."""
+    return graph_overhead(size, grads=grads)
+
+
+def ggml_build_forward_expand(graph: Graph, tensor: Value) -> None:
+    """`Graph.expand`."""
+    graph.expand(tensor)
+
+
+def ggml_build_forward_order(graph: Graph, tensor: Value) -> None:
+    """`Graph.expand` without computing."""
+    graph.expand(tensor, compute=False)
+
+
+def ggml_build_forward_select(graph: Graph, tensors: Sequence[Value], idx: int) -> Value:
+    """`Graph.select`."""
+    return graph.select(tensors, idx)
+
+
+def ggml_build_backward_expand(
+    ctx: Context | None,  # noqa: ARG001 - a graph knows its context
+    graph: Graph,
+    grad_accs: Accumulators = None,
+) -> None:
+    """`Graph.build_backward`; what it needs is charged to the context of the graph."""
+    graph.build_backward(grad_accs)
+
+
+def ggml_graph_plan(graph: Graph, n_threads: int = 0, threadpool: Threadpool | None = None) -> ComputePlan:
+    """`Graph.plan`."""
+    return graph.plan(n_threads, threadpool)
+
+
+def ggml_graph_compute(graph: Graph, plan: ComputePlan) -> Status:
+    """`Graph.compute`; a node that could not be computed is a status."""
+    try:
+        return graph.compute(plan, auto_resume=True)
+    except ComputeError as error:
+        return Status(error.status)
+
+
+def ggml_graph_compute_with_ctx(ctx: Context, graph: Graph, n_threads: int) -> Status:
+    """`Graph.compute` with a work buffer of the context."""
+    return graph.compute(n_threads=n_threads, context=ctx)
+
+
+def ggml_graph_size(graph: Graph) -> int:
+    """`Graph.size`."""
+    return graph.size
+
+
+def ggml_graph_n_nodes(graph: Graph) -> int:
+    """`Graph.n_nodes`."""
+    return graph.n_nodes
+
+
+def ggml_graph_nodes(graph: Graph) -> tuple[Value, ...]:
+    """`Graph.nodes`."""
+    return graph.nodes
+
+
+def ggml_graph_node(graph: Graph, i: int) -> Value:
+    """`Graph.node`."""
+    return graph.node(i)
+
+
+def ggml_graph_get_tensor(graph: Graph, name: str) -> Value | None:
+    """`Graph.find`."""
+    return graph.find(name)
+
+
+def ggml_graph_get_grad(graph: Graph, node: Value) -> Value | None:
+    """`Graph.grad`."""
+    return graph.grad(node)
+
+
+def ggml_graph_get_grad_acc(graph: Graph, node: Value) -> Value | None:
+    """`Graph.grad_leaf`: the tensor whose memory holds the sum, which another graph takes as an accumulator."""
+    return graph.grad_leaf(node)
+
+
+def ggml_graph_reset(graph: Graph | None, momenta: bool = False) -> None:
+    """`Graph.reset`; without a graph nothing happens."""
+    if graph is not None:
+        graph.reset(momenta=momenta)
+
+
+def ggml_graph_clear(graph: Graph) -> None:
+    """`Graph.clear`."""
+    graph.clear()
+
+
+def ggml_graph_print(graph: Graph) -> None:
+    """Write `Graph.to_text` to stderr."""
+    sys.stderr.write(graph.to_text())
+
+
+def ggml_graph_dump_dot(gb: Graph, cgraph: Graph | None, filename: str | Path) -> None:
+    """Write `Graph.to_dot` of `gb`, whose forward nodes are those of `cgraph`, to a file."""
+    Path(filename).write_text(gb.to_dot(cgraph), encoding="utf-8")
+
+
+def ggml_graph_cpy(src: Graph, dst: Graph) -> None:
+    """`Graph.copy_to`."""
+    src.copy_to(dst)
+
+
+def ggml_graph_dup(graph: Graph, force_grads: bool = False) -> Graph:
+    """`Graph.dup`."""
+    return graph.dup(force_grads=force_grads)
+
+
+def ggml_graph_view(graph: Graph, i0: int, i1: int) -> Graph:
+    """`Graph.view`."""
+    return graph.view(i0, i1)
+
+
+def ggml_set_f32(holder: DataAccess, tensor: Value, value: float) -> Value:
+    """`set` of one number; integer tensors cut its fraction off."""
+    holder.set(tensor, value)
+    return tensor
+
+
+def ggml_set_i32(holder: DataAccess, tensor: Value, value: int) -> Value:
+    """`set` of one number."""
+    holder.set(tensor, value)
+    return tensor
+
+
+def ggml_set_f32_1d(holder: DataAccess, tensor: Value, i: int, value: float) -> None:
+    """`set_at` a flat index."""
+    holder.set_at(tensor, i, value)
+
+
+def ggml_set_i32_1d(holder: DataAccess, tensor: Value, i: int, value: int) -> None:
+    """`set_at` a flat index."""
+    holder.set_at(tensor, i, value)
+
+
+def ggml_get_f32_1d(holder: DataAccess, tensor: Value, i: int) -> float:
+    """`get_at` a flat index."""
+    return float(holder.get_at(tensor, i))
+
+
+def ggml_get_i32_1d(holder: DataAccess, tensor: Value, i: int) -> int:
+    """`get_at` a flat index."""
+    return int(holder.get_at(tensor, i))
+
+
+def ggml_get_f32_nd(holder: DataAccess, tensor: Value, *i: int) -> float:
+    """`get_at` an index for each axis, the fastest first."""
+    return float(holder.get_at(tensor, _axes(tensor, i)))
+
+
+def ggml_get_i32_nd(holder: DataAccess, tensor: Value, *i: int) -> int:
+    """`get_at` an index for each axis, the fastest first."""
+    return int(holder.get_at(tensor, _axes(tensor, i)))
+
+
+def ggml_set_f32_nd(holder: DataAccess, tensor: Value, *i: int, value: float) -> None:
+    """`set_at` an index for each axis, the fastest first."""
+    holder.set_at(tensor, _axes(tensor, i), value)
+
+
+def ggml_set_i32_nd(holder: DataAccess, tensor: Value, *i: int, value: int) -> None:
+    """`set_at` an index for each axis, the fastest first."""
+    holder.set_at(tensor, _axes(tensor, i), value)
+
+
+def ggml_get_data(holder: DataAccess, tensor: Value) -> Array:
+    """`get`."""
+    return holder.get(tensor)
+
+
+def ggml_threadpool_params_init(p: ThreadpoolParams, n_threads: int) -> None:
+    """`ThreadpoolParams.init`."""
+    p.init(n_threads)
+
+
+def ggml_threadpool_params_match(p0: ThreadpoolParams, p1: ThreadpoolParams) -> bool:
+    """`ThreadpoolParams.matches`."""
+    return p0.matches(p1)
+
+
+def ggml_threadpool_new(params: ThreadpoolParams) -> Threadpool | None:
+    """Make a `Threadpool`; None when the threads cannot be made as asked for."""
+    try:
+        return Threadpool(params)
+    except PoolError:
+        return None
+
+
+def ggml_threadpool_free(threadpool: Threadpool) -> None:
+    """`Threadpool.free`."""
+    threadpool.free()
+
+
+def ggml_threadpool_get_n_threads(threadpool: Threadpool) -> int:
+    """`Threadpool.n_threads`."""
+    return threadpool.n_threads
+
+
+def ggml_threadpool_pause(threadpool: Threadpool) -> None:
+    """`Threadpool.pause`."""
+    threadpool.pause()
+
+
+def ggml_threadpool_resume(threadpool: Threadpool) -> None:
+    """`Threadpool.resume`."""
+    threadpool.resume()
+
+
+def _axes(tensor: Value, indices: Sequence[int]) -> list[int]:
+    """Return indices in NumPy's order; ggml counts four axes, those beyond the tensor's have extent 1."""
+    return [*indices[: tensor.ndim], *(0,) * (tensor.ndim - len(indices))][::-1]

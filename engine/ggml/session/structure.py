@@ -1,0 +1,279 @@
+"""What graphs of a session were made of: changes that can be told, put away and made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine.core.errors import GraphError, LimitError, UnknownName, nearest
+from engine.core.value import Value
+from engine.ggml.context import Context
+from engine.ggml.graph import Graph
+from engine.ggml.leaves import check_name, set_param
+from engine.ggml.session.from_definition import NamedValues
+from engine.ggml.session.optimizer_nodes import append_step
+
+MOST_GRAPHS = 16
+MOST_CHANGES = 10_000
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change: plain data, all that is needed to make it again.
+
+    `graph` is the number of the graph that was changed or made, None if it concerns leaves; `source` that of the graph
+    that it was made of.
+    """
+
+    verb: str
+    graph: int | None
+    options: Mapping[str, Any]
+    source: int | None = None
+
+
+def still_needed(changes: Sequence[Change], graphs: Iterable[int]) -> list[Change]:
+    """Return the changes without which `graphs` would not be what they are."""
+    needed, kept = set(graphs), []
+    for change in reversed(changes):
+        if change.graph is None or change.graph in needed:
+            kept.append(change)
+            if change.source is not None:
+                needed.add(change.source)
+    return kept[::-1]
+
+
+class Structure:
+    """Graphs by name over the values of one definition, changed by verbs that are kept, to be made again.
+
+    Attributes:
+        values: what graphs are expanded from.
+        numbers: the graphs' numbers by name; a graph that is cleared takes a new one.
+    """
+
+    def __init__(self, values: NamedValues, context: Context) -> None:
+        """Begin without graphs."""
+        self.values = values
+        self.numbers: dict[str, int] = {}
+        self._context = context
+        self._used_by_leaves = context.used_mem
+        self._graphs: dict[int, Graph] = {}
+        self._losses: dict[int, list[str]] = {}
+        self._changes: list[Change] = []
+        self._next = 0
+        self._verbs: Mapping[str, Callable[..., None]] = {
+            "new_graph": self._new_graph,
+            "graph_dup": self._dup,
+            "graph_view": self._view,
+            "graph_cpy": self._cpy,
+            "graph_clear": self._clear,
+            "set_param": self._set_param,
+            "set_loss": self._set_loss,
+            "set_name": self._set_name,
+            "build_forward_expand": self._expand,
+            "build_forward_select": self._select,
+            "build_backward_expand": self._backward,
+            "opt_step": self._opt_step,
+        }
+
+    @property
+    def graphs(self) -> dict[str, Graph]:
+        """The graphs by name, in the order of their names."""
+        return {name: self._graphs[number] for name, number in sorted(self.numbers.items())}
+
+    def graph(self, name: str) -> Graph:
+        """Return a graph by name; UnknownName if there is none."""
+        if name not in self.numbers:
+            raise UnknownName(f"no graph is called {name[:64]!r}{nearest(name, self.numbers)}")
+        return self._graphs[self.numbers[name]]
+
+    def find(self, graph: str, name: str) -> Value | None:
+        """Return what the definition, or else the graph, calls `name`; None if neither does."""
+        found = self.values.find(name)
+        return self.graph(graph).find(name) if found is None else found
+
+    def value(self, graph: str, name: str) -> Value:
+        """Return what the definition, or else the graph, calls `name`; UnknownName if neither does."""
+        found = self.find(graph, name)
+        return self.values.value(name) if found is None else found
+
+    def change(self, verb: str, graph: str | None = None, **options: Any) -> None:
+        """Change a graph (or leaves), and keep what was done; a change that is refused leaves no trace."""
+        self._check_room()
+        if graph is not None:
+            self.graph(graph)
+        self._keep(Change(verb, None if graph is None else self.numbers[graph], options))
+
+    def make(self, verb: str, name: str, source: str | None = None, **options: Any) -> None:
+        """Make a graph called `name`, of another one or empty; the one that was called so goes."""
+        check_name(name)
+        self._check_room()
+        if name not in self.numbers and len(self.numbers) == MOST_GRAPHS:
+            raise LimitError(f"there are {MOST_GRAPHS} graphs already; free one (graph_free) before making another")
+        if source is not None:
+            self.graph(source)
+        number = self._next
+        self._keep(Change(verb, number, options, None if source is None else self.numbers[source]))
+        self._next += 1
+        if name in self.numbers:
+            self._forget(self.graph(name))
+        self.numbers[name] = number
+        self._prune()
+
+    def clear(self, name: str) -> None:
+        """Take everything out of a graph, to build another in it; what is marked as a loss stays so."""
+        self._refill(name, "graph_clear", losses=self._losses[self.numbers[name]] if name in self.numbers else [])
+
+    def copy(self, source: str, name: str) -> None:
+        """Let the graph called `name` hold what `source` holds, in the place of what it held."""
+        self.graph(source)
+        self._refill(name, "graph_cpy", self.numbers[source])
+
+    def _refill(self, name: str, verb: str, source: int | None = None, **options: Any) -> None:
+        """Put something else into a graph, which takes a new number: what it held may still be needed by others."""
+        graph, before = self.graph(name), self.numbers[name]
+        if graph.is_view:
+            raise GraphError("this is a view of a graph: clear or copy into the graph it is of")
+        made = {"size": graph.size, "grads": graph.has_grads, "order": graph.order}
+        self._keep(Change(verb, self._next, {"before": before, "made": made, **options}, source))
+        self.numbers[name] = self._next
+        self._next += 1
+        self._prune()
+
+    def free(self, name: str) -> None:
+        """Let go of a graph; the leaves keep their data."""
+        self._forget(self.graph(name))
+        del self.numbers[name]
+        self._prune()
+
+    def _forget(self, graph: Graph) -> None:
+        """Let go of what a graph computed; a view shows what another graph computed."""
+        if not graph.is_view:
+            graph.forget_results()
+
+    def tell(self) -> dict[str, Any]:
+        """Return the structure as plain data, for `remake`."""
+        return {"changes": [asdict(change) for change in self._changes], "numbers": self.numbers, "next": self._next}
+
+    def remake(self, told: Mapping[str, Any]) -> None:
+        """Make again what was told, in the place of the graphs there are; leaves that are marked stay so."""
+        self._context.used_mem = self._used_by_leaves
+        self._graphs, self._losses, self._changes = {}, {}, []
+        for change in told["changes"]:
+            self._keep(Change(**change))
+        self.numbers, self._next = dict(told["numbers"]), told["next"]
+        self._prune()
+
+    def _keep(self, change: Change) -> None:
+        self._verbs[change.verb](change)
+        self._changes.append(change)
+
+    def _prune(self) -> None:
+        self._changes = still_needed(self._changes, self.numbers.values())
+        for number in self._graphs.keys() - set(self.numbers.values()):
+            del self._graphs[number], self._losses[number]
+
+    def _check_room(self) -> None:
+        if len(self._changes) >= MOST_CHANGES:
+            raise LimitError(
+                f"the graphs have been changed {MOST_CHANGES} times; graph_clear or graph_free one of them"
+            )
+
+    # The verbs
+
+    def _new_graph(self, change: Change) -> None:
+        self._hold(change, Graph(**change.options, context=self._context), self.values.losses)
+
+    def _hold(self, change: Change, graph: Graph, losses: Iterable[str]) -> None:
+        assert change.graph is not None
+        self._graphs[change.graph], self._losses[change.graph] = graph, list(losses)
+        for name in self._losses[change.graph]:
+            graph.set_loss(self.values.value(name))
+
+    def _dup(self, change: Change) -> None:
+        self._hold_alike(change, self._source(change).dup(**change.options), change.source)
+
+    def _view(self, change: Change) -> None:
+        self._hold_alike(change, self._source(change).view(**change.options), change.source)
+
+    def _hold_alike(self, change: Change, graph: Graph, source: int | None) -> None:
+        assert change.graph is not None
+        assert source is not None
+        self._graphs[change.graph], self._losses[change.graph] = graph, list(self._losses[source])
+
+    def _cpy(self, change: Change) -> None:
+        graph = self._refilled(change)
+        self._source(change).copy_to(graph)
+        self._hold_alike(change, graph, change.source)
+
+    def _clear(self, change: Change) -> None:
+        graph = self._refilled(change)
+        graph.clear()
+        self._hold(change, graph, change.options["losses"])
+
+    def _refilled(self, change: Change) -> Graph:
+        """Return the graph that is to hold something else; when it is made again, what it held is not always there."""
+        graph = self._graphs.get(change.options["before"])
+        return Graph(**change.options["made"], context=self._context) if graph is None else graph
+
+    def _set_param(self, change: Change) -> None:
+        leaves = [self.values.value(name) for name in change.options["names"]]
+        before = [leaf.requires_grad for leaf in leaves]
+        try:
+            for leaf in leaves:
+                set_param(leaf)
+        except BaseException:
+            for leaf, was in zip(leaves, before, strict=True):
+                leaf.requires_grad = was
+            raise
+
+    def _set_loss(self, change: Change) -> None:
+        names = [name for name in change.options["names"] if name not in self._losses_of(change)]
+        graph = self._of(change)
+        with graph.unchanged_on_error():
+            for name in names:
+                graph.set_loss(self.values.value(name))
+        self._losses_of(change).extend(names)
+
+    def _set_name(self, change: Change) -> None:
+        graph = self._of(change)
+        graph.set_name(self._known(graph, change.options["tensor"]), change.options["name"])
+
+    def _expand(self, change: Change) -> None:
+        options = dict(change.options)
+        self._of(change).expand(*(self.values.value(name) for name in options.pop("outputs")), **options)
+
+    def _select(self, change: Change) -> None:
+        branches = [self.values.value(name) for name in change.options["branches"]]
+        self._of(change).select(branches, change.options["index"])
+
+    def _backward(self, change: Change) -> None:
+        """Differentiate; `given` names the values with an accumulator of their own."""
+        graph, given = self._of(change), change.options["given"]
+        values = [self._known(graph, name) for name in given]
+        leaves = {graph.name_of(value): _leaf_like(value) for value in values}
+        graph.build_backward(leaves or None, accumulate=change.options["accumulate"])
+
+    def _known(self, graph: Graph, name: str) -> Value:
+        found = graph.find(name)
+        return self.values.value(name) if found is None else found
+
+    def _opt_step(self, change: Change) -> None:
+        graph = self._of(change)
+        append_step(graph, self._context, kind=change.options["kind"], names=change.options["parameters"])
+
+    def _of(self, change: Change) -> Graph:
+        assert change.graph is not None
+        return self._graphs[change.graph]
+
+    def _losses_of(self, change: Change) -> list[str]:
+        assert change.graph is not None
+        return self._losses[change.graph]
+
+    def _source(self, change: Change) -> Graph:
+        assert change.source is not None
+        return self._graphs[change.source]
+
+
+def _leaf_like(value: Value) -> Value:
+    return Value(value.shape, value.dtype, None)

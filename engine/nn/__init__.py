@@ -1,0 +1,1 @@
+"""Layers, modules and initializers."""

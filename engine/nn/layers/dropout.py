@@ -1,0 +1,20 @@
+"""Dropout of elements and of whole channels, and the kind that suits selu."""
+
+from __future__ import annotations
+
+from engine.core.errors import AttributeValueError
+from engine.core.value import Value
+from engine.nn.layers.scope import Scope
+from engine.nn.layers.table import layer, layer_of_op
+
+
+@layer
+def dropout(scope: Scope, x: Value, *, p: float = 0.5) -> Value:
+    """Zero each element with probability p in training and scale the rest by 1 / (1 - p); evaluation leaves x alone."""
+    if not 0 <= p < 1:
+        raise AttributeValueError(f"dropout: the share p {p} must be at least 0 and less than 1, or nothing is left")
+    return scope.apply("dropout", x, p=p)
+
+
+for _name in ("dropout1d", "dropout2d", "dropout3d", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"):
+    layer_of_op(_name)

@@ -1,0 +1,185 @@
+"""Whole transformers (Vaswani et al. 2017): encoders and decoders of several layers, and the two together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.core.errors import AttributeValueError, ShapeError
+from engine.core.value import Shape, Value
+from engine.nn.layers.normalization import layer_norm
+from engine.nn.layers.scope import Inner, Scope
+from engine.nn.layers.table import layer
+from engine.nn.layers.transformer import Between, Block, Masks, Unnamed, decode, encode
+
+MOST_LAYERS = 100
+"""More layers upon one another are refused: each has weights of its own."""
+
+
+class _Xavier:
+    """A place in which every matrix starts as xavier_uniform, as torch.nn.Transformer resets its parameters."""
+
+    def __init__(self, scope: Scope) -> None:
+        """Stand in `scope`."""
+        self._scope = scope
+        self.input, self.buffer = scope.input, scope.buffer
+        self.apply, self.apply_all = scope.apply, scope.apply_all
+
+    def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
+        """Declare a parameter."""
+        return self._scope.parameter(name, shape, **({"kind": "xavier_uniform"} if len(shape) > 1 else init))
+
+
+class _Ending(Inner):
+    """An inner place whose op is what flows on, and so goes by the name of the whole layer."""
+
+    def __init__(self, scope: Scope, name: str, whole: Scope) -> None:
+        super().__init__(scope, name)
+        self._whole = whole
+
+    def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
+        return self._whole.apply_all(op, *inputs, name=name, **attrs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What all layers of a transformer share."""
+
+    kind: str
+    heads: int
+    width: int
+    dropout: float
+    activation: Between
+    eps: float
+    norm_first: bool
+    bias: bool
+
+    def block(self, scope: Scope) -> Block:
+        """Return one layer's parts, in its place."""
+        return Block(scope, self.heads, self.width, self.dropout, self.activation, self.eps, self.norm_first, self.bias)
+
+    def encoder(self, scope: Scope, x: Value, layers: int, masks: Masks) -> Value:
+        """Let x flow through the layers of an encoder."""
+        self._check(layers)
+        for number in range(layers):
+            x = encode(self.block(Inner(scope, f"layers.{number}")), x, masks)
+        return x
+
+    def decoder(self, scope: Scope, x: Value, memory: Value, layers: int, masks: Masks, of_memory: Masks) -> Value:
+        """Let x flow through the layers of a decoder."""
+        self._check(layers)
+        for number in range(layers):
+            x = decode(self.block(Inner(scope, f"layers.{number}")), x, memory, masks, of_memory)
+        return x
+
+    def norm(self, place: Scope, x: Value) -> Value:
+        """Normalise what comes out of the last layer."""
+        return layer_norm(place, x, eps=self.eps, bias=self.bias)
+
+    def _check(self, layers: int) -> None:
+        if not 1 <= layers <= MOST_LAYERS:
+            raise AttributeValueError(f"{self.kind}: {layers} layers are not 1 to {MOST_LAYERS}")
+
+
+@layer
+def transformer_encoder(
+    scope: Scope,
+    x: Value,
+    *,
+    heads: int,
+    layers: int,
+    width: int = 2048,
+    dropout: float = 0.1,
+    activation: Between = "relu",
+    eps: float = 1e-5,
+    norm_first: bool = False,
+    bias: bool = True,
+    norm: bool = False,
+    causal: bool = False,
+    mask: str | None = None,
+    padding_mask: str | None = None,
+) -> Value:
+    """Layers upon one another, each a transformer_encoder_layer of its own weights, perhaps with a `norm` at the end.
+
+    Parameters as of torch.nn.TransformerEncoder: layers.0.linear1.weight, norm.weight; every layer starts by itself.
+    """
+    form = _Form("transformer_encoder", heads, width, dropout, activation, eps, norm_first, bias)
+    x = form.encoder(scope, x, layers, Masks(causal, mask, padding_mask))
+    return form.norm(Unnamed(scope, "norm"), x) if norm else x
+
+
+@layer
+def transformer_decoder(
+    scope: Scope,
+    x: Value,
+    *,
+    memory: str,
+    heads: int,
+    layers: int,
+    width: int = 2048,
+    dropout: float = 0.1,
+    activation: Between = "relu",
+    eps: float = 1e-5,
+    norm_first: bool = False,
+    bias: bool = True,
+    norm: bool = False,
+    causal: bool = True,
+    mask: str | None = None,
+    padding_mask: str | None = None,
+    memory_mask: str | None = None,
+    memory_padding_mask: str | None = None,
+) -> Value:
+    """Layers upon one another, each a transformer_decoder_layer that attends to `memory`, perhaps a `norm` at the end.
+
+    Parameters as of torch.nn.TransformerDecoder.
+    """
+    form = _Form("transformer_decoder", heads, width, dropout, activation, eps, norm_first, bias)
+    masks, of_memory = Masks(causal, mask, padding_mask), Masks(False, memory_mask, memory_padding_mask)
+    x = form.decoder(scope, x, scope.input(memory), layers, masks, of_memory)
+    return form.norm(Unnamed(scope, "norm"), x) if norm else x
+
+
+@layer
+def transformer(
+    scope: Scope,
+    x: Value,
+    *,
+    target: str,
+    heads: int = 8,
+    encoder_layers: int = 6,
+    decoder_layers: int = 6,
+    width: int = 2048,
+    dropout: float = 0.1,
+    activation: Between = "relu",
+    eps: float = 1e-5,
+    norm_first: bool = False,
+    bias: bool = True,
+    causal: bool = True,
+    mask: str | None = None,
+    padding_mask: str | None = None,
+    target_mask: str | None = None,
+    target_padding_mask: str | None = None,
+    memory_mask: str | None = None,
+    memory_padding_mask: str | None = None,
+) -> Value:
+    """An encoder of x [rows, columns, features] and a decoder of `target` that attends to what it makes of x.
+
+    `target` names an input of the model [rows, steps, features]; the result has its shape. `causal` is of the decoder;
+    `mask` and `padding_mask` are the encoder's, the other masks the decoder's. Parameters and starts as of
+    torch.nn.Transformer: encoder.layers.0..., encoder.norm, decoder.layers.0..., decoder.norm; its matrices are Xavier.
+    """
+    form = _Form("transformer", heads, width, dropout, activation, eps, norm_first, bias)
+    flowing = scope.input(target)
+    if x.ndim != 3 or flowing.ndim != 3 or x.shape[2] != flowing.shape[2]:
+        raise ShapeError(
+            f"transformer needs an input and a target [rows, steps, features] of one width, got {list(x.shape)} and "
+            f"{list(flowing.shape)}"
+        )
+    place = Inner(_Xavier(scope), "encoder")
+    memory = form.encoder(place, x, encoder_layers, Masks(False, mask, padding_mask))
+    memory = form.norm(Inner(place, "norm"), memory)
+    place = Inner(_Xavier(scope), "decoder")
+    masks = Masks(causal, target_mask, target_padding_mask)
+    of_memory = Masks(False, memory_mask, memory_padding_mask)
+    flowing = form.decoder(place, flowing, memory, decoder_layers, masks, of_memory)
+    return form.norm(_Ending(place, "norm", scope), flowing)

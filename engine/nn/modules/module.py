@@ -1,0 +1,230 @@
+"""Module: a part of a model that holds parameters, buffers and other modules."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.autograd import tape
+from engine.core.defaults import check_device
+from engine.core.dtypes import DType, dtype_of, is_float
+from engine.core.errors import DTypeError, EngineError, UnknownName, nearest
+from engine.core.value import Array, Value
+from engine.data.checkpoint import Checkpoint, write_tensors
+from engine.nn.modules.state import fill, snapshot
+from engine.nn.modules.summary import summarize
+
+Parts = dict[str, Value]
+
+
+class Module(ABC):
+    """A part of a model: call `super().__init__()`, assign parameters and modules to attributes, write `forward`.
+
+    An attribute that is a leaf requiring a gradient is a parameter, one that is a module a part; state that is not
+    trained is a buffer and goes through `register_buffer`. Names are paths, as `encoder.linear_0.weight`.
+    """
+
+    training: bool
+
+    def __init__(self) -> None:
+        """Start in training mode and without parts."""
+        for name in ("_parameters", "_buffers", "_parts"):
+            object.__setattr__(self, name, {})
+        self.training = True
+
+    @abstractmethod
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Compute the outputs from the inputs; `module(x)` calls it."""
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """Compute the outputs from the inputs."""
+        return self.forward(*inputs, **named)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Keep an attribute; note what is a parameter or a part of the model."""
+        if isinstance(value, Module):
+            self._hold("_parts", name, value)
+        elif isinstance(value, Value) and value.node is None and value.requires_grad:
+            self._hold("_parameters", name, value)
+        elif isinstance(value, Value) and name in self._table("_buffers"):
+            self._hold("_buffers", name, value)
+        else:
+            self._let_go(name)
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Drop an attribute and what it was to the model."""
+        self._let_go(name)
+        object.__delattr__(self, name)
+
+    def register_parameter(self, name: str, value: Value) -> Value:
+        """Hold `value`, a floating leaf, as the parameter `name`, frozen or not; returns it."""
+        if value.node is not None or not is_float(value.dtype):
+            raise DTypeError(f"the parameter {name!r} must be a floating leaf; make it with engine.parameter()")
+        self._check_free(name)
+        self._hold("_parameters", name, value)
+        return value
+
+    def register_buffer(self, name: str, value: Value) -> Value:
+        """Hold `value` as the buffer `name`: state that is saved but not trained; returns it."""
+        value.requires_grad = False
+        self._check_free(name)
+        self._hold("_buffers", name, value)
+        return value
+
+    def register_module(self, name: str, module: Module) -> Module:
+        """Hold `module` as the part `name`; returns it."""
+        self._check_free(name)
+        self._hold("_parts", name, module)
+        return module
+
+    @property
+    def parts(self) -> Mapping[str, Module]:
+        """The modules it holds, by name."""
+        return dict(self._table("_parts"))
+
+    def own(self) -> tuple[Parts, Parts]:
+        """Return the parameters and the buffers that it holds itself, not in a part, by name."""
+        return dict(self._table("_parameters")), dict(self._table("_buffers"))
+
+    def __repr__(self) -> str:
+        return summarize(self)
+
+    def modules(self) -> Iterator[Module]:
+        """Yield this module and all below it."""
+        yield self
+        for part in self.parts.values():
+            yield from part.modules()
+
+    def parameters(self) -> Parts:
+        """Return every parameter by its name: the leaves themselves, frozen ones too; a shared one once."""
+        return self._collect("_parameters")
+
+    def buffers(self) -> Parts:
+        """Return every buffer by its name."""
+        return self._collect("_buffers")
+
+    def train(self, mode: bool = True) -> Module:
+        """Put this module and all below it in training mode, or in evaluation mode; returns it."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Put this module and all below it in evaluation mode; returns it."""
+        return self.train(False)
+
+    def zero_grad(self, *, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or set them to zeros."""
+        tape.zero_grad(list(self.parameters().values()), set_to_none=set_to_none)
+
+    def freeze(self, *texts: str) -> list[str]:
+        """Stop training the parameters whose names hold one of `texts` (all of them without any); returns their names.
+
+        Raises:
+            UnknownName: a text that is in no name.
+        """
+        return self._set_trained(texts, False)
+
+    def unfreeze(self, *texts: str) -> list[str]:
+        """Train the parameters whose names hold one of `texts` again (all of them without any); returns their names."""
+        return self._set_trained(texts, True)
+
+    def to(self, *, dtype: object = None, device: str | None = None) -> Module:
+        """Turn floating parameters and buffers into `dtype`, in the same leaves; only the device "cpu" exists."""
+        check_device(device)
+        if dtype is not None:
+            chosen = dtype_of(dtype)
+            if not is_float(chosen):
+                raise DTypeError(f"a module can only become a floating dtype, not {chosen.name}")
+            for leaf in (*self.parameters().values(), *self.buffers().values()):
+                _turn(leaf, chosen)
+        return self
+
+    def state_dict(self) -> dict[str, Array]:
+        """Return copies of all parameters and buffers by name."""
+        return snapshot({**self.parameters(), **self.buffers()})
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Write parameters and buffers from `state` into the leaves.
+
+        Raises:
+            CheckpointError: a name is missing or unknown, or a shape does not fit; nothing has been changed then.
+        """
+        fill({**self.parameters(), **self.buffers()}, state, "the state")
+
+    def save(self, path: Path) -> None:
+        """Write parameters and buffers, named as in a state_dict of PyTorch, to a safetensors file."""
+        with path.open("wb") as file:
+            write_tensors(file, self.state_dict(), {})
+
+    def load(self, path: Path) -> None:
+        """Read what `save` wrote, or another file with tensors of the same names.
+
+        Raises:
+            CheckpointError: no such file of this model; nothing has been changed then.
+        """
+        checkpoint = Checkpoint.load(path)
+        fill({**self.parameters(), **self.buffers()}, {**checkpoint.parameters, **checkpoint.buffers}, "the checkpoint")
+
+    def _part_path(self, part: str, name: str) -> str:
+        """Return the name, seen from here, of what `part` calls `name`."""
+        return f"{part}.{name}"
+
+    def _collect(self, key: str) -> Parts:
+        found: Parts = dict(self._table(key))
+        seen = {id(value) for value in found.values()}
+        for part, module in self._table("_parts").items():
+            for name, value in module._collect(key).items():  # noqa: SLF001 - of the same class
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    found[self._part_path(part, name)] = value
+        return found
+
+    def _name_leaves(self) -> None:
+        """Let leaves be called what this module calls them; what holds this module renames them in turn."""
+        for name, leaf in (*self.parameters().items(), *self.buffers().items()):
+            leaf.name = name
+
+    def _set_trained(self, texts: tuple[str, ...], flag: bool) -> list[str]:
+        parameters = self.parameters()
+        for text in texts:
+            if not any(text in name for name in parameters):
+                raise UnknownName(f"no parameter has {text[:64]!r} in its name{nearest(text, parameters)}")
+        chosen = [name for name in parameters if not texts or any(text in name for text in texts)]
+        for name in chosen:
+            parameters[name].requires_grad = flag
+            parameters[name].grad = None
+        return chosen
+
+    def _check_free(self, name: str) -> None:
+        held = any(name in self._table(key) for key in ("_parameters", "_buffers", "_parts"))
+        if hasattr(type(self), name) or (name in self.__dict__ and not held):
+            raise UnknownName(f"{name!r} is an attribute of {type(self).__name__} already; choose another name")
+
+    def _hold(self, key: str, name: str, value: object) -> None:
+        if name not in self._table(key):  # else it keeps its place in the order
+            self._let_go(name)
+        object.__setattr__(self, name, value)
+        self._table(key)[name] = value
+        self._name_leaves()
+
+    def _let_go(self, name: str) -> None:
+        for key in ("_parameters", "_buffers", "_parts"):
+            self._table(key).pop(name, None)
+
+    def _table(self, key: str) -> dict[str, Any]:
+        try:
+            return self.__dict__[key]  # type: ignore[no-any-return]
+        except KeyError:
+            raise EngineError(f"{type(self).__name__}: call super().__init__() before the first attribute") from None
+
+
+def _turn(leaf: Value, dtype: DType) -> None:
+    """Change the dtype of a leaf; its gradient no longer fits."""
+    if is_float(leaf.dtype) and leaf.dtype != dtype:
+        leaf.data = leaf.numpy().astype(dtype)
+        leaf.dtype, leaf.grad = dtype, None
+        leaf.shared_counter().version += 1

@@ -1,0 +1,48 @@
+"""The text of a module: its parts, the shapes of what they hold, and counts of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from engine.core.value import Value
+
+if TYPE_CHECKING:
+    from engine.nn.modules.module import Module
+
+WIDTH = 32
+"""Columns for the names of parts."""
+
+
+def summarize(module: Module) -> str:
+    """Return the counts of a model, and a line for each part: name, kind, then dtype and shape of what it holds itself.
+
+    Frozen parameters, buffers, and what another part holds too are marked so.
+    """
+    parameters = list(module.parameters().values())
+    total = sum(leaf.size for leaf in parameters)
+    trained = sum(leaf.size for leaf in parameters if leaf.requires_grad)
+    kept = sum(leaf.size for leaf in module.buffers().values())
+    counts = f"{total:,} parameters, {trained:,} trained" + (f", {kept:,} elements in buffers" if kept else "")
+    return "\n".join([f"{_kind(module)}: {counts}", *_lines(module, "", set())])
+
+
+def _lines(module: Module, path: str, seen: set[int]) -> Iterator[str]:
+    parameters, buffers = module.own()
+    held = [_describe(name, leaf, seen, "" if leaf.requires_grad else "frozen") for name, leaf in parameters.items()]
+    held += [_describe(name, leaf, seen, "buffer") for name, leaf in buffers.items()]
+    if path or held:
+        heading = f"{path} ({_kind(module)})" if path else "itself"
+        yield f"  {heading:<{WIDTH}} {', '.join(held)}".rstrip()
+    for part, inner in module.parts.items():
+        yield from _lines(inner, f"{path}.{part}" if path else part, seen)
+
+
+def _describe(name: str, leaf: Value, seen: set[int], note: str) -> str:
+    notes = [note] * bool(note) + ["shared"] * (id(leaf) in seen)
+    seen.add(id(leaf))
+    return f"{name} {leaf.dtype.name}{list(leaf.shape)}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _kind(module: Module) -> str:
+    return str(getattr(module, "kind", type(module).__name__))

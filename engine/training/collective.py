@@ -1,0 +1,201 @@
+"""What the ranks of a data-parallel fit do together: sum a buffer over all of them, and hear from each other.
+
+A rank is one of several workers that run the same steps on different rows, numbered from 0. All of them call the same
+operations in the same order with buffers of the same size; none goes on before all have called.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.core.dtypes import BOOL, NATIVE
+from engine.core.errors import AttributeValueError, CollectiveError, DTypeError, RankAborted, RankLost, ShapeError
+
+Array = np.ndarray[Any, Any]
+
+
+class Collective(Protocol):
+    """One rank's way to the others.
+
+    Every operation raises `RankLost` when another rank is gone or has closed, `RankAborted` when one gave up, and
+    `CollectiveError` on every rank when they do not all call the same. After any of these only `close` is of use.
+    """
+
+    @property
+    def rank(self) -> int:
+        """Which of the ranks this is, from 0."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        ...
+
+    def allreduce_(self, buffer: Array) -> None:
+        """Replace `buffer`, of one axis and any element type but bool, by its sum over the ranks.
+
+        Each element is added in its own type and in the order of the ranks, ((0 + 1) + 2) + ..., once for all: every
+        rank gets the same bits, in every run. Overflow and NaN pass without a warning.
+        """
+        ...
+
+    def gather(self, payload: bytes) -> list[bytes]:
+        """Return what each rank said, by rank."""
+        ...
+
+    def barrier(self) -> None:
+        """Return when every rank has come this far."""
+        ...
+
+    def abort(self, reason: bytes) -> None:
+        """Give up: whatever the others do next raises `RankAborted` there, with this reason. Never raises."""
+        ...
+
+    def close(self) -> None:
+        """Leave. May be called again; the others notice when they do something next."""
+        ...
+
+
+def refuse_unsummable(buffer: Array) -> None:
+    """Refuse a buffer that `Collective.allreduce_` does not take: DTypeError, ShapeError."""
+    if buffer.dtype == BOOL or buffer.dtype not in NATIVE:
+        raise DTypeError(f"allreduce_ sums floats and integers, not {buffer.dtype}; convert the buffer first")
+    if buffer.ndim != 1:
+        raise ShapeError(f"allreduce_ takes a flat buffer, not one of shape {buffer.shape}; pass buffer.reshape(-1)")
+
+
+def sum_in_order(buffers: Sequence[Array] | Array, out: Array) -> None:
+    """Write the sum of the ranks' `buffers` to `out`, which may be the first of them."""
+    # A diverged fit is a result like another: its NaN goes into the rows and the losses.
+    with np.errstate(all="ignore"):
+        if len(buffers) == 1:
+            out[:] = buffers[0]
+            return
+        np.add(buffers[0], buffers[1], out=out)
+        for more in buffers[2:]:
+            np.add(out, more, out=out)
+
+
+class Alone:
+    """The only rank (see `Collective`): its sums are what it has."""
+
+    rank = 0
+    size = 1
+
+    def allreduce_(self, buffer: Array) -> None:
+        """Leave `buffer` as it is."""
+        refuse_unsummable(buffer)
+
+    def gather(self, payload: bytes) -> list[bytes]:
+        """Return what was said."""
+        return [payload]
+
+    def barrier(self) -> None:
+        """Go on."""
+
+    def abort(self, reason: bytes) -> None:
+        """Tell nobody."""
+
+    def close(self) -> None:
+        """Leave nobody."""
+
+
+def in_memory(size: int) -> list[Collective]:
+    """Return the ranks' ends of a collective of `size` threads, for tests and for use without processes."""
+    if size < 1:
+        raise AttributeValueError(f"a collective needs a size >= 1, got {size}")
+    table = _Table(size)
+    return [InMemory(rank, table) for rank in range(size)]
+
+
+class _Table:
+    """Where threads lay down what they say, and take it all when the last one has."""
+
+    def __init__(self, size: int) -> None:
+        """Set it for so many."""
+        self.size = size
+        self._said: dict[int, tuple[str, Any]] = {}
+        self._round = 0
+        self._taken: list[tuple[str, Any]] = []
+        self._failure: Callable[[], CollectiveError] | None = None
+        self._changed = threading.Condition()
+
+    def exchange(self, rank: int, operation: str, content: Any) -> list[Any]:
+        with self._changed:
+            self._said[rank] = (operation, content)
+            now = self._round
+            if len(self._said) == self.size and self._failure is None:
+                # Nobody can overwrite this before all have taken it: for that, all must have come again.
+                self._taken = [self._said[each] for each in range(self.size)]
+                self._said = {}
+                self._round += 1
+                self._changed.notify_all()
+            self._changed.wait_for(lambda: self._round != now or self._failure is not None)
+            if self._round == now:
+                assert self._failure is not None
+                raise self._failure()
+            taken = self._taken
+        refuse_disagreement([operation for operation, _ in taken])
+        return [content for _, content in taken]
+
+    def leave(self, failure: Callable[[], CollectiveError]) -> None:
+        """Wake everyone; the first failure stands."""
+        with self._changed:
+            self._failure = self._failure or failure
+            self._changed.notify_all()
+
+
+class InMemory:
+    """One thread's end of a collective (see `Collective`); made by `in_memory`."""
+
+    def __init__(self, rank: int, table: _Table) -> None:
+        """Sit down at `table`."""
+        self._rank = rank
+        self._table = table
+
+    @property
+    def rank(self) -> int:
+        """Which of the ranks this is."""
+        return self._rank
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are."""
+        return self._table.size
+
+    def allreduce_(self, buffer: Array) -> None:
+        """Replace `buffer` by its sum over the ranks."""
+        refuse_unsummable(buffer)
+        said = self._table.exchange(self._rank, f"allreduce_ of {buffer.size} {buffer.dtype}", buffer.copy())
+        sum_in_order(said, out=buffer)
+
+    def gather(self, payload: bytes) -> list[bytes]:
+        """Return what each rank said."""
+        return self._table.exchange(self._rank, "gather", payload)
+
+    def barrier(self) -> None:
+        """Wait for all."""
+        self._table.exchange(self._rank, "barrier", None)
+
+    def abort(self, reason: bytes) -> None:
+        """Give up."""
+        self._table.leave(partial(RankAborted, self._rank, reason))
+
+    def close(self) -> None:
+        """Leave."""
+        self._table.leave(partial(RankLost, self._rank))
+
+
+def refuse_disagreement(operations: Sequence[str]) -> None:
+    """Refuse what the ranks, in order, are about to do together, unless it is the same: CollectiveError."""
+    for rank, operation in enumerate(operations):
+        if operation != operations[0]:
+            raise CollectiveError(
+                f"the ranks disagree: rank 0 is at {operations[0]}, rank {rank} at {operation};"
+                " all ranks must run the same steps with buffers of the same size"
+            )

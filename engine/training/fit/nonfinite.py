@@ -1,0 +1,170 @@
+"""Why a fit stopped at a number that is not finite: the first node that made one, and what to do about it.
+
+The default of `divergence` costs nothing in a step: the loss and the norm of the gradients are looked at after it. The
+step has then been taken, so that the state before it is computed again from a copy of the arrays that is at most a
+second or so of training old (`RecentState`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.core.errors import EngineError, NonfiniteError
+from engine.core.value import Array
+from engine.data import Source
+from engine.execution.interpreter.cost_limits import cost_of_walk
+from engine.execution.interpreter.node_runner import Walk
+from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
+from engine.execution.interpreter.point import Point
+from engine.graph.definition import Definition
+from engine.training.fit.cursor import Cursor
+from engine.training.model import Model
+from engine.training.recipe import Recipe
+from engine.training.recipe.precision import low_dtype
+
+SPACING_SECONDS = 1.0
+"""Least time between two copies of the arrays of a fit."""
+
+COST = 0.01
+"""Largest share of the training time that copies may take."""
+
+LARGEST_BYTES = 2**28
+"""Arrays of more bytes are not copied: a failure then names the step, but not the node."""
+
+ADVICE = "lower the learning rate, clip gradients, or choose another divergence.action"
+DATA_ADVICE = "remove or fill in the missing values, or mask them in the graph (isnan, nan_to_num)"
+
+
+class RecentState:
+    """A copy of a fit's cursor and arrays, renewed as often as it costs little."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        """Copy `arrays`, unless they are more than `LARGEST_BYTES`."""
+        self._arrays = arrays
+        self._kept: tuple[Cursor, dict[str, Array]] | None = None
+        self._possible = sum(array.nbytes for array in arrays.values()) <= LARGEST_BYTES
+        self._next = 0.0
+
+    def keep_if_due(self, cursor: Cursor) -> None:
+        """Copy the state if there is no copy, or the last one is old enough."""
+        began = time.perf_counter()
+        if not self._possible or (self._kept is not None and began < self._next):
+            return
+        if self._kept is None:
+            self._kept = cursor.copy(), {name: array.copy() for name, array in self._arrays.items()}
+        else:
+            for name, array in self._kept[1].items():
+                np.copyto(array, self._arrays[name])
+            self._kept = cursor.copy(), self._kept[1]
+        now = time.perf_counter()
+        self._next = now + max(SPACING_SECONDS, (now - began) / COST)
+
+    def forget(self) -> None:
+        """Drop the copy: the fit goes on from elsewhere."""
+        self._kept = None
+
+    def restore(self) -> Cursor | None:
+        """Put the copy back into the arrays and return the cursor that belongs to it; None without a copy."""
+        if self._kept is None:
+            return None
+        cursor, arrays = self._kept
+        for name, array in arrays.items():
+            np.copyto(self._arrays[name], array)
+        return cursor.copy()
+
+
+def trace_batch(
+    definition: Definition,
+    recipe: Recipe,
+    model: Model,
+    source: Source,
+    rows: Array,
+    dims: Mapping[str, int],
+    *,
+    step: int,
+    training: bool,
+    averaged: bool = False,
+) -> Nonfinite | None:
+    """Run one batch node by node; return the first leaf or node that is not finite throughout.
+
+    None also where the batch is too large to be run so, or a precision below float32 is what overflowed.
+
+    Args:
+        definition: the graph at the precision of the fit.
+        recipe: for its seed and precision.
+        model: the arrays as they are before the step.
+        source: where the examples come from.
+        rows: numbers of the examples of the batch.
+        dims: the extents of the graph at so many rows.
+        step: training steps done, from which random draws come.
+        training: whether the graph is run in training mode.
+        averaged: whether the averages stand in for the weights.
+    """
+    inputs = {
+        name: np.empty((len(rows), *source.spec(name).shape), spec.dtype) for name, spec in definition.inputs.items()
+    }
+    source.gather(rows, inputs)
+    given = model.named_arrays(averaged=averaged)
+    point = Point(definition, inputs, given, recipe.seed, training, dims, step)
+    try:
+        walk = Walk(point, low_dtype(recipe.precision) if training else None)
+        cost_of_walk(walk)
+        return first_nonfinite(walk)
+    except EngineError:  # too large, or refused by an op: the failure is told without a node
+        return None
+
+
+def source_row(source: Source, rows: Array, found: Nonfinite | None) -> int | None:
+    """Return the row of the dataset at which an example starts that `found`, an input, holds; None otherwise."""
+    if found is None or found.kind != "input" or not found.index:
+        return None
+    return int(source.row_of(rows[found.index[0] : found.index[0] + 1])[0])
+
+
+def first_bad_parameter(model: Model, *, averaged: bool) -> str | None:
+    """Return the name of a parameter, a buffer or, with `averaged`, an average that is not finite throughout."""
+    for of_average in (False, True)[: 1 + averaged]:
+        for name, array in model.named_arrays(averaged=of_average).items():
+            if array.dtype.kind in "fV" and not bool(np.isfinite(array.astype(np.float64, copy=False)).all()):
+                return name
+    return None
+
+
+def failure_at(what: str, step: int, found: Nonfinite | None, recipe: Recipe, row: int | None = None) -> NonfiniteError:
+    """Return the error that ends a fit.
+
+    Args:
+        what: which number is not finite, and its value.
+        step: number of the step, from 1.
+        found: the first leaf or node that is not finite, if it is known.
+        recipe: names the column of an input.
+        row: of the dataset, where `found` is an input.
+    """
+    told, advice = what, ADVICE
+    if found is not None and found.kind == "input":
+        column = recipe.feeds.get(found.name, found.name)
+        place = f" at {list(found.index)} of the batch" if row is None else f" in row {row}"
+        told = f"{told}: input {found.name!r} (column {column!r}) holds {found.value}{place}"
+        advice = DATA_ADVICE
+    elif found is not None:
+        node = f"{found.kind} {found.name!r}" if found.op is None else f"{found.kind} node {found.name!r} ({found.op})"
+        told = f"{told}: the first number that is not finite is {_value(found)} in the {node}{_operands(found)}"
+    return NonfiniteError(f"{told}; {advice}", step, found)
+
+
+def _value(found: Nonfinite) -> str:
+    place = f" at {list(found.index)}" if found.index else ""
+    return f"{found.value}{place}"
+
+
+def _operands(found: Nonfinite) -> str:
+    """Say in which range the operands of the node lie."""
+    parts = [
+        f"{operand.name} in [{operand.min:.6g}, {operand.max:.6g}]"
+        for operand in found.inputs
+        if operand.min is not None and operand.max is not None
+    ]
+    return f", computed from {', '.join(parts[:4])}" if parts else ""

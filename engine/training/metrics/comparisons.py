@@ -1,0 +1,199 @@
+"""Which predictions and targets a graph compares: read off its losses, or named by a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from engine.core.errors import EngineError, UnknownName, nearest
+from engine.core.registry import lookup
+from engine.core.value import Value
+from engine.graph.definition import Definition, NodeSpec
+from engine.graph.needed import names_needed
+from engine.graph.trace import Trace, output_index
+from engine.training.metrics.forms import NUMBERS, PredictionForm, derive, misfit
+from engine.training.metrics.operands import Operands
+
+COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
+    {
+        "cross_entropy": ("class_logits", 1),
+        "nll_loss": ("class_log_probabilities", 1),
+        "categorical_cross_entropy": ("class_probabilities", 1),
+        "ggml_cross_entropy": ("class_logits", -1),
+        "multi_margin_loss": ("class_scores", -1),
+        "bce_with_logits_loss": ("binary_logits", 1),
+        "bce_loss": ("binary_probabilities", 1),
+        "focal_loss": ("binary_logits", 1),
+        "soft_margin_loss": ("binary_logits", 1),
+        "multilabel_soft_margin_loss": ("binary_logits", 1),
+        "mse_loss": ("numbers", 1),
+        "l1_loss": ("numbers", 1),
+        "huber_loss": ("numbers", 1),
+        "smooth_l1_loss": ("numbers", 1),
+        "weighted_mse_loss": ("numbers", 1),
+        "gaussian_nll_loss": ("numbers", 1),
+    }
+)
+"""Losses whose first two inputs are predictions and targets: the form of the predictions, and the axis of classes."""
+
+
+SUBTRACTION = "sub"
+RESHAPING = frozenset({"reshape", "flatten", "squeeze", "unsqueeze", "cast"})
+"""Ops that keep the elements of a value and their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a loss compares: references of predictions and targets, what the loss says of them, its op and node.
+
+    `operand` is what stands for the targets in the node, where that is an input in another shape or dtype.
+    """
+
+    predictions: str
+    targets: str
+    form: PredictionForm
+    axis: int
+    ignore_index: int | None
+    op: str = ""
+    node: str = ""
+    operand: str = ""
+
+
+def comparisons(definition: Definition) -> Iterator[Comparison]:
+    """Find what the graph compares: by its declared losses first, then by the other nodes in order."""
+    by_name = {node.name: node for node in definition.nodes}
+    declared = [by_name[name] for loss in definition.losses if (name := loss.partition(":")[0]) in by_name]
+    for node in (*declared, *(node for node in definition.nodes if node not in declared)):
+        if (comparison := _comparison(node)) is not None:
+            yield comparison
+
+
+def find_comparison(definition: Definition) -> Comparison | None:
+    """Return what the graph compares first of all; None when it has no loss that tells."""
+    return next(comparisons(definition), None)
+
+
+def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
+    """Find where the losses compare predicted numbers with an input: loss ops of numbers, and subtractions.
+
+    A subtraction, as in `mean((prediction - y) ** 2)`, counts where one operand is an input, a declared loss depends on
+    it, and the other operand predicts that input: it is a declared output, or computed from other inputs alone.
+    """
+    nodes = {node.name: node for node in definition.nodes}
+    for comparison in comparisons(definition):
+        source = _unshaped(nodes, comparison.targets)
+        if comparison.form in NUMBERS and source in definition.inputs:
+            yield replace(comparison, targets=source, operand=comparison.targets)
+    for node in _nodes_of_losses(definition, nodes):
+        if lookup(node.op).name != SUBTRACTION or len(node.inputs) != 2:
+            continue
+        for operand, predictions in (node.inputs, node.inputs[::-1]):
+            if not isinstance(predictions, str) or not isinstance(operand, str):
+                continue
+            targets = _unshaped(nodes, operand)
+            if targets in definition.inputs and _predicts(definition, nodes, predictions, targets):
+                yield Comparison(predictions, targets, "numbers", 1, None, SUBTRACTION, node.name, operand)
+
+
+def _unshaped(nodes: Mapping[str, NodeSpec], reference: str) -> str:
+    """Return the value of which a reference is only another shape or dtype."""
+    while reference in nodes and lookup(nodes[reference].op).name in RESHAPING:
+        source = nodes[reference].inputs[0]
+        if not isinstance(source, str):
+            break
+        reference = source
+    return reference
+
+
+def _predicts(definition: Definition, nodes: Mapping[str, NodeSpec], predictions: str, targets: str) -> bool:
+    """Tell whether a computed value predicts an input that it is compared with."""
+    if predictions.partition(":")[0] not in nodes:
+        return False
+    read = names_needed(nodes, [predictions]) & definition.inputs.keys()
+    return predictions in definition.outputs or (bool(read) and targets not in read)
+
+
+def _nodes_of_losses(definition: Definition, nodes: Mapping[str, NodeSpec]) -> list[NodeSpec]:
+    """Return the nodes that a declared loss depends on, in order."""
+    found = names_needed(nodes, definition.losses)
+    return [node for node in definition.nodes if node.name in found]
+
+
+def find_operands(
+    graph: Trace, *, predictions: str | None = None, targets: str | None = None, form: PredictionForm | None = None
+) -> Operands:
+    """Return the predictions and targets of a traced graph.
+
+    Args:
+        graph: a traced definition.
+        predictions: reference of a value of the graph; left out, what a loss compares with the targets.
+        targets: likewise.
+        form: what the predictions are; left out, what a loss that takes them says, or types and shapes.
+
+    Raises:
+        UnknownName: nothing in the graph has that name, or it has no loss that tells what is compared.
+        ShapeError: the two cannot be compared.
+    """
+    known = list(comparisons(graph.definition))
+    predictions, targets = _references(known, predictions, targets)
+    x, y = _value(graph, predictions), _value(graph, targets)
+    form, axis = _form(known, predictions, targets, form, x, y)
+    ignored = [c.ignore_index for c in known if c.targets == targets and c.ignore_index is not None]
+    return Operands(x, y, form, axis, ignored[0] if ignored else None)
+
+
+def _comparison(node: NodeSpec) -> Comparison | None:
+    op = lookup(node.op)
+    if op.name not in COMPARED or len(node.inputs) < 2:
+        return None
+    predictions, targets = node.inputs[:2]
+    if not isinstance(predictions, str) or not isinstance(targets, str):
+        return None
+    form, axis = COMPARED[op.name]
+    ignored: Any = op.attributes["ignore_index"].default if "ignore_index" in op.attributes else None
+    return Comparison(predictions, targets, form, axis, node.attrs.get("ignore_index", ignored), op.name, node.name)
+
+
+def _references(known: list[Comparison], predictions: str | None, targets: str | None) -> tuple[str, str]:
+    """Fill in what is not named: by the loss that takes the other one, else by the first loss."""
+    related = [c for c in known if predictions == c.predictions or targets == c.targets]
+    if predictions is not None and targets is not None:
+        return predictions, targets
+    if not known:
+        raise UnknownName(
+            f"the graph has none of the losses that tell what is compared ({', '.join(COMPARED)}): "
+            "name the values to compare in `predictions` and `targets`"
+        )
+    comparison = (related or known)[0]
+    return predictions or comparison.predictions, targets or comparison.targets
+
+
+def _form(
+    known: list[Comparison], predictions: str, targets: str, given: PredictionForm | None, x: Value, y: Value
+) -> tuple[PredictionForm, int]:
+    """Return the form and the axis of classes: as given, as a loss of this pair or these predictions says, derived."""
+    pairs = [c for c in known if (c.predictions, c.targets) == (predictions, targets)]
+    takers = [c for c in known if c.predictions == predictions]
+    if given is not None:
+        axes = [*(c.axis for c in takers if c.form == given), 1, -1]
+        return given, next((axis for axis in axes if misfit(given, axis, x, y) is None), 1)
+    if pairs:
+        return pairs[0].form, pairs[0].axis
+    fitting = [(c.form, c.axis) for c in takers if misfit(c.form, c.axis, x, y) is None]
+    return fitting[0] if fitting else derive(x, y)
+
+
+def _value(graph: Trace, reference: str) -> Value:
+    """Return the value that a reference stands for."""
+    name, colon, output = reference.partition(":")
+    leaves = (graph.inputs, graph.parameters, graph.buffers, graph.constants)
+    made = next(((table[name],) for table in leaves if name in table), graph.values.get(name))
+    if made is None:
+        known = [name for table in (*leaves, graph.values) for name in table]
+        raise UnknownName(f"nothing in the graph is called {name[:64]!r}{nearest(name, known)}")
+    position = output_index(output) if colon else 0
+    if not 0 <= position < len(made):
+        raise EngineError(f"{reference[:80]!r}: {name[:64]!r} has outputs 0 to {len(made) - 1}")
+    return made[position]

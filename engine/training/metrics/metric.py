@@ -1,0 +1,154 @@
+"""Metric: a number, or several, by which people judge predictions; options, statistics of a batch, value."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from engine.core.documents import NAME
+from engine.core.errors import AttributeValueError
+from engine.core.ranges import Range
+from engine.core.value import Value
+from engine.graph.trace import Trace
+from engine.training.metrics.comparisons import find_operands
+from engine.training.metrics.forms import BINARY, BY_CLASS, FORMS, PredictionForm
+from engine.training.metrics.joining import Joining, Statistics, Sums
+from engine.training.metrics.operands import Operands
+from engine.training.metrics.target_units import Units, operands_in_units
+
+TAKEN = ("loss", "normalized_loss", "lr", "grad_norm")
+"""Names that other values of a metric row have."""
+
+MOST_CLASSES = 64
+"""With more classes than these nothing is told or kept for each of them."""
+
+LONGEST_NAME = 64
+
+Goal = Literal["max", "min"]
+Threshold = Annotated[float, Range(0, 1, above=True, below=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(ABC):
+    """What all metrics have.
+
+    Options: `name` is what the metric is called in rows, its kind unless given. `predictions` and `targets` are
+    references of values or inputs of the graph; left out, they are what its loss compares. `form` says what the
+    predictions are where no loss does.
+
+    Attributes:
+        kind: what it is called in documents.
+        takes: the forms of predictions that it can be computed from.
+        parts: the names of its statistics.
+        joining: how the statistics of batches are put together.
+        goal: whether more of it is better ("max") or less ("min"); None where that is no question.
+        every_step: whether it is cheap enough for each training step; else it is for validation or a whole epoch.
+    """
+
+    kind: ClassVar[str]
+    takes: ClassVar[tuple[PredictionForm, ...]]
+    parts: ClassVar[tuple[str, ...]]
+    joining: ClassVar[type[Joining]] = Sums
+    goal: ClassVar[Goal | None] = "max"
+    every_step: ClassVar[bool] = True
+
+    name: str | None = None
+    predictions: str | None = None
+    targets: str | None = None
+    form: PredictionForm | None = None
+
+    @property
+    def row_name(self) -> str:
+        """What it is called in metric rows; the details of one that gives several numbers follow behind a slash."""
+        return self.name or self.default_name
+
+    @property
+    def default_name(self) -> str:
+        """What it is called unless it is given a name."""
+        return self.kind
+
+    def of_graph(self, graph: Trace, units: Units) -> dict[str, Value]:
+        """Return the statistics of one batch of a traced graph, those of numbers in the units of the data.
+
+        Raises:
+            EngineError: the graph has no such predictions and targets, or the metric cannot be computed from them.
+        """
+        with graph.trace():
+            operands = find_operands(graph, predictions=self.predictions, targets=self.targets, form=self.form)
+            return self.statistics(operands_in_units(operands, graph, units))
+
+    def statistics(self, operands: Operands) -> dict[str, Value]:
+        """Return the statistics of one batch, written in ops.
+
+        Raises:
+            AttributeValueError: the metric cannot be computed from such predictions.
+        """
+        if operands.form not in self.takes:
+            taken = "; or ".join(FORMS[form] for form in self.takes)
+            raise AttributeValueError(
+                f"{self.row_name} takes {taken}, but these predictions are {FORMS[operands.form]}: choose another "
+                "metric, or name other `predictions` and `targets` (and their `form`, where no loss takes them)"
+            )
+        return self.of_batch(operands)
+
+    @abstractmethod
+    def of_batch(self, operands: Operands) -> dict[str, Value]:
+        """Return the statistics of one batch whose predictions have a form that it takes."""
+
+    @abstractmethod
+    def value(self, joined: Statistics) -> dict[str, float]:
+        """Return the numbers of a metric row from the statistics of all rows; NaN where there is no number."""
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Find what is wrong between the options: pairs of a pointer below the metric and a sentence."""
+        name = self.name
+        if name is None:
+            return
+        if not NAME.match(name) or "/" in name or len(name) > LONGEST_NAME:
+            yield (
+                "/name",
+                f"a name is a letter or _, then up to 63 letters, digits and _ . -, not {name[:64]!r}",
+            )
+        elif name in TAKEN or name.startswith("val_"):
+            yield "/name", f"{name!r} is taken: {', '.join(TAKEN)} and what begins with val_ are other values of a row"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassMetric(Metric):
+    """A metric of classes: the targets equal to `ignore_index` are left out, by default those the loss leaves out."""
+
+    takes: ClassVar[tuple[PredictionForm, ...]] = (*BY_CLASS, *BINARY)
+
+    ignore_index: int | None = None
+
+    def statistics(self, operands: Operands) -> dict[str, Value]:
+        """Return the statistics of one batch without the rows that this metric leaves out."""
+        if self.ignore_index is not None:
+            operands = Operands(operands.predictions, operands.targets, operands.form, operands.axis, self.ignore_index)
+        return super().statistics(operands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdMetric(ClassMetric):
+    """A metric of predicted classes: a binary prediction is 1 when its probability is greater than `threshold`."""
+
+    threshold: Threshold = 0.5
+
+    def statistics(self, operands: Operands) -> dict[str, Value]:
+        """Return the statistics of one batch; a threshold needs predictions to cut."""
+        if operands.by_class and self.threshold != 0.5:
+            raise AttributeValueError(
+                f"{self.row_name}: threshold is for binary predictions; with an axis of classes the highest one is "
+                "predicted: leave threshold out"
+            )
+        return super().statistics(operands)
+
+
+def check_class_count(metric: Metric, what: str, classes: int) -> None:
+    """Refuse to tell or keep something for each class when there are too many."""
+    if classes > MOST_CLASSES:
+        raise AttributeValueError(
+            f"{metric.row_name}: {what} for {classes} classes is too large, {MOST_CLASSES} is the most"
+        )

@@ -1,0 +1,77 @@
+"""From a traced graph to numbers: the statistics of metrics as outputs of a plan, and their tally over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from engine.core.errors import DocumentError, EngineError, Finding
+from engine.core.value import Array, Value
+from engine.graph.trace import Trace
+from engine.training.metrics.metric import Metric
+from engine.training.metrics.target_units import Units
+
+NO_UNITS: Units = MappingProxyType({})
+
+
+def metric_statistics(
+    metrics: Sequence[Metric], graph: Trace, pointer: str = "/metrics", *, units: Units = NO_UNITS
+) -> dict[str, Value]:
+    """Append the statistics of the metrics to a traced graph, by the names under which `Tally` finds them.
+
+    `units` are those of targets that are normalised: metrics of numbers are told in the units of the data.
+
+    Raises:
+        DocumentError: a finding for each metric that cannot be computed of this graph, at `pointer`/index.
+    """
+    values: dict[str, Value] = {}
+    findings = []
+    for index, metric in enumerate(metrics):
+        try:
+            made = metric.of_graph(graph, units)
+        except EngineError as error:
+            findings.append(Finding(f"{pointer}/{index}", "metric_unavailable", str(error)))
+            continue
+        values.update({_output(metric, part): made[part] for part in metric.parts})
+    if findings:
+        raise DocumentError(findings)
+    return values
+
+
+class Tally:
+    """Adds up the statistics of batches; its result is the metrics of all their rows at once."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        """Start without batches; the metrics' row names differ."""
+        self._metrics = tuple(metrics)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every batch."""
+        self._joined = {metric: metric.joining() for metric in self._metrics}
+
+    def add(self, outputs: Mapping[str, Array]) -> None:
+        """Take in the outputs of one batch; those that are not statistics of these metrics are left alone."""
+        for metric, joined in self._joined.items():
+            joined.add({part: outputs[_output(metric, part)] for part in metric.parts})
+
+    def result(self) -> dict[str, float]:
+        """Return the numbers of a metric row, in the order of the metrics; none before the first batch."""
+        values: dict[str, float] = {}
+        for metric, joined in self._joined.items():
+            if arrays := joined.arrays():
+                values.update(metric.value(arrays))
+        return values
+
+    def state(self) -> dict[str, Array]:
+        """Return what is known of the batches so far, to be added to an empty tally: it goes on from there."""
+        return {
+            _output(metric, part): array
+            for metric, joined in self._joined.items()
+            for part, array in joined.arrays().items()
+        }
+
+
+def _output(metric: Metric, part: str) -> str:
+    """Name a statistic among the outputs of a plan; names of the graph never hold a colon."""
+    return f"metric:{metric.row_name}:{part}"

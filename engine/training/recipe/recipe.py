@@ -1,0 +1,287 @@
+"""Recipe: how a graph is to be fitted, read from the body of a fit request and checked in full."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from engine.core.documents import Reader
+from engine.core.dtypes import BFLOAT16
+from engine.core.errors import DocumentError, Finding
+from engine.core.options import Reads, read_options
+from engine.core.ranges import Range
+from engine.data import ClassEncoding, Sampling, Shuffle, Split, Windows, read_classes, read_normalize, read_shuffle
+from engine.data.normalization import Normalization
+from engine.graph.segments import Segments
+from engine.optim import LBFGS, Schedule, read_schedule
+from engine.optim.adam import Adam
+from engine.optim.gradient_clipping import Clip
+from engine.optim.gradient_noise import GradientNoise
+from engine.optim.groups import ParameterGroups, one_group, read_groups
+from engine.training.metrics import Metric, read_metrics
+from engine.training.recipe.averaging import Average
+from engine.training.recipe.freezing import Freeze
+from engine.training.recipe.keeping import CheckpointPolicy, Record
+from engine.training.recipe.precision import Activations, LossScaling, Precision
+from engine.training.recipe.presets import filled_in, held_out_share, whole_batches
+from engine.training.recipe.stopping import Budget, Divergence, EarlyStopping
+
+ClassWeights = Literal["balanced"] | tuple[float, ...] | None
+
+
+def _read_class_weights(reader: Reader, value: Any, pointer: str) -> ClassWeights:
+    weights: ClassWeights = reader.typed(value, Literal["balanced"] | tuple[float, ...], pointer, "class_weights")
+    if isinstance(weights, tuple) and not all(0 <= weight < math.inf for weight in weights):
+        reader.fault(pointer, "out_of_range", "class weights must be finite and at least 0")
+    return weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation(Split):
+    """Rows to validate on: a share of the dataset, or another dataset; validated at the end of each epoch.
+
+    With `every_steps` also after so many steps, with `every_epochs` only at the end of every so many epochs; after the
+    last step in any case.
+    """
+
+    dataset: str | None = None
+    every_steps: Annotated[int | None, Range(1, 10**9)] = None
+    every_epochs: Annotated[int | None, Range(1, 10**6)] = 1
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """Find options that exclude each other."""
+        yield from super().faults()
+        if self.split and self.dataset:
+            yield "", "give 'split' or 'dataset', not both"
+
+    def due(self, step: int, steps_per_epoch: int) -> bool:
+        """Tell whether there is a validation after `step` steps, beside that after the last."""
+        epochs, position = divmod(step, steps_per_epoch)
+        by_epoch = self.every_epochs is not None and position == 0 and epochs % self.every_epochs == 0
+        return by_epoch or (self.every_steps is not None and step % self.every_steps == 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything about a fit but the graph and the data.
+
+    Attributes:
+        optimizer: what steps the parameters, by groups; see the catalogue of optimizers.
+        schedule: the learning rate along the fit, see the catalogue of schedules.
+        epochs: passes over the training rows; give this or `steps`.
+        steps: training steps.
+        batch_size: rows of a step.
+        micro_batch_size: rows that are computed at a time; their gradients are added up to those of the batch.
+        shuffle: in which order rows are visited.
+        sampling: which rows an epoch visits, where these are drawn.
+        windows: examples that are windows over rows in their order.
+        normalize: inputs that are shifted and scaled by statistics of the training rows.
+        class_weights: a factor for each class in the loss of classes.
+        drop_last: whether the rows of an epoch that do not fill a batch are left out.
+        prefetch: batches that are gathered ahead in the background; by default two of data that waits for the disk.
+        seed: what splits, orders, first values and random draws come from.
+        precision: number formats.
+        loss_scaling: the scale of the loss under "mixed_float16".
+        clip: limits on gradients.
+        noise: noise that is added to gradients.
+        recompute: pieces of the graph that are computed again in the backward pass, to save memory.
+        memory_budget: bytes that the plan of a step may take; as much is computed again as that needs.
+        activations: the half type that values wait in for the backward pass, to save memory; by default their own.
+        average: an average of the weights, which validation and predictions use.
+        freeze: parameters that keep their values in some epochs.
+        metrics: what to compute beside the loss, see the catalogue of metrics.
+        validation: rows to validate on.
+        early_stopping: when to end because a metric no longer improves.
+        divergence: what to do about a loss or gradient that is not finite; None is "stop", unless `clip` says it.
+        budget: seconds and steps after which the fit ends.
+        checkpoint: when to write checkpoints, and how many to keep.
+        record: which steps become metric rows.
+        feeds: the column of each input, where it has another name.
+        classes: the class names of each input whose data were text, in the order of their numbers.
+        preset: where fields come from that are not given; "ggml_opt_fit" has the semantics of that function: adamw
+            without decay, rows with uncertainties, and whole batches in training and validation.
+    """
+
+    optimizer: Annotated[ParameterGroups, Reads(read_groups, "an optimizer: its kind, or an object with options")] = (
+        field(default_factory=lambda: one_group(Adam()))
+    )
+    schedule: Annotated[Schedule, Reads(read_schedule, "a schedule: its kind, or an object with options")] = field(
+        default_factory=lambda: Schedule("constant", {}, "epoch")
+    )
+    epochs: Annotated[int | None, Range(1, 10**6)] = None
+    steps: Annotated[int | None, Range(1, 10**9)] = None
+    batch_size: Annotated[int, Range(1, 2**31)] = 32
+    micro_batch_size: Annotated[int | None, Range(1, 2**31)] = None
+    shuffle: Annotated[Shuffle, Reads(read_shuffle, "true, false or an object with its kind")] = field(
+        default_factory=Shuffle
+    )
+    sampling: Sampling | None = None
+    windows: Windows | None = None
+    normalize: Annotated[
+        Mapping[str, Normalization], Reads(read_normalize, "an object: for each input how it is normalised")
+    ] = field(default_factory=dict)
+    class_weights: Annotated[ClassWeights, Reads(_read_class_weights, '"balanced" or a list of numbers')] = None
+    drop_last: bool = False
+    prefetch: Annotated[int | None, Range(0, 64)] = None
+    seed: Annotated[int, Range(0, 2**63 - 1)] = 0
+    precision: Precision = "float32"
+    loss_scaling: LossScaling = field(default_factory=LossScaling)
+    clip: Clip = field(default_factory=Clip)
+    noise: GradientNoise | None = None
+    recompute: Segments | None = None
+    memory_budget: Annotated[int | None, Range(1, 2**63 - 1)] = None
+    activations: Activations = None
+    average: Average = None
+    freeze: tuple[Freeze, ...] = ()
+    metrics: Annotated[tuple[Metric, ...], Reads(read_metrics, "a list of metrics")] = ()
+    validation: Validation = field(default_factory=Validation)
+    early_stopping: EarlyStopping | None = None
+    divergence: Divergence | None = None
+    budget: Budget = field(default_factory=Budget)
+    checkpoint: CheckpointPolicy = field(default_factory=CheckpointPolicy)
+    record: Record = field(default_factory=Record)
+    feeds: dict[str, Any] = field(default_factory=dict)
+    classes: Annotated[
+        Mapping[str, ClassEncoding], Reads(read_classes, "an object: for each input its class names")
+    ] = field(default_factory=dict)
+    preset: Literal["ggml_opt_fit"] | None = None
+
+    def on(self, examples: int) -> Recipe:
+        """Return the recipe as it is carried out on so many examples.
+
+        Raises:
+            DocumentError: the preset wants whole batches, and these are none.
+        """
+        if self.preset is None:
+            return self
+        size = min(self.batch_size, examples)
+        found = [Finding(p, "out_of_range", d) for p, d in whole_batches(examples, size, self.micro_batch_size)]
+        if found:
+            raise DocumentError(found)
+        share = held_out_share(examples, size, self.validation.split)
+        if self.validation.split and share == 1:
+            raise DocumentError([Finding("/validation/split", "out_of_range", "no batch is left to train on")])
+        return replace(self, validation=replace(self.validation, split=share))
+
+    @property
+    def groups(self) -> ParameterGroups:
+        """What steps the parameters; with the slots of momentum where the schedule cycles it."""
+        momentum = self.schedule.momentum(epoch=0, step=0)
+        if momentum is None:
+            return self.optimizer
+        return self.optimizer.with_momentum(momentum)
+
+    @property
+    def closure(self) -> bool:
+        """Whether the optimizer evaluates the loss several times a step."""
+        return isinstance(self.optimizer.rest, LBFGS)
+
+    @property
+    def nonfinite(self) -> Literal["continue", "stop", "skip", "roll_back"]:
+        """What happens when a gradient is not finite."""
+        if self.clip.nonfinite == "error":
+            return "stop"
+        if self.clip.nonfinite == "skip":
+            return "skip"
+        return (self.divergence or Divergence()).action
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the loss is scaled, and steps that overflow are left out."""
+        return self.precision == "mixed_float16"
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the plan of a step leaves the arrays as they are if its gradients are not finite."""
+        return self.scaled or self.nonfinite in ("skip", "roll_back") or self.clip.nonfinite == "error"
+
+    @property
+    def watched(self) -> bool:
+        """Whether the fit looks at the loss and the norm of the gradients after each step, and fails by them."""
+        return self.nonfinite == "stop" and not self.guarded
+
+    @property
+    def reports_skipped(self) -> bool:
+        """Whether metric rows tell if their step was left out."""
+        chosen = self.divergence is not None and self.divergence.action != "continue"
+        return self.scaled or self.clip.nonfinite != "apply" or chosen
+
+    @property
+    def higher_is_better(self) -> dict[str, bool]:
+        """For the row names of metrics whether more is better."""
+        return {metric.row_name: metric.goal == "max" for metric in self.metrics}
+
+    def total_steps(self, steps_per_epoch: int) -> int:
+        """Return the training steps of the whole fit."""
+        return self.steps or (self.epochs or 0) * steps_per_epoch
+
+    def check_schedule(self, rows: int, steps_per_epoch: int) -> None:
+        """Check that the schedule serves the whole fit, with `rows` to validate on.
+
+        Raises:
+            DocumentError: it ends before the fit does, or goes by a metric that there is not.
+        """
+        steps = self.total_steps(steps_per_epoch)
+        faults = self.schedule.faults(steps=steps, steps_per_epoch=steps_per_epoch, validated=rows > 0)
+        findings = [Finding(f"/schedule{place}", "attribute_invalid", detail) for place, detail in faults]
+        if findings:
+            raise DocumentError(findings)
+
+    def faults(self) -> list[tuple[str, str]]:
+        """Find fields that do not go together."""
+        found = []
+        if (self.epochs is None) == (self.steps is None):
+            found.append(("/epochs", "give exactly one of 'epochs' and 'steps'"))
+        if self.micro_batch_size is not None and self.micro_batch_size > self.batch_size:
+            found.append(("/micro_batch_size", f"must be at most batch_size, {self.batch_size}"))
+        return [*found, *self._conflicts(), *self._clashes_of_closure()]
+
+    def _conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield what the precision, the schedule and limits on gradients do not go with."""
+        if self.precision == "mixed_bfloat16" and BFLOAT16 is None:
+            yield "/precision", "bfloat16 needs the package ml_dtypes on the server; take mixed_float16"
+        if self.recompute is not None and self.memory_budget is not None:
+            yield "/memory_budget", "it chooses what is computed again; give this or 'recompute', not both"
+        if self.activations is not None and self.precision != "float32":
+            yield "/activations", f"only values of float32 wait in a half type, and the precision is {self.precision}"
+        if self.activations == "bfloat16" and BFLOAT16 is None:
+            yield "/activations", "bfloat16 needs the package ml_dtypes on the server; take float16"
+        if self.clip.nonfinite != "apply" and self.divergence is not None and self.divergence.action != "continue":
+            yield "/clip/nonfinite", "divergence.action says already what happens; give one of both"
+        if self.schedule.cycles_momentum:
+            for group in self.optimizer.groups:
+                if not group.frozen and not group.optimizer.has_momentum:
+                    detail = f"{group.optimizer.kind} has no momentum to cycle; give the schedule cycle_momentum false"
+                    yield "/schedule", detail
+
+    def _clashes_of_closure(self) -> Iterator[tuple[str, str]]:
+        """Yield what an optimizer that evaluates the loss itself does not go with."""
+        if not self.closure:
+            return
+        clashes = {
+            "/precision": self.precision.startswith("mixed"),
+            "/clip": self.clip != Clip(),
+            "/noise": self.noise is not None,
+            "/average": self.average is not None,
+            "/freeze": bool(self.freeze),
+            "/activations": self.activations is not None,
+            "/divergence/action": self.divergence is not None and self.divergence.action == "skip",
+        }
+        for place, clash in clashes.items():
+            if clash:
+                yield place, "lbfgs takes steps of its own along the plain gradient; leave this out or take another"
+
+
+def read_recipe(document: Mapping[str, Any]) -> Recipe:
+    """Read a recipe from a request's fields.
+
+    Raises:
+        DocumentError: every fault found, each with its JSON pointer.
+    """
+    reader = Reader()
+    recipe = read_options(reader, filled_in(reader.mapping(document, "")), "", Recipe)
+    reader.finish()
+    assert recipe is not None
+    return recipe

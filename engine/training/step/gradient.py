@@ -1,0 +1,145 @@
+"""The first half of a training step: forward and backward, to one vector of gradients for each vector of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.core.dtypes import FLOAT64, is_float
+from engine.core.value import Value
+from engine.graph.definition import Definition
+from engine.graph.trace import Trace, build
+from engine.ops.casting import cast
+from engine.ops.compare import isfinite, where
+from engine.ops.elementwise import mul
+from engine.ops.reduce import all
+from engine.ops.shape import pack
+from engine.training.metrics import metric_statistics
+from engine.training.metrics.target_units import Unit
+from engine.training.model import LOSS_SCALE, SCALE, SHIFT, Flat, Form
+from engine.training.recipe import Recipe
+from engine.training.recipe.precision import low_dtype, waiting_dtype
+from engine.training.step.names import LOSS, LOSS_WEIGHT, SHARE
+from engine.training.step.reduction import Reduction, summing, weight_of_targets
+
+Part = tuple[Reduction, int]
+"""How the loss sums up rows, and how many rows of a batch there are here."""
+
+
+@dataclass
+class Gradients:
+    """Forward and backward of a batch, or of a part of one, traced.
+
+    Attributes:
+        graph: the trace; operations go on joining it.
+        leaves: every array of the model.
+        inputs: what has to be fed beside the inputs of the graph.
+        outputs: the loss and statistics of metrics.
+        by_parameter: the gradient of each parameter; None where no path leads to the loss.
+    """
+
+    graph: Trace
+    leaves: dict[str, Value]
+    inputs: dict[str, Value]
+    outputs: dict[str, Value]
+    by_parameter: dict[str, Value | None]
+
+    def given(self) -> dict[str, Value]:
+        """Return the gradients that there are."""
+        return {name: gradient for name, gradient in self.by_parameter.items() if gradient is not None}
+
+
+def differentiate_loss(
+    model: Form, dims: Mapping[str, int], recipe: Recipe, flats: Sequence[Flat], part: Part | None = None
+) -> Gradients:
+    """Trace the loss and its gradients with respect to the vectors `flats`.
+
+    Args:
+        model: the arrays to work on.
+        dims: a number for each named extent.
+        recipe: precision, metrics and what is computed again.
+        flats: the vectors that are trained in this step.
+        part: given when this is a part of a batch, whose gradients are to be added to those of the others.
+    """
+    leaves, graph = traced(model, dims, recipe, flats, training=True)
+    weight = weight_of_targets(graph) if part is not None and part[0] == "weighted" else None
+    if weight is not None:
+        # Of the mean over a part without any weight, 0 / 0, no factor makes a gradient of 0.
+        leaves, graph = traced(model, dims, recipe, flats, training=True, summed=True)
+        weight = weight_of_targets(graph)
+    inputs: dict[str, Value] = {}
+    objective = graph.total_loss()
+    outputs = {LOSS: objective}
+    outputs.update(metric_statistics([m for m in recipe.metrics if m.every_step], graph, units=units_of(model, leaves)))
+    if part is not None:
+        reduction, rows = part
+        inputs[SHARE] = Value((), FLOAT64, None, name="share")
+        with graph.trace():
+            if weight is not None:
+                outputs.update({LOSS: objective / cast(weight, dtype=objective.dtype), LOSS_WEIGHT: weight})
+            counted = 1.0 if reduction == "sum" or weight is not None else float(rows)
+            objective = _scaled(objective, inputs[SHARE] * counted)
+    if LOSS_SCALE in leaves:
+        with graph.trace():
+            objective = _scaled(objective, leaves[LOSS_SCALE])
+    wrt = {name: graph.parameters[name] for flat in flats for name in flat.shapes}
+    return Gradients(graph, leaves, inputs, outputs, graph.gradients(objective, wrt))
+
+
+def traced(
+    model: Form,
+    dims: Mapping[str, int],
+    recipe: Recipe | None,
+    flats: Sequence[Flat],
+    *,
+    training: bool,
+    summed: bool = False,
+) -> tuple[dict[str, Value], Trace]:
+    """Trace the model's graph over leaves that stand for its arrays; without a recipe at full precision.
+
+    With `summed` its loss, a mean over weights of targets, is their sum.
+    """
+    empty = build(Definition("", {}, {}, {}, {}, (), (), ()), {}, training=training)
+    with empty.trace():
+        leaves, parameters, buffers = model.values(flats)
+    graph = build(
+        summing(model.definition) if summed else model.definition,
+        dims,
+        training=training,
+        parameters=parameters,
+        buffers=buffers,
+        autocast=None if recipe is None else low_dtype(recipe.precision),
+        recompute=None if recipe is None else recipe.recompute,
+        waiting=None if recipe is None else waiting_dtype(recipe.activations),
+    )
+    return leaves, graph
+
+
+def units_of(model: Form, leaves: Mapping[str, Value]) -> dict[str, Unit]:
+    """Return the inverse of the normalisation of each normalised target, by its name."""
+    return {name: Unit(leaves[f"{SCALE}:{name}"], leaves[f"{SHIFT}:{name}"]) for name in model.units}
+
+
+def packed(flat: Flat, gradients: Mapping[str, Value]) -> Value:
+    """Return the gradients of a vector's parameters in one vector; 0 where there is none."""
+    parts = {name: gradients[name] for name in flat.shapes if name in gradients}
+    return pack(*parts.values(), offsets=tuple(flat.offsets[name] for name in parts), size=flat.size)
+
+
+def entering(flat: Flat, graph: Trace, leaves: Mapping[str, Value]) -> Value:
+    """Return a vector of parameters as the step finds it: some layers limit their rows in the forward pass."""
+    vector = leaves[flat.name]
+    if not any(name in graph.parameter_updates for name in flat.shapes):
+        return vector
+    parameters = flat.values(vector)
+    pieces = [graph.parameter_updates.get(name, parameters[name]) for name in flat.shapes]
+    return pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size)
+
+
+def kept_finite(new: Value, old: Value, recipe: Recipe) -> Value:
+    """Return running statistics after a pass: those before it where steps that are not finite are left out."""
+    return where(all(isfinite(new)), new, old) if recipe.guarded and is_float(new.dtype) else new
+
+
+def _scaled(loss: Value, factor: Value) -> Value:
+    return mul(loss, cast(factor, dtype=loss.dtype))

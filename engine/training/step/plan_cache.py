@@ -1,0 +1,134 @@
+"""Plans that were made before in this process: a sweep of many fits of one graph plans each step once.
+
+A plan is found again by everything that it was made from: the function that makes it, the graph's digest, and the
+facts of model and recipe. Facts count unless they are known not to change a plan (`LEFT_OUT`), so one that is forgotten
+here costs a plan made twice, never a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from threading import Lock
+from typing import Any, ParamSpec
+
+import numpy as np
+
+from engine.core.registry import OPS
+from engine.execution.plan import Plan
+from engine.graph.definition import Definition
+from engine.optim import Optimizer
+from engine.training.model import Form
+from engine.training.recipe import Recipe
+from engine.training.recipe.keeping import Record
+
+PLANS = 128
+"""Plans that are kept."""
+CONSTANT_BYTES = 2**28
+"""Bytes of constants that kept plans may hold together."""
+
+LEFT_OUT: dict[type, frozenset[str]] = {
+    # The definition holds the class weights, the caller tells which vectors move, of the schedule only counts whether
+    # it cycles momentum, and the rest is about which rows come when, and what is done between steps.
+    Recipe: frozenset(
+        (
+            "epochs", "steps", "batch_size", "micro_batch_size", "shuffle", "sampling", "windows", "normalize",
+            "class_weights", "drop_last", "prefetch", "seed", "freeze", "validation", "early_stopping", "budget",
+            "checkpoint", "feeds", "schedule",
+        )
+    ),
+    Optimizer: frozenset(("lr",)),  # an input of the plan
+    Record: frozenset(("every_steps", "epochs", "gradients")),  # captured by a plan of their own
+}  # fmt: skip
+"""Fields that no plan depends on."""
+
+P = ParamSpec("P")
+
+
+@dataclass
+class _Entry:
+    lock: Lock = field(default_factory=Lock)
+    plan: Plan | None = None
+
+
+class PlanCache:
+    """The latest plans, by what they were made from. Threads may share it; each plan is made once."""
+
+    def __init__(self, plans: int = PLANS, constant_bytes: int = CONSTANT_BYTES) -> None:
+        """Keep so many plans, with so many bytes of constants together; the latest one in any case."""
+        self._most = plans
+        self._most_bytes = constant_bytes
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        """Count the plans."""
+        return len(self._entries)
+
+    def plan(self, make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:
+        """Return `make(*args, **kwargs)`, made before or now. Nothing may write to a plan, or to what it holds."""
+        key = (make, fact(args), fact(kwargs))
+        with self._lock:
+            entry = self._entries.setdefault(key, _Entry())
+            self._entries.move_to_end(key)
+        try:
+            with entry.lock:
+                if entry.plan is None:
+                    entry.plan = make(*args, **kwargs)
+        finally:
+            with self._lock:
+                self._forget(key)
+        return entry.plan
+
+    def clear(self) -> None:
+        """Forget all plans."""
+        with self._lock:
+            self._entries.clear()
+
+    def _forget(self, key: Hashable) -> None:
+        """Drop a request that has failed, and the plans that were not asked for the longest if there are too many."""
+        entry = self._entries.get(key)
+        if entry is not None and entry.plan is None:
+            del self._entries[key]
+        sizes = {key: _constant_bytes(entry.plan) for key, entry in self._entries.items() if entry.plan is not None}
+        total = sum(sizes.values())
+        for oldest in list(sizes)[:-1]:
+            if len(sizes) <= self._most and total <= self._most_bytes:
+                break
+            total -= sizes.pop(oldest)
+            del self._entries[oldest]
+
+
+_CACHE = PlanCache()  # of the process: fits that share nothing else share their plans
+
+
+def cached_plan(make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:
+    """Return `make(*args, **kwargs)`, from this process's cache if it was made before."""
+    return _CACHE.plan(make, *args, **kwargs)
+
+
+def fact(value: Any) -> Hashable:
+    """Return what of a value a plan depends on, as a key: equal keys, equal plans."""
+    if isinstance(value, Form):
+        arrays = (value.flats, value.slots, value.specs, value.averages)
+        return (Form, fact(value.definition), fact(value.groups), *map(fact, arrays))
+    if isinstance(value, Definition):
+        ops = sorted({node.op for node in value.nodes})
+        return (Definition, value.digest, *(OPS.get(op) for op in ops))  # a name may be given to another op
+    if isinstance(value, Mapping):
+        return (dict, tuple((fact(key), fact(item)) for key, item in value.items()))
+    if isinstance(value, tuple | list):
+        return (type(value), *map(fact, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        left_out = frozenset[str]().union(*(LEFT_OUT.get(kind, frozenset()) for kind in type(value).__mro__))
+        kept = [(item.name, fact(getattr(value, item.name))) for item in fields(value) if item.name not in left_out]
+        return (type(value), *kept, value.schedule.cycles_momentum if isinstance(value, Recipe) else None)
+    if isinstance(value, np.ndarray):
+        return (np.ndarray, value.dtype, value.shape, value.tobytes())
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but plans made from them are not.
+    return (type(value), repr(value)) if isinstance(value, int | float) else value
+
+
+def _constant_bytes(plan: Plan) -> int:
+    return sum(array.nbytes for array in plan.constants.values())

@@ -1,0 +1,64 @@
+"""How a loss sums up its rows, so that a batch may be computed in parts whose losses add up to that of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from engine.core.dtypes import FLOAT64, is_float
+from engine.core.value import Value
+from engine.graph.definition import Definition, NodeSpec
+from engine.graph.trace import Trace
+from engine.ops.casting import cast
+from engine.ops.classification import target_weights
+from engine.ops.reduce import sum
+
+Reduction = Literal["mean", "sum", "weighted"]
+"""mean over rows; sum over rows; mean over the weights of the classes, of those targets that are not ignored."""
+
+BY_CLASS = ("cross_entropy", "nll_loss")
+
+
+def weighted_loss(definition: Definition) -> NodeSpec | None:
+    """Return the loss, if it is the only one, a mean over class targets: it divides by their weights."""
+    node = only_loss(definition)
+    if node is None or node.op not in BY_CLASS or node.attrs.get("reduction", "mean") != "mean":
+        return None
+    return node
+
+
+def weight_of_targets(graph: Trace) -> Value | None:
+    """Return what a "weighted" loss divides by, a float64 scalar; None when its targets are probabilities."""
+    node = only_loss(graph.definition)
+    assert node is not None
+    operands = [graph.value(r) for r in node.inputs if isinstance(r, str)]
+    if is_float(operands[1].dtype):
+        return None
+    with graph.trace():
+        weights = target_weights(
+            operands[0], operands[1], *operands[2:], ignore_index=node.attrs.get("ignore_index", -100)
+        )
+        return sum(cast(weights, dtype=FLOAT64))
+
+
+def summing(definition: Definition) -> Definition:
+    """Return the graph with the sum of a "weighted" loss in the place of its mean, which no target leaves as 0 / 0."""
+    loss = only_loss(definition)
+    assert loss is not None
+    summed = replace(loss, attrs={**loss.attrs, "reduction": "sum"})
+    return replace(definition, nodes=tuple(summed if node is loss else node for node in definition.nodes))
+
+
+def only_loss(definition: Definition) -> NodeSpec | None:
+    """Return the node that gives the loss of a graph, if there is only one loss."""
+    if len(definition.losses) != 1:
+        return None
+    name = definition.losses[0].partition(":")[0]
+    return next((node for node in definition.nodes if node.name == name), None)
+
+
+def named_reduction(definition: Definition) -> Reduction:
+    """Read the reduction off the name or the attribute of the loss's op; a mean where nothing tells."""
+    node = only_loss(definition)
+    summed = node is not None and (node.op == "sum" or node.attrs.get("reduction") == "sum")
+    return "sum" if summed else "mean"

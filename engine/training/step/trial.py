@@ -1,0 +1,77 @@
+"""Trying how a loss sums up its rows, where its op does not tell."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from engine.core.dtypes import is_float
+from engine.core.errors import REFUSALS, EngineError
+from engine.core.value import Array
+from engine.execution.plan import NumpyExecutor
+from engine.graph.definition import Definition
+from engine.graph.trace import bind_dims
+from engine.nn.layers import LOSSES
+from engine.training.model import Model, at_precision
+from engine.training.step.plan_cache import cached_plan
+from engine.training.step.plans import plan_evaluation
+from engine.training.step.reduction import Reduction, named_reduction, only_loss, weighted_loss
+
+ROWS = 2
+"""Rows on which a loss is tried."""
+TOLERANCE = 1e-9
+SEED = 0x10552
+
+
+def batch_reduction(definition: Definition, *, parted: bool = True) -> Reduction | None:
+    """Find how the loss of a graph sums up its rows; None when it does neither add nor average them.
+
+    The loss is tried on some rows, on some others, and on both together: a mean gives the mean of the first two, a sum
+    their sum, and what compares rows with one another something else. Where batches are not computed in parts
+    (`parted`), the word of a loss's op is taken for it.
+    """
+    said: Reduction = "weighted" if weighted_loss(definition) is not None else named_reduction(definition)
+    node = only_loss(definition)
+    if not parted and node is not None and node.op in LOSSES:
+        return said
+    try:
+        first, second = _rows(definition, 0), _rows(definition, 1)
+        a, b = _loss(definition, first), _loss(definition, second)
+        both = _loss(definition, {name: np.concatenate([first[name], second[name]]) for name in first})
+    except (EngineError, *REFUSALS):
+        return said
+    if not all(map(math.isfinite, (a, b, both))) or a == b == both == 0:
+        return said
+    if _near(both, (a + b) / 2):
+        return "weighted" if said == "weighted" else "mean"
+    return "sum" if _near(both, a + b) else None
+
+
+def _near(value: float, wanted: float) -> bool:
+    return abs(value - wanted) <= TOLERANCE * max(abs(value), abs(wanted))
+
+
+def _rows(definition: Definition, which: int) -> dict[str, Array]:
+    """Return some rows for each input, `ROWS` of them: numbers between 0 and 1, which are targets of any loss."""
+    random = np.random.Generator(np.random.Philox(key=[SEED, which]))
+    leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
+    rows: dict[str, Array] = {}
+    for name, spec in definition.inputs.items():
+        shape = [ROWS if extent in leading or isinstance(extent, str) else extent for extent in spec.shape]
+        drawn = random.uniform(0.1, 0.9, shape) if is_float(spec.dtype) else np.zeros(shape)
+        rows[name] = drawn.astype(np.float64 if is_float(spec.dtype) else spec.dtype)
+    return rows
+
+
+def _loss(definition: Definition, rows: dict[str, Array]) -> float:
+    """Return the loss of rows in evaluation mode and float64."""
+    definition = at_precision(definition, "float64")
+    dims = bind_dims(definition, {name: array.shape for name, array in rows.items()})
+    model = Model(definition, (), None, 0)
+    executor = NumpyExecutor(cached_plan(plan_evaluation, model, dims, ()), model.arrays)
+    for name, array in rows.items():
+        executor.inputs[name][...] = array
+    executor.run()
+    loss: float = executor.outputs["loss"].item()
+    return loss

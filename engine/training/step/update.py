@@ -1,0 +1,194 @@
+"""The second half of a training step: from gradients to new parameters, optimizer state, averages and loss scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from engine.core.dtypes import FLOAT64, INT64, DType
+from engine.core.value import Value
+from engine.ops.casting import cast
+from engine.ops.compare import eq, ge, isfinite, logical_and, logical_not, lt, where
+from engine.ops.lengths import sum_of_squares
+from engine.ops.reduce import all
+from engine.ops.shape import pack
+from engine.optim.gradient_clipping import Clip, clipped_apart, clipped_together
+from engine.optim.gradient_noise import noisy_gradients
+from engine.optim.transform import Transform, typed
+from engine.training.model import GOOD_STEPS, LOSS_SCALE, Flat, Form, slot_array
+from engine.training.recipe import Recipe
+from engine.training.step.gradient import packed
+from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
+
+LARGEST_SCALE = 3e38
+
+
+def unscaled(gradient: Value, leaves: Mapping[str, Value]) -> Value:
+    """Return a gradient of the loss itself, given that of the loss as it is scaled, if it is."""
+    return typed(gradient * (1.0 / leaves[LOSS_SCALE]), gradient) if LOSS_SCALE in leaves else gradient
+
+
+@dataclass
+class Update:
+    """The update of a step while it is traced.
+
+    Attributes:
+        model: the arrays it works on.
+        recipe: what is done to gradients, and whether steps that are not finite are left out.
+        leaves: a Value for each array.
+        averaging: whether the average takes the weights of this step.
+        tells_clipping: whether it is put out that a limit has changed a gradient.
+        inputs: what has to be fed.
+        outputs: squared norms of the gradients, and whether the step was taken.
+        updates: the new value of each array that changes.
+    """
+
+    model: Form
+    recipe: Recipe
+    leaves: Mapping[str, Value]
+    averaging: bool
+    tells_clipping: bool = False
+    inputs: dict[str, Value] = field(default_factory=dict)
+    outputs: dict[str, Value] = field(default_factory=dict)
+    updates: dict[str, Value] = field(default_factory=dict)
+
+    def step(
+        self,
+        flats: Sequence[Flat],
+        gradients: Mapping[str, Value],
+        vectors: Mapping[str, Value],
+        parameters: Mapping[str, Value],
+        buffers: Mapping[str, Value],
+        key: Value,
+        loss: Value | None = None,
+    ) -> None:
+        """Trace the update of the vectors `flats`.
+
+        Args:
+            flats: the vectors that are trained.
+            gradients: by parameter.
+            vectors: the same gradients in vectors.
+            parameters: the vectors of parameters to step from.
+            buffers: running statistics as they are after the step.
+            key: the random key of noise.
+            loss: what must be finite too, if steps that are not are left out.
+        """
+        gradients, vectors = self._unscaled(flats, gradients, vectors)
+        self._report(gradients, vectors)
+        finite = self._finite(vectors, loss)
+        vectors = self._limited(flats, gradients, vectors, key)
+        for flat in flats:
+            self._move(flat, vectors[flat.name], parameters[flat.name])
+        self.updates.update({f"buffer:{name}": value for name, value in buffers.items()})
+        if finite is not None:
+            self._leave_out_unless(finite)
+        if self.averaging:
+            self._average()
+
+    def _input(self, name: str, dtype: DType = FLOAT64) -> Value:
+        return self.inputs.setdefault(name, Value((), dtype, None, name=name.strip(":")))
+
+    def _unscaled(
+        self, flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value]
+    ) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
+        if LOSS_SCALE not in self.leaves:
+            return gradients, vectors
+        vectors = {name: unscaled(vector, self.leaves) for name, vector in vectors.items()}
+        return self._cut(flats, gradients, vectors), vectors
+
+    @staticmethod
+    def _cut(flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the gradients as windows on vectors."""
+        found: dict[str, Value] = {}
+        for flat in flats:
+            found.update({n: g for n, g in flat.values(vectors[flat.name]).items() if n in gradients})
+        return found
+
+    def _report(self, gradients: Mapping[str, Value], vectors: Mapping[str, Value]) -> None:
+        """Put out squared norms of the gradients: of all together, and where asked of each parameter's."""
+        squares = [sum_of_squares(vector) for vector in vectors.values()]
+        if not squares:
+            return
+        total = squares[0]
+        for other in squares[1:]:
+            total = total + other
+        self.outputs[SQUARED_NORM] = total
+        if self.recipe.record.gradient_norms:
+            self.outputs.update({SQUARED_NORM + name: sum_of_squares(g) for name, g in gradients.items()})
+
+    def _finite(self, vectors: Mapping[str, Value], loss: Value | None) -> Value | None:
+        """Put out whether the step may be taken, if some may not."""
+        if not self.recipe.guarded:
+            return None
+        finite: Value | None = None
+        for vector in (
+            *vectors.values(),
+            *([loss] if loss is not None and self.recipe.nonfinite != "continue" else []),
+        ):
+            fine = all(isfinite(vector))
+            finite = fine if finite is None else logical_and(finite, fine)
+        if finite is not None:
+            self.outputs[FINITE] = finite
+        return finite
+
+    def _limited(
+        self, flats: Sequence[Flat], gradients: Mapping[str, Value], vectors: Mapping[str, Value], key: Value
+    ) -> Mapping[str, Value]:
+        """Clip the gradients and add noise."""
+        clip, before = self.recipe.clip, vectors
+        if clip.adaptive is not None or clip.per_parameter is not None:
+            parameters: dict[str, Value] = {}
+            for flat in flats:
+                parameters.update(flat.values(self.leaves[flat.name]))
+            gradients = clipped_apart(gradients, parameters, clip)
+            vectors = {flat.name: packed(flat, gradients) for flat in flats}
+        vectors = clipped_together(vectors, clip)
+        if self.tells_clipping and clip != Clip(nonfinite=clip.nonfinite):
+            same = [all(eq(vectors[name], vector)) for name, vector in before.items()]
+            self.outputs[CLIPPED] = logical_not(reduce(logical_and, same))
+        if self.recipe.noise is not None:
+            gradients = self._cut(flats, gradients, vectors)
+            noisy = noisy_gradients(gradients, key, self._input(STEP, INT64), self.recipe.noise)
+            vectors = {flat.name: packed(flat, noisy) for flat in flats}
+        return vectors
+
+    def _move(self, flat: Flat, gradient: Value, vector: Value) -> None:
+        """Step a vector of parameters: in one go, or where that will not do parameter by parameter."""
+        optimizer = self.model.optimizer(flat)
+        assert isinstance(optimizer, Transform)
+        lr = self._input(rate_input(flat.group))
+        momentum = self._input(MOMENTUM) if self.recipe.schedule.cycles_momentum else None
+
+        def step(name: str, gradient: Value, parameter: Value) -> Value:
+            slots = {slot: self.leaves[slot_array(slot, name)] for slot in self.model.slots[name]}
+            stepped, changed = optimizer.update(gradient, parameter, slots, lr, momentum)
+            self.updates.update({slot_array(slot, name): value for slot, value in changed.items()})
+            return stepped
+
+        if optimizer.elementwise:
+            self.updates[flat.name] = step(flat.name, gradient, vector)
+            return
+        gradients, parameters = flat.values(gradient), flat.values(vector)
+        pieces = [step(name, gradients[name], parameters[name]) for name in flat.shapes]
+        self.updates[flat.name] = pack(*pieces, offsets=tuple(flat.offsets.values()), size=flat.size)
+
+    def _leave_out_unless(self, finite: Value) -> None:
+        """Keep every array as it was when the step is not finite, and see to the scale of the loss."""
+        self.updates = {name: where(finite, value, self.leaves[name]) for name, value in self.updates.items()}
+        if LOSS_SCALE not in self.leaves:
+            return
+        scaling, scale = self.recipe.loss_scaling, self.leaves[LOSS_SCALE]
+        good = self.leaves[GOOD_STEPS] + 1
+        ripe = ge(good, scaling.growth_interval)
+        grown = scale * scaling.growth_factor
+        grown = where(logical_and(ripe, lt(grown, LARGEST_SCALE)), grown, scale)
+        self.updates[LOSS_SCALE] = where(finite, grown, scale * scaling.backoff_factor)
+        self.updates[GOOD_STEPS] = cast(where(finite, where(ripe, 0, good), 0), dtype=INT64)
+
+    def _average(self) -> None:
+        rate = self._input(AVERAGING)
+        for name, average in self.model.averages.items():
+            new, old = self.updates.get(name, self.leaves[name]), self.leaves[average]
+            # At rate 1 the average is the weights themselves, to the bit.
+            self.updates[average] = typed(where(eq(rate, 1.0), new, old + (new - old) * rate), old)

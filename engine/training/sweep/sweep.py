@@ -1,0 +1,130 @@
+"""Sweep: many fits of one graph on the same rows, run by a few threads and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.core.errors import EngineError
+from engine.data.checkpoint import Checkpoint
+from engine.graph.definition import Definition
+from engine.training.fit import Columns, Fit, Point
+from engine.training.recipe import read_recipe
+from engine.training.sweep.expansion import Variant, expand
+from engine.training.sweep.ladder import Ladder, LeftBehind, rungs
+from engine.training.sweep.options import SweepOptions, read_sweep
+from engine.training.sweep.ranking import chosen_monitor, ranked, standing
+from engine.training.sweep.walkers import Ended, Reached, Walkers
+
+SIZES = ("epochs", "steps", "batch_size", "drop_last", "sampling")
+"""Fields that say how many steps a fit has."""
+
+Watch = Callable[[Variant, Fit, Sequence[Point]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How far a variant has come.
+
+    Attributes:
+        variant: its place, its parameters and its recipe.
+        value: the metric that variants are ranked by; None before there is one.
+        step: training steps done.
+        checkpoint: its state after them; None before the first.
+        stopped: why it ended early, with success.
+        failure: why it failed.
+    """
+
+    variant: Variant
+    value: float | None = None
+    step: int = 0
+    checkpoint: Checkpoint | None = None
+    stopped: str | None = None
+    failure: EngineError | None = None
+
+
+class Sweep:
+    """Variants of one fit. They share the rows; each is, to the bit, what it would be alone.
+
+    At most `threads` variants are in memory as fits at a time, the others as checkpoints.
+    """
+
+    def __init__(
+        self,
+        definition: Definition,
+        recipe: Mapping[str, Any],
+        sweep: Mapping[str, Any],
+        columns: Columns,
+        validation: Columns | None = None,
+        *,
+        threads: int = 1,
+    ) -> None:
+        """Draw up the variants; nothing runs yet.
+
+        Args:
+            definition: the graph.
+            recipe: what the variants have in common, as a document that `read_recipe` takes.
+            sweep: what varies, as a document: see `SweepOptions`.
+            columns: rows to train on, by column name.
+            validation: rows to validate on, in place of a split.
+            threads: how many variants run at a time.
+
+        Raises:
+            DocumentError: every fault found; a value that is wrong is named by its pointer into the sweep.
+        """
+        options = read_sweep(sweep)
+        self.variants = expand(recipe, options)
+        self._definition, self._columns, self._validation = definition, columns, validation
+        self._threads = threads
+        self._results = [Result(variant) for variant in self.variants]
+        first = read_recipe(self.variants[0].recipe)
+        self.monitor, self.mode = chosen_monitor(options, first, validated=validation is not None)
+        self._ladder = Ladder(len(self.variants), self._rungs(options), eta=options.eta, mode=self.mode)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The variants from the best to the worst."""
+        return tuple(self._results[place] for place in ranked([found.value for found in self._results], self.mode))
+
+    def run(self, watch: Watch | None = None) -> tuple[Result, ...]:
+        """Run every variant to its end, or until it is left behind; return the results, the best first.
+
+        `watch` is called with the variant, its fit and the new points, by the thread that runs it. If it raises, the
+        sweep stops with that exception; run again, it goes on with the variants from where they last came to rest.
+        """
+
+        def carry(index: int, goal: int | None) -> Reached | Ended:
+            return self._carry(index, goal, watch)
+
+        Walkers(self._ladder, carry, self._leave, threads=self._threads).run()
+        return self.results
+
+    def _rungs(self, options: SweepOptions) -> tuple[int, ...]:
+        if options.kind != "halving":
+            return ()
+        alike = {repr([variant.recipe.get(name) for name in SIZES]): variant for variant in self.variants}
+        steps = max(self._fit(variant).total_steps for variant in alike.values())
+        return rungs(steps, len(self.variants), options.eta, options.min_steps)
+
+    def _carry(self, index: int, goal: int | None, watch: Watch | None) -> Reached | Ended:
+        variant, before = self.variants[index], self._results[index]
+        with closing(self._fit(variant)) as fit:
+            if before.checkpoint is not None:
+                fit.restore(before.checkpoint)
+            while not fit.done and (goal is None or fit.step < goal):
+                points = fit.proceed(goal)
+                if watch is not None:
+                    watch(variant, fit, points)
+            value = standing(self.monitor, fit.best, fit.latest)
+            self._results[index] = Result(variant, value, fit.step, fit.snapshot(), fit.stopped, fit.failure)
+            return Ended() if fit.done else Reached(value)
+
+    def _leave(self, left: LeftBehind) -> None:
+        self._results[left.variant] = replace(self._results[left.variant], stopped=left.reason)
+
+    def _fit(self, variant: Variant) -> Fit:
+        # Variants run side by side; threads inside a step would get in their way.
+        threads = 1 if self._threads > 1 else None
+        return Fit(self._definition, read_recipe(variant.recipe), self._columns, self._validation, threads=threads)

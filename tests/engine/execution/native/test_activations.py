@@ -1,0 +1,66 @@
+"""Compiled activations against NumPy's, where they are curved, straight, infinite and not numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.core.value import Array
+
+RunBoth = Callable[..., tuple[list[Array], list[Array]]]
+DTYPES = ("float32", "float64")
+FAR = [0.0, -0.0, 1e-30, -1e-30, 30.0, -30.0, 1e4, -1e4, 1e20, -1e20, 3e38, -3e38, np.inf, -np.inf, np.nan]
+
+ACTIVATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("gelu", {}),
+    ("gelu", {"approximate": "tanh"}),
+    ("gelu", {"approximate": "quick"}),
+    ("elu", {}),
+    ("elu", {"alpha": 0.3}),
+    ("leaky_relu", {}),
+    ("leaky_relu", {"slope": 1.5}),
+    ("softplus", {}),
+    ("softplus", {"beta": 2.0, "threshold": 1.5}),
+    ("hardtanh", {}),
+    ("hardtanh", {"min": -0.5, "max": 2.0}),
+]
+
+
+def inputs(dtype: str) -> Array:
+    """Return numbers on both sides of every bend, and far away."""
+    return np.concatenate([np.linspace(-9, 9, 301), FAR]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("op", "attrs"), ACTIVATIONS)
+def test_activations_are_those_of_numpy(op: str, attrs: dict[str, Any], dtype: str, run_both: RunBoth) -> None:
+    """Within a few units of rounding, in rows and through views."""
+    x = inputs(dtype)
+    rtol = 2e-6 if dtype == "float32" else 1e-13
+    for view in (x, x[:312].reshape(12, 26).T, x[::3]):
+        ((made,), (wanted,)) = run_both(op, view, **attrs)
+        np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol / 10)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("approximate", ["none", "tanh", "quick"])
+def test_gradients_of_gelu_are_those_of_numpy(approximate: str, dtype: str, run_both: RunBoth) -> None:
+    """For gradients of any size."""
+    x = inputs(dtype)
+    g = np.cos(np.arange(x.size)).astype(dtype)
+    ((made,), (wanted,)) = run_both("gelu_backward", g, x, approximate=approximate)
+    rtol = 3e-6 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol / 3)
+
+
+@pytest.mark.parametrize("op", ["gelu", "hardtanh"])
+def test_an_activation_may_be_computed_in_place(op: str, compiled: Callable[..., bool], run_both: RunBoth) -> None:
+    """Its result lies over its operand."""
+    x = inputs("float32")
+    attrs = {"approximate": "none", "min": -1.0, "max": 1.0}
+    (wanted,) = run_both(op, x, **{name: attrs[name] for name in (("min", "max") if op == "hardtanh" else ())})[1]
+    assert compiled(op, [x], [x], attrs)
+    np.testing.assert_allclose(x, wanted, rtol=2e-6, atol=1e-7)

@@ -1,0 +1,54 @@
+"""Normalisation of channels by compiled kernels gives what NumPy's gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.core.value import Array
+from tests.engine.execution.native.conftest import RunBoth
+
+TOLERANCE = {"float32": 5e-6, "float64": 1e-13}
+SHAPES = [(4, 3, 5, 7), (2, 5, 4100), (6, 4), (2, 3, 2, 3, 4)]
+
+
+def drawn(shape: tuple[int, ...], dtype: str, centre: float = 3.0) -> Array:
+    """Draw numbers around a centre, the same for the same shape."""
+    return (np.random.default_rng(0).standard_normal(shape) + centre).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_batch_norm_and_its_statistics_are_those_of_numpy(
+    run_both: RunBoth, shape: tuple[int, ...], training: bool, dtype: str
+) -> None:
+    generator = np.random.default_rng(1)
+    channels = [(generator.random(shape[1]) + 0.5).astype(dtype) for _ in range(4)]
+    made, wanted = run_both("batch_norm", drawn(shape, dtype), *channels, training=training, momentum=0.3)
+    for x, y in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(x, y, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("centre", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_standardized_channels_and_their_gradient_are_those_of_numpy(
+    run_both: RunBoth, shape: tuple[int, ...], centre: bool, dtype: str
+) -> None:
+    axes = (0, *range(2, len(shape)))
+    made, wanted = run_both("standardize", drawn(shape, dtype), axis=axes, centre=centre)
+    for x, y in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(x, y, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+    g = drawn(shape, dtype, centre=0.0)
+    (result,), (expected,) = run_both("standardize_backward", g, *wanted, axis=axes, centre=centre)
+    np.testing.assert_allclose(result, expected, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+
+
+def test_batch_norm_with_nan_in_one_channel_leaves_the_others(run_both: RunBoth) -> None:
+    x = drawn((4, 3, 5, 7), "float32")
+    x[1, 2, 0, 0] = np.nan
+    ones = np.ones(3, np.float32)
+    (y, *_), _ = run_both("batch_norm", x, ones, ones, ones, ones, training=True)
+    assert np.isnan(y[:, 2]).all()
+    assert np.isfinite(y[:, :2]).all()

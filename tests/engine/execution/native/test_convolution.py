@@ -1,0 +1,119 @@
+"""Convolutions by compiled kernels give what NumPy's give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.core.value import Array
+from engine.execution.native.kernels import convolution as convolutions
+from engine.execution.native.lowering import LOWERINGS, Work
+from tests.engine.execution.native.conftest import RunBoth
+
+TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution of x [N, C, *spatial] with so many outputs."""
+
+    x: tuple[int, ...]
+    outputs: int
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...] = (1, 1)
+    padding: tuple[tuple[int, int], ...] = ((0, 0), (0, 0))
+    dilation: tuple[int, ...] = (1, 1)
+    groups: int = 1
+
+    @property
+    def window(self) -> dict[str, Any]:
+        """The attributes that all three ops share."""
+        return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
+
+
+SAME = ((1, 1), (1, 1))
+CASES = {
+    "one input channel": Case((2, 1, 28, 28), 16, (3, 3), padding=SAME),
+    "sixteen input channels": Case((3, 16, 14, 14), 32, (3, 3), padding=SAME),
+    "a number of outputs that fills no block": Case((2, 5, 6, 6), 13, (3, 3), padding=SAME),
+    "uneven padding, strides and groups": Case((2, 4, 9, 7), 10, (3, 2), (2, 3), ((1, 0), (0, 2)), groups=2),
+    "stride and dilation that share a factor": Case((2, 4, 9, 11), 8, (3, 3), (2, 2), SAME, (2, 2)),
+    "stride and dilation that do not": Case((1, 2, 13, 11), 3, (3, 2), (2, 3), SAME, (3, 2)),
+    "a stride wider than the kernel": Case((2, 3, 8, 9), 4, (2, 2), (3, 4)),
+    "one channel a group": Case((2, 6, 9, 11), 6, (3, 3), padding=SAME, groups=6),
+    "two outputs a channel": Case((2, 3, 9, 11), 6, (3, 3), (2, 2), SAME, groups=3),
+    "a kernel of one element": Case((2, 6, 8, 9), 12, (1, 1)),
+    "a kernel of one element, in groups": Case((67, 6, 8, 9), 4, (1, 1), groups=2),
+    "a kernel of one element, few positions": Case((5, 6, 3, 2), 12, (1, 1)),
+    "a kernel of one element, strided": Case((2, 6, 9, 11), 12, (1, 1), (2, 2)),
+    "a kernel of one element, padded": Case((2, 6, 9, 11), 5, (1, 1), padding=((2, 1), (1, 3))),
+    "padding that cuts off": Case((2, 2, 8, 8), 3, (3, 3), (3, 3), ((-1, 2), (3, -2))),
+    "a kernel as large as the image": Case((3, 2, 4, 5), 7, (4, 5)),
+    "an image in several tiles": Case((1, 64, 60, 60), 8, (3, 3), padding=SAME),
+    "more tiles than are summed at a time": Case((70, 24, 34, 34), 2, (3, 3)),
+    "many small images": Case((150, 2, 3, 3), 8, (3, 3), padding=SAME),
+    "one axis": Case((2, 3, 50), 5, (5,), (3,), ((2, 2),), (2,)),
+    "three axes": Case((2, 3, 6, 5, 7), 4, (2, 3, 2), (2, 1, 2), ((1, 0), (1, 1), (0, 1)), (1, 2, 1)),
+}
+
+
+def drawn(shape: tuple[int, ...], dtype: str) -> Array:
+    """Draw normal numbers, the same for the same shape."""
+    return np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+
+def assert_close(made: list[Array], wanted: list[Array]) -> None:
+    """Compare with the size of the largest number."""
+    for x, y in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=TOLERANCE[y.dtype.name] * float(np.abs(y).max(initial=1.0)))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_convolution_and_its_gradients_are_those_of_numpy(run_both: RunBoth, case: Case, dtype: str) -> None:
+    x, weight = drawn(case.x, dtype), drawn((case.outputs, case.x[1] // case.groups, *case.kernel), dtype)
+    made, wanted = run_both("convolution", x, weight, **case.window)
+    assert_close(made, wanted)
+    g = drawn(wanted[0].shape, dtype)
+    assert_close(*run_both("convolution_input", g, weight, shape=case.x, **case.window))
+    assert_close(*run_both("convolution_weight", x, g, kernel=case.kernel, **case.window))
+
+
+def test_nan_reaches_the_numbers_whose_windows_hold_it_and_no_others(run_both: RunBoth) -> None:
+    case = CASES["sixteen input channels"]
+    x, weight = drawn(case.x, "float32"), drawn((32, 16, 3, 3), "float32")
+    x[1, 3, 4, 5], x[2, 0, 13, 13] = np.nan, np.inf
+    (made,), (wanted,) = run_both("convolution", x, weight, **case.window)
+    np.testing.assert_array_equal(np.isfinite(made), np.isfinite(wanted))
+
+
+def test_nan_in_an_image_reaches_the_gradient_of_the_weight(run_both: RunBoth) -> None:
+    case = CASES["sixteen input channels"]
+    x, g = drawn(case.x, "float32"), drawn((3, 32, 14, 14), "float32")
+    x[1, 3, 4, 5] = np.nan
+    (made,), (wanted,) = run_both("convolution_weight", x, g, kernel=(3, 3), **case.window)
+    np.testing.assert_array_equal(np.isnan(made), np.isnan(wanted))
+
+
+def test_the_gradient_of_a_weight_over_many_images_keeps_its_digits(run_both: RunBoth) -> None:
+    x, g = np.full((5000, 1, 4, 4), 0.1, np.float32), np.full((5000, 1, 4, 4), 0.1, np.float32)
+    window = {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
+    (made,), _ = run_both("convolution_weight", x, g, kernel=(1, 1), **window)
+    np.testing.assert_allclose(made, 5000 * 16 * float(np.float32(0.1)) ** 2, rtol=2e-6)
+
+
+def test_operands_that_are_not_row_major_are_left_to_numpy() -> None:
+    x = drawn((2, 6, 6, 3), "float32").transpose(0, 3, 1, 2)
+    weight, y = drawn((4, 3, 3, 3), "float32"), np.zeros((2, 4, 4, 4), np.float32)
+    assert LOWERINGS["convolution"](Work([x, weight], [y], CASES["many small images"].window)) is None
+
+
+def test_a_tile_of_large_images_stays_in_the_cache() -> None:
+    axis = convolutions.Axis(extent=224, count=224, stride=1, before=1, dilation=1, taps=3)
+    plane = convolutions.Axis(extent=1, count=1, stride=1, before=0, dilation=1, taps=1)
+    tile = convolutions.tiling([plane, axis, axis], images=8, inputs=16, outputs=16, itemsize=4, positions=256)
+    assert tile.images == 1
+    assert tile.height * axis.pitch * 16 * 4 + tile.rows * axis.pitch * 16 * 4 <= convolutions.TILE

@@ -1,0 +1,32 @@
+"""Which steps of a plan have no compiled kernel."""
+
+import engine
+from engine.execution.native.executor import NativeExecutor
+
+
+def report(program, executor):
+    document = {"inputs": {"x": ["batch", 6]}, "parameters": {"w": [6]}, "program": program}
+    return engine.plan_report(engine.parse_graph(document), 4, {"kind": "adam"}, executor)
+
+
+def test_what_has_no_kernel_is_named():
+    plan, told = report("loss = mean(cumsum(x * w, axis=1) ** 2 + median(x * w))", "native")
+    state = {name: engine.zeros(shape=plan.buffers[n].spec.shape).numpy() for name, n in plan.state.items()}
+    for name, number in plan.state.items():
+        state[name] = state[name].astype(plan.buffers[number].spec.dtype)
+    executor = NativeExecutor(plan, state)
+    assert "cumsum" in told["numpy_steps"]
+    assert set(told["numpy_steps"]) == set(executor.python_steps)
+
+
+def test_a_common_plan_has_a_kernel_for_every_step():
+    _, told = report("loss = mean((x @ w - 1) ** 2)", "auto")
+    assert told["executor"] == "native"
+    assert told["numpy_steps"] == []
+
+
+def test_a_plan_for_numpy_says_nothing_of_kernels():
+    plan, told = report("loss = mean((x @ w - 1) ** 2)", "numpy")
+    assert told["executor"] == "numpy"
+    assert "numpy_steps" not in told
+    assert plan.shards == 1

@@ -1,0 +1,54 @@
+"""Random draws: compiled kernels and NumPy give the same numbers for a key, to the bit."""
+
+import numpy as np
+import pytest
+
+from engine.execution.native.kernels import draws
+from engine.execution.native.lowering import LOWERINGS, Work
+from engine.ops import OPS
+
+KEYS = [np.array(key) for key in ([0, 0], [1, 2], [-1, 2**62], [2**63 - 1, -(2**63)])]
+SHAPES = [(5,), (3, 7), (100, 99), ()]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.25, 0.5, 0.9999, 1.0])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_masks(shape, p, run_both):
+    for key in KEYS:
+        for dtype in (np.float32, np.float64):
+            made, expected = run_both("dropout_mask", key, shape=shape, p=p, dtype=np.dtype(dtype))
+            np.testing.assert_array_equal(made[0], expected[0])
+        made, expected = run_both("bernoulli", key, shape=shape, p=p)
+        np.testing.assert_array_equal(made[0], expected[0])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_uniform_numbers(shape, run_both):
+    for key in KEYS:
+        for dtype in (np.float32, np.float64):
+            made, expected = run_both("random_uniform", key, shape=shape, dtype=np.dtype(dtype))
+            np.testing.assert_array_equal(made[0], expected[0])
+
+
+@pytest.mark.parametrize("number", [0, 5, -3, 2**62])
+def test_new_keys(number, run_both):
+    for key in KEYS:
+        made, expected = run_both("fold_in", key, np.array(number))
+        np.testing.assert_array_equal(made[0], expected[0])
+
+
+@pytest.mark.parametrize("p", [0.1, 0.25])
+@pytest.mark.parametrize(("first", "count"), [(0, 7), (1, 100), (3, 9000), (12345, 11)])
+def test_a_part_of_a_mask_is_that_of_the_whole(first, count, p, compiled, monkeypatch):
+    monkeypatch.setitem(
+        LOWERINGS, "dropout_mask", lambda work: draws.mask_calls(work, p, 0.0, 1 / (1 - p), first=first)
+    )
+    whole = OPS["dropout_mask"].body(KEYS[1], shape=(20000,), p=p)
+    part = np.zeros(count, np.float32)
+    assert compiled("dropout_mask", [KEYS[1]], [part], {})
+    np.testing.assert_array_equal(part, whole[first : first + count])
+
+
+def test_other_operands_are_left_to_numpy():
+    moved = {"shape": (3,), "low": -1.0, "high": 1.0}
+    assert LOWERINGS["random_uniform"](Work([KEYS[0]], [np.zeros(3)], moved)) is None

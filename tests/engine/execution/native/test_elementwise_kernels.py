@@ -1,0 +1,117 @@
+"""Elementwise ops: compiled and NumPy's kernels agree, on odd numbers, broadcast operands and views."""
+
+import numpy as np
+import pytest
+
+from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
+from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
+from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
+from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
+
+ODD = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, 1e30, 0.5, 2, 80, -80, 1e-10, -1e-10, 700, -700]
+FLOATS = (np.float32, np.float64)
+OPERANDS = [((4, 6), (6,)), ((4, 6), ()), ((), (4, 6)), ((4, 1), (1, 6)), ((4, 6), (4, 6))]
+
+
+def numbers(dtype):
+    rng = np.random.default_rng(0)
+    odd = np.array(ODD, dtype)
+    return np.concatenate([odd, np.finfo(dtype).max[None], rng.standard_normal(300).astype(dtype)])
+
+
+def close(pair):
+    for made, expected in zip(*pair, strict=True):
+        epsilon = np.finfo(expected.dtype).eps
+        np.testing.assert_allclose(made, expected, rtol=16 * epsilon, atol=epsilon, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", [*UNARY, *MORE_UNARY])
+def test_functions_of_one_number(op, dtype, run_both):
+    x = numbers(dtype)
+    close(run_both(op, x))
+    close(run_both(op, np.broadcast_to(x[::3], (3, x[::3].size)).T))
+
+
+@pytest.mark.parametrize("op", [*UNARY, *MORE_UNARY])
+def test_functions_of_one_number_in_place(op, compiled, run_both):
+    x = np.random.default_rng(1).standard_normal(100).astype(np.float32)
+    made = run_both(op, x)[0][0]
+    assert compiled(op, [x], [x], {})
+    np.testing.assert_array_equal(x, made)
+
+
+@pytest.mark.parametrize("op", [*BINARY, *MORE_BINARY])
+def test_functions_of_two_numbers(op, run_both):
+    attrs = {"zero_grad_at_neg_inf": False} if op == "logaddexp" else {}
+    for dtype in FLOATS:
+        x, y = (grid.reshape(-1) for grid in np.meshgrid(np.array(ODD, dtype), np.array(ODD, dtype)))
+        # The results of activations, which their gradients are given, lie in -1..1.
+        close(run_both(op, x, np.clip(y, -1, 1) if "backward" in op else y, **attrs))
+        rng = np.random.default_rng(2)
+        for first, second in OPERANDS:
+            close(run_both(op, *(np.asarray(rng.standard_normal(shape), dtype) for shape in (first, second)), **attrs))
+
+
+@pytest.mark.parametrize("op", ["div", "sub"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
+    rng = np.random.default_rng(3)
+    operands = [rng.standard_normal(100) for _ in range(2)]
+    made = run_both(op, *operands)[0][0]
+    assert compiled(op, operands, [operands[place]], {})
+    np.testing.assert_array_equal(operands[place], made)
+
+
+@pytest.mark.parametrize("op", OF_WHOLE)
+def test_whole_numbers(op, run_both):
+    rng = np.random.default_rng(4)
+    for dtype in (np.int64, np.int32):
+        for shapes in OPERANDS:
+            operands = [np.asarray(rng.integers(-99, 99, shape), dtype) for shape in shapes]
+            made, expected = run_both(op, *operands[: 1 if op in UNARY else 2])
+            np.testing.assert_array_equal(made[0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("clamp", {"min": -0.5}),
+        ("clamp", {"min": -0.5, "max": 0.25}),
+        ("scale", {"factor": -2.0, "bias": 0.5}),
+        ("threshold", {"threshold": 0.1, "value": -3.0}),
+    ],
+)
+def test_functions_with_numbers_as_attributes(op, attrs, run_both):
+    for dtype in FLOATS:
+        close(run_both(op, numbers(dtype), **attrs))
+
+
+@pytest.mark.parametrize("op", COMPARISONS)
+def test_comparisons(op, run_both):
+    rng = np.random.default_rng(5)
+    for dtype in (np.float32, np.float64, np.int64, np.bool_):
+        values = ODD if np.issubdtype(dtype, np.floating) else [0, 1, 1, 0]
+        x, y = (grid.reshape(-1).astype(dtype) for grid in np.meshgrid(values, values))
+        pairs = [(x, y), *([np.asarray(rng.integers(0, 2, shape), dtype) for shape in shapes] for shapes in OPERANDS)]
+        for pair in pairs:
+            made, expected = run_both(op, *pair)
+            np.testing.assert_array_equal(made[0], expected[0])
+
+
+@pytest.mark.parametrize("op", TESTS)
+def test_tests_of_one_number(op, run_both):
+    for dtype in FLOATS:
+        for x in (numbers(dtype), numbers(dtype)[:12].reshape(3, 4).T):
+            made, expected = run_both(op, x)
+            np.testing.assert_array_equal(made[0], expected[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("condition", [(4, 6), (6,), (4, 1), ()])
+def test_choices(condition, dtype, run_both):
+    rng = np.random.default_rng(6)
+    for first, second in OPERANDS:
+        x, y = (np.asarray(rng.integers(-9, 9, shape), dtype) for shape in (first, second))
+        made, expected = run_both("where", np.asarray(rng.random(condition) < 0.5), x, y)
+        np.testing.assert_array_equal(made[0], expected[0])

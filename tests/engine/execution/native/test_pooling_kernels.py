@@ -1,0 +1,97 @@
+"""Poolings by compiled kernels give what NumPy's give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.core.value import Array
+from tests.engine.execution.native.conftest import Compiled, RunBoth
+
+TOLERANCE = {"float32": 1e-6, "float64": 1e-14}
+
+Geometry = dict[str, Any]
+
+
+def pooling(kernel: tuple[int, ...], stride: tuple[int, ...], padding: tuple[int, ...], ceil: bool = False) -> Geometry:
+    """Return the attributes of a pooling."""
+    return {"kernel": kernel, "stride": stride, "padding": padding, "ceil_mode": ceil}
+
+
+CASES: list[tuple[tuple[int, ...], Geometry]] = [
+    ((2, 3, 28, 28), pooling((2, 2), (2, 2), (0, 0))),
+    ((1, 2, 29, 29), pooling((2, 2), (2, 2), (0, 0))),
+    ((1, 2, 29, 29), pooling((2, 2), (2, 2), (0, 0), ceil=True)),
+    ((2, 3, 7, 9), pooling((3, 3), (2, 2), (1, 1), ceil=True)),
+    ((2, 3, 7, 9), pooling((3, 2), (1, 3), (1, 0))),
+    ((2, 3, 6, 20), pooling((3, 3), (1, 1), (1, 1))),
+    ((2, 2, 11), pooling((3,), (2,), (1,))),
+    ((1, 2, 5, 6, 7), pooling((2, 3, 2), (2, 1, 2), (1, 1, 0), ceil=True)),
+]
+
+
+def drawn(shape: tuple[int, ...], dtype: str) -> Array:
+    """Draw normal numbers, the same for the same shape."""
+    return np.random.default_rng(0).standard_normal(shape).astype(dtype)
+
+
+def with_ties(x: Array) -> Array:
+    """Round numbers, so that many are equal."""
+    return np.round(x)
+
+
+def with_the_least_and_nan(x: Array) -> Array:
+    """Put -inf, which padding may not win against, and NaN, which wins against everything, among numbers."""
+    generator = np.random.default_rng(1)
+    x = np.where(generator.random(x.shape) < 0.4, -np.inf, x)
+    return np.where(generator.random(x.shape) < 0.2, np.nan, x)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kind", [with_ties, with_the_least_and_nan])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize(("shape", "geometry"), CASES)
+def test_max_pool_finds_the_maxima_and_places_of_numpy(
+    run_both: RunBoth, shape: tuple[int, ...], geometry: Geometry, dilation: int, kind: Any, dtype: str
+) -> None:
+    x = kind(drawn(shape, dtype)).astype(dtype)
+    spread = {"dilation": (dilation,) * (len(shape) - 2)}
+    made, wanted = run_both("max_pool", x, **geometry, **spread)
+    np.testing.assert_array_equal(made[0], wanted[0])
+    np.testing.assert_array_equal(made[1], wanted[1])
+    g = drawn(wanted[0].shape, dtype)
+    (result,), (expected,) = run_both("max_unpool", g, wanted[1], shape=shape)
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("place", [-1, 12])
+def test_max_unpool_refuses_a_place_that_there_is_not(compiled: Compiled, place: int) -> None:
+    x, index = np.ones((1, 1, 1, 2), np.float32), np.array([[[[3, place]]]])
+    assert not compiled("max_unpool", [x, index], [np.zeros((1, 1, 3, 4), np.float32)], {"shape": (1, 1, 3, 4)})
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("counting", [{"count_include_pad": True}, {"count_include_pad": False}, {"divisor": -3}])
+@pytest.mark.parametrize(("shape", "geometry"), CASES)
+def test_average_pooling_and_its_transpose_are_those_of_numpy(
+    run_both: RunBoth, shape: tuple[int, ...], geometry: Geometry, counting: dict[str, Any], dtype: str
+) -> None:
+    (made,), (wanted,) = run_both("avg_pool", drawn(shape, dtype), **geometry, **counting)
+    np.testing.assert_allclose(made, wanted, atol=TOLERANCE[dtype])
+    g = drawn(wanted.shape, dtype)
+    (made,), (wanted,) = run_both("avg_pool_input", g, shape=shape, **geometry, **counting)
+    np.testing.assert_allclose(made, wanted, atol=4 * TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(("axis", "bins"), [(2, 3), (3, 4), (-1, 12), (1, 3), (0, 1)])
+def test_means_of_bins_and_their_transpose_are_those_of_numpy(
+    run_both: RunBoth, axis: int, bins: int, dtype: str
+) -> None:
+    x = drawn((2, 3, 7, 9), dtype)
+    (made,), (wanted,) = run_both("bin_mean", x, axis=axis, bins=bins)
+    np.testing.assert_allclose(made, wanted, atol=TOLERANCE[dtype])
+    (made,), (wanted,) = run_both("bin_mean_back", wanted, axis=axis, extent=x.shape[axis])
+    np.testing.assert_allclose(made, wanted, atol=TOLERANCE[dtype])

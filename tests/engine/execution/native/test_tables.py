@@ -1,0 +1,93 @@
+"""Compiled lookups and sums by index against NumPy's, and what is no index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.core.value import Array
+
+RunBoth = Callable[..., tuple[list[Array], list[Array]]]
+DTYPES = ("float32", "float64")
+INDICES = ("int32", "int64")
+
+
+def numbers(*shape: int) -> Array:
+    """Draw normal numbers."""
+    return np.random.default_rng([*shape]).standard_normal(shape)
+
+
+def indices(low: int, high: int, *shape: int) -> Array:
+    """Draw whole numbers."""
+    return np.random.default_rng([*shape, high]).integers(low, high, shape)
+
+
+@pytest.mark.parametrize("kind", INDICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_are_looked_up(dtype: str, kind: str, run_both: RunBoth) -> None:
+    """Counted from the end too; rows may have several axes or be single numbers."""
+    index = indices(-5, 5, 4, 3).astype(kind)
+    for table in (numbers(5, 17), numbers(5, 2, 3), numbers(5)):
+        ((made,), (wanted,)) = run_both("embedding", table.astype(dtype), index)
+        np.testing.assert_array_equal(made, wanted)
+
+
+@pytest.mark.parametrize("kind", INDICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("padding", [None, 2, -1])
+def test_rows_are_added_up_by_index(dtype: str, kind: str, padding: int | None, run_both: RunBoth) -> None:
+    """In the table's rows that some index names; the others and the padding row are 0."""
+    index = indices(-7, 7, 30, 4).astype(kind) // 2
+    rtol = 1e-5 if dtype == "float32" else 1e-13
+    for x in (numbers(30, 4, 17), numbers(30, 4), numbers(30, 4, 40)[..., 3:9]):
+        ((made,), (wanted,)) = run_both("add_rows", x.astype(dtype), index, rows=7, padding_idx=padding)
+        np.testing.assert_allclose(made, wanted, rtol=rtol, atol=rtol)
+
+
+def test_a_long_sum_of_rows_keeps_its_digits(run_both: RunBoth) -> None:
+    """Of a hundred thousand rows with one index."""
+    x = np.full((100_000, 2), 0.1, np.float32)
+    ((made,), _) = run_both("add_rows", x, np.zeros(len(x), np.int64), rows=2)
+    np.testing.assert_allclose(made, [[10_000, 10_000], [0, 0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_are_picked_and_placed_along_the_last_axis(dtype: str, run_both: RunBoth) -> None:
+    """Several of a row; what is placed twice adds up."""
+    index = indices(-6, 6, 3, 4, 9)
+    ((made,), (wanted,)) = run_both("gather", numbers(3, 4, 6).astype(dtype), index, axis=-1)
+    np.testing.assert_array_equal(made, wanted)
+    ((made,), (wanted,)) = run_both("scatter_add", numbers(3, 4, 9).astype(dtype), index, axis=2, shape=(3, 4, 6))
+    np.testing.assert_allclose(made, wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "attrs"),
+    [
+        ("embedding", [(5, 3), (2,)], {"padding_idx": None, "scale_grad_by_freq": False}),
+        ("gather", [(1, 5), (1, 2)], {"axis": 1}),
+        ("scatter_add", [(1, 2), (1, 2)], {"axis": 1, "shape": (1, 5)}),
+    ],
+)
+@pytest.mark.parametrize("wrong", [5, -6, 2**40])
+def test_an_index_outside_is_reported_and_nothing_beyond_memory_is_touched(
+    op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], wrong: int, compiled: Callable[..., bool]
+) -> None:
+    """The executor then asks NumPy's kernel, which says what is wrong."""
+    index = np.array([[1, wrong]]).reshape(shapes[1])
+    out = np.zeros({"embedding": (2, 3), "gather": (1, 2), "scatter_add": (1, 5)}[op])
+    assert not compiled(op, [numbers(*shapes[0]), index], [out], attrs)
+    index[index == wrong] = 4
+    assert compiled(op, [numbers(*shapes[0]), index], [out], attrs)
+
+
+def test_rows_that_lie_in_lots_are_added_where_they_are(run_both):
+    rng = np.random.default_rng(4)
+    wide = rng.standard_normal((5, 20))
+    x = np.lib.stride_tricks.as_strided(wide[:, 2:], (5, 3, 4), (wide.strides[0], 4 * 8, 8))
+    index = rng.integers(0, 6, (5, 3))
+    (found,), (expected,) = run_both("add_rows", x, index, rows=6)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
