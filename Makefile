@@ -37,7 +37,7 @@ WALKS := test_batching.py test_script.py data/test_prefetcher.py data/test_scali
 	metrics/test_metric_values.py fit/test_stepping.py fit/test_reopening.py fit/test_forking.py fit/test_capturing.py fit/test_proceeding.py \
 	recipe/test_continuation.py session training/test_budget.py \
 	optim/test_chain.py optim/test_lbfgs.py optim/test_momentum.py optim/test_optimizers.py optim/test_schedules.py optim/test_tape_optimizer.py
-QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/blobs tests/app/service tests/app/test_settings.py
+QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/store/blobs tests/app/service tests/app/config/test_settings.py
 
 test: $(VENV)/test.stamp ## run all tests
 	$(PYTEST)

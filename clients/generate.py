@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from app.main import openapi_document
+from app.main.application import openapi_document
 from generator_view import generator_view
 from unasync import unasync
 

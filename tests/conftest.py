@@ -31,8 +31,8 @@ MEMORY_MIN = 6 * 1024**3
 # What a command line does: serve, and say where.
 LAUNCH = """
 import sys
-from app.main import run
-from app.settings import Settings
+from app.main.application import run
+from app.config.settings import Settings
 sys.exit(run(Settings(), lambda url: print(url, flush=True)))
 """
 COMMAND = (sys.executable, "-c", LAUNCH)

@@ -148,8 +148,8 @@ def main() -> int:
     """Take orders; what returns from it is a server that has ended."""
     # Here, since those who only give orders do without. The last is for the database of a server without data.
     from app.__main__ import main as run_command
-    from app.main import run
-    from app.settings import Settings
+    from app.config.settings import Settings
+    from app.main.application import run
     from tests.gate import VARIABLE, use_gate
 
     import_module("alembic.command")

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Header, Query, Response
 from numpy.typing import NDArray
 
-from app.api.answers import JsonAnswer
 from app.domain.media import NPY
+from app.http.answers import JsonAnswer
 from app.ingest.arrays import read_arrays
+from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding.tensors import tensor_document
 from app.ingest.limits import IngestLimits
-from app.spelling.npy import npy_body
-from app.spelling.tensors import tensor_document
 
 TensorFormat = Literal["json", "npy"]
 

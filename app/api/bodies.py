@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from app.api.deps import services_of
-from app.api.headers import header
-from app.api.strict_json import JsonLimits, read_json
-from app.blobs.store import BlobWriter
 from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
+from app.http.headers import header
+from app.http.strict_json import JsonLimits, read_json
+from app.store.blobs.store import BlobWriter
 
 WRITE_BYTES = 1024 * 1024
 SMALL_BYTES = 64 * 1024

@@ -7,16 +7,13 @@ from typing import Annotated, Literal
 from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
-from app.api.answers import JsonAnswer
 from app.api.arrays import TensorFormat, TensorFormatDep, tensor_answer
 from app.api.bodies import content_type, receive, whole
 from app.api.computing import REFUSALS, ThreadsDep, answer_of
-from app.api.content_digest import check_digest, stated_digest
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
 from app.api.openapi_parts import binary_answer, upload_body
-from app.api.routing import router
 from app.api.schemas.checkpoints import (
     Checkpoint,
     CheckpointChanges,
@@ -27,12 +24,15 @@ from app.api.schemas.checkpoints import (
     parameter_list,
 )
 from app.api.schemas.tensors import Tensor
-from app.api.strict_json import read_json
-from app.api.validation import validated
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.frames import to_json
 from app.domain.media import JSON, NPY, SAFETENSORS
-from app.service.checkpoints import Alias
+from app.http.answers import JsonAnswer
+from app.http.content_digest import check_digest, stated_digest
+from app.http.routing import router
+from app.http.strict_json import read_json
+from app.http.validation import validated
+from app.service.resources.checkpoints import Alias
 
 routes = router("checkpoints")
 

@@ -8,28 +8,28 @@ from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import AfterValidator
 
+from app.config.settings import Settings
 from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.ids import is_id
-from app.service.audit import AuditTrail
-from app.service.backup import Backups
-from app.service.bundles import Bundles
-from app.service.checkpoints import Checkpoints
+from app.service.admin.audit import AuditTrail
+from app.service.admin.backup import Backups
+from app.service.admin.keys import Keys
+from app.service.admin.system import System
 from app.service.computing import Computing
-from app.service.datasets import Datasets
-from app.service.events import Events
-from app.service.fit_control import FitControl
-from app.service.fit_revision import FitRevision
-from app.service.fits import Fits
-from app.service.gradients import Gradients
-from app.service.graphs import Graphs
-from app.service.idempotency import Idempotency
-from app.service.keys import Keys
-from app.service.laboratory import Laboratory
-from app.service.metrics import Metrics
-from app.service.replays import Replays
-from app.service.sessions import Sessions
-from app.service.system import System
-from app.settings import Settings
+from app.service.fits.bundles import Bundles
+from app.service.fits.events import Events
+from app.service.fits.fit_control import FitControl
+from app.service.fits.fit_revision import FitRevision
+from app.service.fits.fits import Fits
+from app.service.fits.gradients import Gradients
+from app.service.fits.metrics import Metrics
+from app.service.fits.replays import Replays
+from app.service.resources.checkpoints import Checkpoints
+from app.service.resources.datasets import Datasets
+from app.service.resources.graphs import Graphs
+from app.service.resources.idempotency import Idempotency
+from app.service.resources.laboratory import Laboratory
+from app.service.sessions.sessions import Sessions
 from app.store.pages import DEFAULT_LIMIT, PageRequest
 
 LIMIT_MAX = 1000

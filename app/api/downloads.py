@@ -10,10 +10,10 @@ from typing import BinaryIO
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.answers import matches, not_modified
-from app.api.content_digest import spelled_digest
-from app.blobs.plain_files import open_plain_file
 from app.domain.errors import RangeNotSatisfiable
+from app.http.answers import matches, not_modified
+from app.http.content_digest import spelled_digest
+from app.store.blobs.plain_files import open_plain_file
 
 CHUNK_BYTES = 1024 * 1024
 """So much is read in one go, in a thread: with less, going there and back takes longer than the reading."""

@@ -5,11 +5,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, Query, Response
 from fastapi.responses import PlainTextResponse
 
-from app.api.answers import JsonAnswer
 from app.api.deps import GraphId, GraphsDep, PageDep
 from app.api.once import OnceDep
 from app.api.openapi_parts import text_answer
-from app.api.routing import router
 from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graphs import (
     Graph,
@@ -20,6 +18,8 @@ from app.api.schemas.graphs import (
     GraphReport,
 )
 from app.domain.media import DOT
+from app.http.answers import JsonAnswer
+from app.http.routing import router
 
 routes = router("graphs")
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 
-from app.api.answers import JsonAnswer
 from app.api.deps import services_of
-from app.api.routing import ReadRequest
-from app.service.idempotency import Idempotency, Keep, Ticket
+from app.http.answers import JsonAnswer
+from app.http.routing import ReadRequest
+from app.service.resources.idempotency import Idempotency, Keep, Ticket
 from app.store.unit_of_work import UnitOfWork
 
 T = TypeVar("T")

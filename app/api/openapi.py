@@ -11,7 +11,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api import session_static, session_training
-from app.api.access import scope_needed
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
 from app.api.schemas.documents import SHAPE_NAME
@@ -20,11 +19,12 @@ from app.api.schemas.graph_compute import ComputeRequest
 from app.api.schemas.graph_gradcheck import GradcheckRequest
 from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
-from app.api.schemas.problem import CONTENT_TYPE, Problem
 from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
 from app.api.schemas.tensors import TensorInput
 from app.domain.api_key import Scope
+from app.http.access import scope_needed
+from app.http.problem_schema import CONTENT_TYPE, Problem
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})

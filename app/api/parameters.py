@@ -11,10 +11,10 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 from fastapi.routing import APIRoute
 
-from app.api.validation import FINDINGS_MAX, summed_up
 from app.domain.errors import Finding
 from app.domain.nearest import nearest
 from app.domain.pointers import escaped
+from app.http.validation import FINDINGS_MAX, summed_up
 
 
 def declared_parameters(route: APIRoute) -> frozenset[str]:

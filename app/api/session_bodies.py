@@ -11,9 +11,9 @@ from app.api.deps import services_of
 from app.api.openapi_parts import JSON
 from app.api.schemas.session_steps import VerbRequest
 from app.api.session_verbs import Verb
-from app.api.validation import validated, validated_text
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.pointers import escaped
+from app.http.validation import validated, validated_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,18 @@ import secrets
 
 from fastapi import Request, Response
 
-from app.api.accept import preferred
-from app.api.answers import JsonAnswer
 from app.api.deps import services_of
 from app.api.downloads import send_and_delete
-from app.api.headers import header
 from app.api.once import KEY_PATTERN
 from app.api.schemas.checkpoints import Checkpoint
 from app.api.session_bodies import Said
 from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.frames import Step
 from app.domain.ids import is_id
-from app.service.session_steps import Carried
+from app.http.accept import preferred
+from app.http.answers import JsonAnswer
+from app.http.headers import header
+from app.service.sessions.session_steps import Carried
 
 PATH = "/v1/sessions/{session_id}"
 STEP_ID_BYTES = 12

@@ -26,7 +26,7 @@ def ops(name: Annotated[str | None, typer.Argument(help="An op, to see all about
 
 def openapi() -> None:
     """Print the contract of the HTTP interface, an OpenAPI document."""
-    from app.main import openapi_document  # loads the web framework, which takes a while
+    from app.main.application import openapi_document  # loads the web framework, which takes a while
 
     json.dump(openapi_document(), sys.stdout, indent=2, sort_keys=True, ensure_ascii=False)
     sys.stdout.write("\n")

@@ -10,7 +10,7 @@ from app.cli.audit import audit
 from app.cli.backup import backup
 from app.cli.bundle import bundle
 from app.cli.catalogue import openapi, ops
-from app.cli.demo import demo
+from app.cli.demo_command import demo
 from app.cli.fit import fit
 from app.cli.keys import keys
 from app.cli.replay import replay

@@ -7,20 +7,20 @@ from typing import Any, TypeVar
 
 from app.api.schemas.audit import AuditEntry
 from app.api.schemas.keys import ApiKey, KeyRequest, NewApiKey
-from app.api.validation import validated
 from app.domain.api_key import Scope
 from app.domain.audit import OFFLINE, Act
 from app.domain.clock import SystemClock, read_rfc3339
-from app.durable import Durable
-from app.service.audit_files import AUDIT, AuditFiles
-from app.service.audit_rotation import AuditRotation
+from app.http.validation import validated
+from app.service.admin.audit_files import AUDIT, AuditFiles
+from app.service.admin.audit_rotation import AuditRotation
+from app.service.admin.key_ring import KeyRing
+from app.service.admin.keys import Enter, Keys
 from app.service.directory_identity import open_database
-from app.service.key_ring import KeyRing
-from app.service.keys import Enter, Keys
 from app.service.quarantine import Quarantine
 from app.store.lock import data_directory_lock
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
+from app.system.durable import Durable
 
 T = TypeVar("T")
 

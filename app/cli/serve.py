@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.settings import Settings
+from app.config.settings import Settings
 
 REFUSED = 2
 """Exit status of a server that cannot be started as asked."""
@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
 def _run(settings: Settings) -> int:
     # Only now: wrong settings are told at once, before the web framework is loaded.
     from app.domain.errors import AdjointError
-    from app.main import run
+    from app.main.application import run
 
     try:
         return run(settings, on_ready=_announce)

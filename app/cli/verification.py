@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.blobs.paths import blob_files, blob_path
-from app.blobs.verification import BlobVerifier
 from app.domain.audit import TrailBroken, examined
 from app.domain.errors import AdjointError, DatabaseUnusable
-from app.durable import Durable
-from app.service.audit_files import AUDIT, AuditFiles
-from app.service.audit_rotation import AuditRotation
+from app.service.admin.audit_files import AUDIT, AuditFiles
+from app.service.admin.audit_rotation import AuditRotation
 from app.service.directory_identity import foreign_identity
-from app.service.session_folders import SESSIONS
+from app.service.sessions.session_folders import SESSIONS
+from app.store.blobs.paths import blob_files, blob_path
+from app.store.blobs.verification import BlobVerifier
 from app.store.check import check_database, check_tables, copy_database
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 from app.worker.session.folder import newest_of, read_log
 from app.worker.session.records import DamagedLog
 

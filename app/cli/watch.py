@@ -7,7 +7,7 @@ from rich.console import Console
 
 from adjoint_client import FitHandle
 from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
-from app.terminal.progress import shown
+from app.cli.terminal.progress import shown
 
 STOPPED_WATCHING = 130
 """Exit status after Ctrl-C, as shells expect it."""

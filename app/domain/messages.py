@@ -27,7 +27,7 @@ class Assignment:
     `memory_bytes` is what each process may take at its peak, None: as much as it likes.
     `recodings` and `validation_recodings` hold, for text columns whose files are numbered otherwise than the model,
     a table for each file, None for one that needs none: the model's number by that of the file.
-    `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.durable`).
+    `kill_at_op` is for tests: the operation on the disk before which the process is killed (see `app.system.durable`).
     """
 
     fit_id: str

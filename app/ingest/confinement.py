@@ -4,8 +4,8 @@ import ctypes
 import signal
 import sys
 
-from app.confinement import Confinement
 from app.ingest.limits import MIB, IngestLimits
+from app.system.confinement import Confinement
 
 _PR_SET_PDEATHSIG = 1
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.confinement import room_to_map
 from app.ingest.columns import CHUNK_BYTES, ColumnSet
 from app.ingest.errors import IngestError
 from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.options import IngestOptions
 from app.ingest.sources import Region, Source
+from app.system.confinement import room_to_map
 
 DEFAULT_COLUMN = "x"
 _GATHER_BYTES = 16 << 20

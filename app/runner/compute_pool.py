@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from app.config.settings import Settings
 from app.domain.errors import (
     AdjointError,
     ComputationLost,
@@ -25,9 +26,8 @@ from app.runner.compute_places import ComputePlaces
 from app.runner.compute_worker import ComputeWorker, Lost
 from app.runner.session_host import SessionHost
 from app.service.computing import Computed, Order
-from app.service.memory import PROCESS_BYTES, MemoryTerms, memory_terms
-from app.service.room import Room
-from app.settings import Settings
+from app.service.resources.memory import PROCESS_BYTES, MemoryTerms, memory_terms
+from app.service.resources.room import Room
 
 IDLE_SECONDS = 300.0
 """How long a process is kept that nobody has an order for."""

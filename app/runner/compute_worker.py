@@ -10,7 +10,7 @@ from app.domain.frames import Answered, Granted, Head, Need, Ready, Step
 from app.domain.messages import ComputeAssignment
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
-from app.service.attempt_progress import Died
+from app.service.attempts.attempt_progress import Died
 
 Answer = tuple[Answered, bytes]
 

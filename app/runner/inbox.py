@@ -1,7 +1,7 @@
 """What an attempt has reported and the database does not hold yet."""
 
 from app.domain.messages import Failed, Finished, Heartbeat, Message, NumericsChanged, Points, Started
-from app.service.attempt_progress import Died, Expired, Progress, Verdict
+from app.service.attempts.attempt_progress import Died, Expired, Progress, Verdict
 
 NOW = float("-inf")
 

@@ -5,8 +5,8 @@ A process that was killed does not know by whom; if this has grown meanwhile, it
 
 from pathlib import Path
 
-from app import control_groups
-from app.control_groups import ROOT
+from app.system import control_groups
+from app.system.control_groups import ROOT
 
 COUNT = "oom_kill "
 

@@ -7,10 +7,10 @@ from app.domain.fit import FitRecord, FitState
 from app.domain.messages import Failed
 from app.runner.inbox import Inbox
 from app.runner.port import Exited, Handle
-from app.service.attempt_progress import Died, Expired, Progress
-from app.service.claim import Claim
-from app.service.crashes import OUT_OF_MEMORY
-from app.service.time_limits import expired, timeout_seconds
+from app.service.attempts.attempt_progress import Died, Expired, Progress
+from app.service.attempts.claim import Claim
+from app.service.attempts.crashes import OUT_OF_MEMORY
+from app.service.fits.time_limits import expired, timeout_seconds
 
 
 @dataclass(eq=False, slots=True)

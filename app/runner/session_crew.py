@@ -13,6 +13,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any
 
+from app.config.settings import Settings
 from app.domain.errors import AdjointError, Corrupt, Draining, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
@@ -22,11 +23,10 @@ from app.runner.session_line import SessionLine
 from app.runner.session_losses import Loss, Losses
 from app.runner.session_places import SessionPlaces
 from app.runner.session_post import Answer, Post
-from app.service.attempt_progress import Died
-from app.service.room import Room
-from app.service.session_attempts import SessionAttempts
-from app.service.session_workforce import NO_PROCESS, SessionStatus
-from app.settings import Settings
+from app.service.attempts.attempt_progress import Died
+from app.service.resources.room import Room
+from app.service.sessions.session_attempts import SessionAttempts
+from app.service.sessions.session_workforce import NO_PROCESS, SessionStatus
 
 REST_SECONDS = 120.0
 """How long a process that is to rest may take to put everything aside; then it is killed, and its log has the rest."""

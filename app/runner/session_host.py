@@ -15,8 +15,8 @@ from app.domain.messages import ComputeAssignment, Message, SessionAssignment, S
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
 from app.runner.session_losses import Ends
-from app.service.attempt_progress import Died
-from app.service.workforce import WorkerStatus
+from app.service.attempts.attempt_progress import Died
+from app.service.resources.workforce import WorkerStatus
 
 News = Message | Died
 """What is told of a process: its messages, and last of all how it died."""

@@ -14,7 +14,7 @@ from app.domain.errors import ProcessLost
 from app.domain.messages import Poison
 from app.runner.memory_kills import memory_kills
 from app.runner.port import Handle
-from app.service.crashes import CRASHES, FOR_MEMORY, advice
+from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
 
 TOGETHER_SECONDS = 1.0
 """Processes that end within such a time of each other may have ended of one cause."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from app.domain.errors import SessionsFull
 from app.runner.session_post import Post
-from app.service.room import Room
+from app.service.resources.room import Room
 
 _NO_MEMORY = (
     "the process of the session needs about {} bytes of memory, which fits and other sessions have, or wait for; send "

@@ -11,7 +11,7 @@ from app.domain.messages import Failed, Finished
 from app.runner.port import Handle
 from app.runner.session_line import SessionLine
 from app.runner.session_losses import Loss
-from app.service.session_workforce import SessionStatus
+from app.service.sessions.session_workforce import SessionStatus
 
 STEPS_MAX = 256
 """Steps of a session that may wait for their answers."""

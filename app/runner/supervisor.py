@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal
 
+from app.config.settings import Settings
 from app.domain.clock import Clock
 from app.domain.errors import (
     AdjointError,
@@ -32,12 +33,11 @@ from app.runner.running import Running
 from app.runner.session_host import Hosted, SessionHost
 from app.runner.turns import Turns
 from app.runner.vigil import Vigil
-from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts
-from app.service.claim import Claim
-from app.service.room import Room
-from app.service.workforce import WorkerStatus
-from app.settings import Settings
+from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.claim import Claim
+from app.service.resources.room import Room
+from app.service.resources.workforce import WorkerStatus
 
 BACKOFF_SECONDS = (1.0, 5.0, 25.0)
 """How long a fit waits after its first, second, third crash in a row; then as after the last."""

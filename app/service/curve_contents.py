@@ -9,7 +9,7 @@ import orjson
 
 from app.domain.errors import Finding
 from app.domain.nearest import nearest
-from app.service.stored_rows import scan_rows
+from app.service.fits.stored_rows import scan_rows
 from app.store.unit_of_work import Store
 
 FITS_MAX = 256

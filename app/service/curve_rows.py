@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from app.service.stored_rows import scan_rows
+from app.service.fits.stored_rows import scan_rows
 from app.store.unit_of_work import Store
 
 BLOCK = 500

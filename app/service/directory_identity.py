@@ -11,17 +11,17 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from app.blobs.paths import blob_files
 from app.domain.clock import Clock
 from app.domain.errors import DatabaseUnusable
 from app.domain.storage_faults import storage_faults
-from app.durable import Durable
-from app.service.audit_files import AUDIT
+from app.service.admin.audit_files import AUDIT
 from app.service.quarantine import QUARANTINE, Quarantine
-from app.service.session_folders import SESSIONS
+from app.service.sessions.session_folders import SESSIONS
+from app.store.blobs.paths import blob_files
 from app.store.check import JOURNALS, has_tables
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 
 MARKER = "identity"
 """The file in the folder of blobs."""

@@ -8,13 +8,13 @@ import engine
 from app.domain.errors import Conflict, Invalid
 from app.domain.fit import FitRecord, FitState
 from app.domain.sweep import check_whole, terms_of
-from app.service.admission import Admission, AdmittedFit
-from app.service.engine_faults import invalid
-from app.service.fit_inputs import FitInputs, InputReader
-from app.service.fit_view import FitView, record_every_steps, view_of
-from app.service.idempotency import Keep
+from app.service.fits.admission import Admission, AdmittedFit
+from app.service.fits.fit_inputs import FitInputs, InputReader
+from app.service.fits.fit_view import FitView, record_every_steps, view_of
+from app.service.fits.taking_up import TakingUp, check_startable
+from app.service.resources.engine_faults import invalid
+from app.service.resources.idempotency import Keep
 from app.service.sweep_reopening import extendable
-from app.service.taking_up import TakingUp, check_startable
 from app.store.unit_of_work import Store, UnitOfWork
 
 LENGTHS = ("epochs", "steps")

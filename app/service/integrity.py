@@ -1,6 +1,6 @@
 """Blobs are opened through here: what is damaged is refused, and marked until the same bytes are stored again.
 
-Each file is compared with its digest the first time that this process opens it (see `app.blobs.verification`).
+Each file is compared with its digest the first time that this process opens it (see `app.store.blobs.verification`).
 """
 
 import logging
@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from app.blobs.store import BlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import CheckpointCorrupt, Corrupt, DatasetCorrupt, Finding, GradientCorrupt, NotFound
 from app.domain.gradient import GradientRecord
+from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 
 _logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ import engine
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Finding
 from app.domain.pointers import escaped
-from app.service.engine_faults import engine_faults, invalid
+from app.service.resources.engine_faults import engine_faults, invalid
 
 Encodings = Mapping[str, engine.ClassEncoding]
 CLASSES = "classes"

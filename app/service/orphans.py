@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from app.blobs.store import BlobStore
 from app.domain.errors import StorageFailed, StorageFull
 from app.service.quarantine import Quarantine
+from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 
 BLOB, SESSION, ATTEMPT = "blobs", "sessions", "staging"

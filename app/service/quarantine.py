@@ -13,7 +13,7 @@ from pathlib import Path
 
 from app.domain.clock import Clock
 from app.domain.storage_faults import storage_faults
-from app.durable import Durable
+from app.system.durable import Durable
 
 QUARANTINE = "quarantine"
 """The folder of the data directory."""

@@ -19,9 +19,9 @@ from sqlalchemy.exc import DatabaseError
 
 from app.domain.errors import DatabaseUnusable
 from app.domain.storage_faults import storage_faults
-from app.durable import Durable
 from app.store.faults import database_faults
 from app.store.schema import bring_up_to_date
+from app.system.durable import Durable
 
 FILE_NAME = "adjoint.db"
 BUSY_SECONDS = 5.0

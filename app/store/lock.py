@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from app.domain.errors import DataDirectoryInUse
-from app.durable import Durable
+from app.system.durable import Durable
 
 FILE_NAME = "adjoint.lock"
 

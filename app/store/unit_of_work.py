@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 
 from app.domain.clock import Clock, SystemClock
 from app.domain.tenancy import DEFAULT_TENANT, current_tenant
-from app.durable import Durable
 from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
 from app.store.audit import Audit
@@ -30,6 +29,7 @@ from app.store.queue import Queue
 from app.store.retention import Retention
 from app.store.sessions import Sessions
 from app.store.snapshot import Snapshot, take_snapshot
+from app.system.durable import Durable
 
 
 class UnitOfWork:

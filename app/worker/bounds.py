@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from app.confinement import Confinement, address_space_bytes, widen
 from app.domain.messages import AnyAssignment, Assignment, ComputeAssignment
 from app.domain.runtime import Runtime
+from app.system.confinement import Confinement, address_space_bytes, widen
 
 MIB = 1024**2
 MARGIN_BYTES = 256 * MIB

@@ -11,7 +11,7 @@ import numpy as np
 import engine
 from app.domain.messages import GradientWritten
 from app.domain.storage_faults import storage_faults
-from app.durable import Durable, DurableFile
+from app.system.durable import Durable, DurableFile
 
 
 def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Path) -> GradientWritten:

@@ -15,7 +15,7 @@ import signal
 import socket
 
 from app.domain.wire import DYING, ORDER
-from app.log import log_as_json
+from app.system.log import log_as_json
 from app.worker.family import BROKEN, adopt_orphans
 
 REASON_CHARACTERS = 1000

@@ -25,7 +25,7 @@ from app.domain.messages import (
 )
 from app.domain.runtime import Runtime
 from app.domain.storage_faults import storage_faults
-from app.service.crashes import OUT_OF_MEMORY
+from app.service.attempts.crashes import OUT_OF_MEMORY
 from app.worker.captures import removed_on_error
 from app.worker.control import Control, VariantControl, Wish, agreed
 from app.worker.keeping import Keeper

@@ -14,7 +14,7 @@ from typing import NoReturn
 import engine
 from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished, Started
 from app.domain.runtime import Runtime
-from app.durable import Durable
+from app.system.durable import Durable
 from app.worker import ranks
 from app.worker.bounds import confine
 from app.worker.computing.life import ComputeLife

@@ -15,7 +15,7 @@ import engine
 from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Message, Points
 from app.domain.storage_faults import storage_faults
 from app.domain.wire import to_line
-from app.durable import Durable
+from app.system.durable import Durable
 from app.worker.captures import removed_on_error, write_gradient
 from app.worker.control import ORPHANED
 from app.worker.keeping import Taken

@@ -1,15 +1,15 @@
 """Checking the files of datasets that a process opens.
 
-The file of a blob is named by its digest (see `app.blobs.store`). A file of another name is no blob.
+The file of a blob is named by its digest (see `app.store.blobs.store`). A file of another name is no blob.
 """
 
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from app.blobs.store import is_digest
-from app.blobs.verification import BlobVerifier
 from app.domain.errors import DatasetCorrupt, NotFound
+from app.store.blobs.store import is_digest
+from app.store.blobs.verification import BlobVerifier
 
 _VERIFIER = BlobVerifier()
 """The verdicts of this process: the variants of a sweep, and the steps of a session, read the same files."""

@@ -8,8 +8,8 @@ request() { curl --silent --show-error --fail-with-body -H @<(printf '%s' "${ADJ
 id_of() { grep -o "\"id\":\"$1_[a-z0-9]*\"" | head -n 1 | cut -d '"' -f 4; }
 
 dataset=$(request "$url/v1/datasets?name=iris&columns=flower:float32%5B4%5D=sepal_length..petal_width,species:class" \
-  -H 'Content-Type: text/csv' --data-binary @app/demo/iris.csv | id_of ds)
-graph=$(request "$url/v1/graphs" -H 'Content-Type: application/json' --data-binary @app/demo/iris.json | id_of graph)
+  -H 'Content-Type: text/csv' --data-binary @app/cli/demo/iris.csv | id_of ds)
+graph=$(request "$url/v1/graphs" -H 'Content-Type: application/json' --data-binary @app/cli/demo/iris.json | id_of graph)
 
 fit=$(request "$url/v1/fits" -H 'Content-Type: application/json' -d "{
   \"graph\": \"$graph\", \"dataset\": \"$dataset\", \"validation\": {\"split\": 0.2}, \"metrics\": [\"accuracy\"],

@@ -12,9 +12,9 @@ import pytest
 
 from adjoint_client import Client
 from app.__main__ import main
+from app.cli.demo import dataset_path, graph_path
+from app.cli.demo.server import running_server
 from app.cli.serve import REFUSED
-from app.demo import dataset_path, graph_path
-from app.demo.server import running_server
 from tests.conftest import mould
 from tests.patience import PATIENCE
 
@@ -140,9 +140,7 @@ def test_a_strangers_address_is_refused_without_a_key_in_one_line(tmp_path):
 
 
 def test_a_server_loads_nothing_that_only_a_terminal_needs():
-    code = (
-        "import sys, app.__main__, app.cli.serve, app.main; print({'typer', 'rich', 'adjoint_client'} & {*sys.modules})"
-    )
+    code = "import sys, app.__main__, app.cli.serve, app.main.application; print({'typer', 'rich', 'adjoint_client'} & {*sys.modules})"
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
 
 

@@ -11,16 +11,16 @@ from typing import TypeVar
 
 import pytest
 
-from app.blobs.local import LocalBlobStore
 from app.domain.clock import SystemClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound, StorageFailed
-from app.durable import Durable
-from app.service.blob_sweeper import BlobSweeper
 from app.service.orphans import Orphans
 from app.service.quarantine import Quarantine
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 
 NOW = datetime(2026, 2, 3, tzinfo=UTC)
 CONTENTS = {"ds_1": b"first", "ds_2": b"first", "ds_3": b"third"}

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.blobs.local import LocalBlobStore
-from app.bootstrap import open_container
-from app.durable import Durable
-from app.settings import Settings
+from app.config.settings import Settings
+from app.main.bootstrap import open_container
+from app.store.blobs.local import LocalBlobStore
+from app.system.durable import Durable
 from tests.conftest import PATIENCE, ServerProcess, StartServer
 from tests.patience import LONGEST_WAIT
 

@@ -14,11 +14,11 @@ from types import MappingProxyType
 
 from annotated_types import Ge
 
-from app.bootstrap import graph_limits, ingest_limits
-from app.bounds import Bounds
+from app.config.bounds import Bounds
+from app.config.settings import Settings
 from app.ingest.limits import IngestLimits
-from app.main import openapi_document
-from app.settings import Settings
+from app.main.application import openapi_document
+from app.main.bootstrap import graph_limits, ingest_limits
 from engine.graph.limits import LIMITS, GraphLimits
 
 ROOT = Path(__file__).parents[2]
@@ -64,24 +64,24 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "body_bytes_per_second": ("408 `request_timeout`", "tests/hostile/test_slow_clients.py"),
         "unread_seconds": ("the connection ends", "tests/hostile/test_slow_clients.py"),
         "failed_logins_per_minute": ("429 `too_many_failed_logins`", "tests/app/api/test_door.py"),
-        "requests_per_second": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
-        "requests_burst": ("429 `rate_limited`", "tests/app/api/test_allowances.py"),
-        "requests_at_once": ("429 `too_many_at_once`", "tests/app/api/test_allowances.py"),
+        "requests_per_second": ("429 `rate_limited`", "tests/app/http/test_allowances.py"),
+        "requests_burst": ("429 `rate_limited`", "tests/app/http/test_allowances.py"),
+        "requests_at_once": ("429 `too_many_at_once`", "tests/app/http/test_allowances.py"),
         "unread_bytes_per_second": ("the connection ends", "tests/hostile/test_slow_clients.py"),
-        "max_requests_at_once": ("503 `overloaded`", "tests/app/api/test_overload.py"),
-        "max_waiting": ("503 `overloaded`", "tests/app/api/test_overload.py"),
+        "max_requests_at_once": ("503 `overloaded`", "tests/app/http/test_overload.py"),
+        "max_waiting": ("503 `overloaded`", "tests/app/http/test_overload.py"),
         "max_json_bytes": ("413 `too_large`", _BOUNDED),
         "max_upload_bytes": ("413 `too_large`", _BOUNDED),
         "max_expanded_bytes": ("413 `too_large`", "tests/app/ingest/test_npz.py"),
         "max_rows": ("413 `too_many_rows`", _BOUNDED),
         "max_columns": ("413 `too_many_columns`", _BOUNDED),
-        "max_queue": ("429 `queue_full`", "tests/app/service/test_fits.py"),
+        "max_queue": ("429 `queue_full`", "tests/app/service/fits/test_fits.py"),
         "tenant_queue": ("429 `queue_full`", "tests/app/api/test_tenants.py"),
         "tenant_running": ("fits wait", "tests/app/api/test_tenants.py"),
         "tenant_sessions": ("429 `sessions_full`", "tests/app/api/test_tenants.py"),
         "tenant_storage_bytes": ("507 `quota_exceeded`", "tests/app/api/test_tenants.py"),
         "session_workers": ("429 `sessions_full`", "tests/app/runner/test_session_crew.py"),
-        "max_sessions": ("429 `sessions_full`", "tests/app/service/test_session_creation.py"),
+        "max_sessions": ("429 `sessions_full`", "tests/app/service/sessions/test_session_creation.py"),
         "session_idle_seconds": ("the process rests", "tests/app/runner/test_session_crew.py"),
         "step_seconds": ("503 `process_lost`", "tests/app/runner/test_session_crew.py"),
         "max_step_bytes": ("413 `too_large`", "tests/app/api/test_session_steps.py"),
@@ -89,20 +89,20 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "compute_seconds": ("503 `compute_timeout`", _COMPUTING),
         "compute_operations": ("413 `limit_exceeded`", _COMPUTING),
         "max_answer_bytes": ("413 `answer_too_large`", _COMPUTING),
-        "gradients_max_bytes": ("413 `gradients_exceeded`", "tests/app/service/test_fits.py"),
+        "gradients_max_bytes": ("413 `gradients_exceeded`", "tests/app/service/fits/test_fits.py"),
         "memory_budget_bytes": ("fits wait, others: 429 `memory_full`", "tests/app/test_memory_budget.py"),
-        "fit_memory_bytes": ("413 `memory_exceeded`", "tests/app/service/test_admission.py"),
+        "fit_memory_bytes": ("413 `memory_exceeded`", "tests/app/service/fits/test_admission.py"),
         "drain_seconds": ("processes are killed", "tests/app/runner/test_controlled_processes.py"),
         "lease_seconds": ("`stalled`", "tests/app/runner/test_vigil.py"),
         "checkpoint_seconds": ("a checkpoint is written", "tests/app/worker/test_keeping.py"),
-        "attempts_max": ("the fit fails", "tests/app/service/test_attempts.py"),
+        "attempts_max": ("the fit fails", "tests/app/service/attempts/test_attempts.py"),
         "storage_min_free_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "quarantine_days": ("stored files are deleted", "tests/app/service/test_directory_identity.py"),
-        "retention_days": ("fits are deleted", "tests/app/service/test_retention.py"),
-        "retention_fits": ("fits are deleted", "tests/app/service/test_retention.py"),
-        "audit_entries": ("entries leave for files", "tests/app/service/test_audit_rotation.py"),
-        "audit_files": ("the oldest file is deleted", "tests/app/service/test_audit_rotation.py"),
+        "retention_days": ("fits are deleted", "tests/app/service/fits/test_retention.py"),
+        "retention_fits": ("fits are deleted", "tests/app/service/fits/test_retention.py"),
+        "audit_entries": ("entries leave for files", "tests/app/service/admin/test_audit_rotation.py"),
+        "audit_files": ("the oldest file is deleted", "tests/app/service/admin/test_audit_rotation.py"),
         "max_headers": ("431 `headers_too_large`", _BOUNDED),
         "max_header_bytes": ("431 `headers_too_large`", _BOUNDED),
         "max_uri_bytes": ("414 `uri_too_long`", _BOUNDED),
@@ -125,7 +125,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ingest_memory_bytes": ("413 or 422", "tests/app/ingest/test_ingest.py"),
         "ingest_cpu_seconds": ("413 or 422", "tests/app/ingest/test_ingest.py"),
         "max_keys": ("409 `too_many_keys`", _BOUNDED),
-        "idempotency_days": ("the answer is forgotten", "tests/app/service/test_idempotency.py"),
+        "idempotency_days": ("the answer is forgotten", "tests/app/service/resources/test_idempotency.py"),
         "workers": ("fits wait", "tests/app/runner/test_supervisor.py"),
     }
 )
@@ -147,7 +147,7 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "app/api/gradients.py": _BOUNDS,
         "app/api/graphs.py": _BOUNDS,
         "app/api/metrics.py": _BOUNDS,
-        "app/api/strict_json.py": ("400 `number_out_of_range`", "tests/app/api/test_strict_json.py", _FORMAT),
+        "app/http/strict_json.py": ("400 `number_out_of_range`", "tests/app/http/test_strict_json.py", _FORMAT),
         "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py", _FORMAT),
         "app/ingest/": _INGEST,
         "app/runner/compute_places.py": (
@@ -155,8 +155,12 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
             "tests/app/runner/test_compute_places.py",
             "a turn comes within the time that those before it may take",
         ),
-        "app/spelling/tensors.py": ("runs are named", "tests/app/spelling/test_bodies.py", _FORMAT),
-        "app/service/uploaded_checkpoint.py": ("413 or 422", "tests/app/api/test_uploaded_checkpoints.py", _READER),
+        "app/ingest/encoding/tensors.py": ("runs are named", "tests/app/ingest/encoding/test_bodies.py", _FORMAT),
+        "app/service/resources/uploaded_checkpoint.py": (
+            "413 or 422",
+            "tests/app/api/test_uploaded_checkpoints.py",
+            _READER,
+        ),
         "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
         "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),
         "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py", _ROOM),
@@ -165,22 +169,22 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
 """The same for constants, by where they are, and why each of them is none that an operator sets."""
 
 INTERNAL = (
-    "app/api/allowances.py",
-    "app/api/audited.py",
+    "app/http/allowances.py",
+    "app/http/audited.py",
     "app/api/checkpoints.py",
-    "app/api/failed_logins.py",
-    "app/api/forwarded.py",
-    "app/api/echo.py",
+    "app/http/failed_logins.py",
+    "app/http/forwarded.py",
+    "app/http/echo.py",
     "app/api/polling.py",
-    "app/api/validation.py",
+    "app/http/validation.py",
     "app/cli/",
     "app/domain/frames.py",
-    "app/http_protocol.py",
-    "app/intake.py",
-    "app/joining.py",
-    "app/main.py",
+    "app/http/http_protocol.py",
+    "app/http/intake.py",
+    "app/http/joining.py",
+    "app/main/application.py",
     "app/runner/session_crew.py",
-    "app/settings.py",
+    "app/config/settings.py",
     "app/service/",
     "app/worker/",
 )
@@ -199,7 +203,7 @@ def _of_settings() -> Iterator[Limit]:
     for name, field in Settings.model_fields.items():
         if name in _SETTINGS:
             default = "cores" if name == "workers" else str(field.default).replace("None", "none")
-            place = "app/bounds.py" if name in Bounds.model_fields else "app/settings.py"
+            place = "app/config/bounds.py" if name in Bounds.model_fields else "app/config/settings.py"
             yield Limit(f"ADJOINT_{name.upper()}", default, place, *_SETTINGS[name])
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.settings import Settings
+from app.config.settings import Settings
 from tests.architecture.inventory import DOCS, DOCUMENTS, ROOT, UNSAID, codes, limits
 
 WRITE = "run `python -m tests.architecture.inventory`"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings
+from app.config.settings import Settings
 from tests.conftest import ServerProcess
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 APP = Path(__file__).parents[2] / "app"
 OTHERS: Mapping[str, str] = {
-    "app/service/ingestion.py": "the upload itself, which was just written",
-    "app/service/checkpoints.py": "the upload itself, which was just written",
-    "app/service/session_saves.py": "a file that was just taken over, by its digest",
-    "app/service/backup.py": "compares what it copies with the digest, and says at the end where it differs",
+    "app/service/resources/ingestion.py": "the upload itself, which was just written",
+    "app/service/resources/checkpoints.py": "the upload itself, which was just written",
+    "app/service/sessions/session_saves.py": "a file that was just taken over, by its digest",
+    "app/service/admin/backup.py": "compares what it copies with the digest, and says at the end where it differs",
     "app/service/integrity.py": "hands out paths of columns to processes that check what they open",
 }
 """Who may ask the store for a file that is not verified, and why."""

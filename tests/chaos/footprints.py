@@ -20,7 +20,7 @@ import engine
 from app.domain.messages import Assignment, Failed, Finished, Message, Started
 from app.domain.runtime import Runtime
 from app.domain.wire import LineReader, to_line
-from app.service.memory import memory_needed
+from app.service.resources.memory import memory_needed
 from app.worker import process
 from app.worker.family import adopt_orphans
 from tests.chaos.random_fits import RandomFit, random_fit

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import engine
-from app.blobs.local import LocalBlobStore
-from app.blobs.store import is_digest
 from app.domain.fit import TERMINAL, TRANSITIONS, FitState
 from app.service.directory_identity import MARKER
+from app.store.blobs.local import LocalBlobStore
+from app.store.blobs.store import is_digest
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.chaos.driver import Driver, Event, Journal, Told

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from app import main
+from app.config.settings import Settings
 from app.domain.clock import SystemClock
-from app.settings import Settings
+from app.main import application as main
 from tests.gate import VARIABLE, use_gate
 
 SERVE = (sys.executable, "-m", "tests.chaos.jumping_clock")

@@ -19,7 +19,7 @@ import numpy as np
 import engine
 from app.domain.messages import Points
 from app.runner import local
-from app.service.attempt_journal import AttemptJournal
+from app.service.attempts.attempt_journal import AttemptJournal
 
 SERVE = (sys.executable, "-m", "tests.chaos.mutants", "serve")
 WORK = (sys.executable, "-P", "-m", "tests.chaos.mutants", "work")
@@ -178,8 +178,8 @@ def main(arguments: Sequence[str]) -> int:
         plant_in_worker()
         fork_server.main()
         return 0
-    from app.main import run
-    from app.settings import Settings
+    from app.config.settings import Settings
+    from app.main.application import run
 
     plant_in_server()
     return run(Settings(), lambda url: print(url, flush=True))  # noqa: T201 (where it is, as the tests' servers say it)

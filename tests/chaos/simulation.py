@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.blobs.memory import MemoryBlobStore
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, DatabaseBusy, IdempotencyMismatch, NotFound
 from app.domain.fit import FitRecord, FitState
@@ -21,21 +20,22 @@ from app.domain.graph import GraphRecord
 from app.domain.idempotency import IdempotencyRecord
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Finished, Message, Points
-from app.durable import Durable
-from app.service.assignments import WorkTerms
-from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.service.claim import Claim
-from app.service.fit_control import FitControl
-from app.service.fit_terms import FitTerms
-from app.service.idempotency import Idempotency, Ticket
-from app.service.journal import record_state
+from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.claim import Claim
+from app.service.fits.fit_control import FitControl
+from app.service.fits.fit_terms import FitTerms
+from app.service.fits.journal import record_state
 from app.service.orphans import Orphans
 from app.service.quarantine import Quarantine
-from app.service.wakes import Wakes
-from app.service.workforce import WorkerStatus
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.idempotency import Idempotency, Ticket
+from app.service.resources.wakes import Wakes
+from app.service.resources.workforce import WorkerStatus
+from app.store.blobs.memory import MemoryBlobStore
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 from tests.chaos.driver import Event
 from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
 

@@ -15,22 +15,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from app.blobs.local import LocalBlobStore
 from app.domain.clock import SystemClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Finished, Points
-from app.durable import Durable
-from app.service.attempt_progress import Progress
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.service.claim import Claim
-from app.service.journal import record_state
+from app.service.attempts.attempt_progress import Progress
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.claim import Claim
+from app.service.fits.journal import record_state
 from app.service.orphans import Orphans
 from app.service.quarantine import Quarantine
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
+from app.system.durable import Durable
 from tests.chaos.driver import Journal
 from tests.chaos.simulation import row_of
 

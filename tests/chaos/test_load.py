@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.blobs.local import LocalBlobStore
 from app.domain.clock import SystemClock
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
+from app.service.attempts.attempts import Attempts
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.chaos import processes
 from tests.chaos.conftest import Counts, MakeDriver

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from app.settings import Settings
+from app.config.settings import Settings
 from tests.chaos.conftest import Counts
 from tests.conftest import StartServer
 from tests.hostile.wire import connect, dripped, exchange, read_answer, stalled, until_open

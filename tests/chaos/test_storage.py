@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import NotFound
-from app.durable import Durable
+from app.system.durable import Durable
 from tests.chaos import invariants, storage
 from tests.chaos.conftest import Counts
 from tests.chaos.driver import Journal

@@ -25,7 +25,7 @@ from adjoint_client.generated.models import (
     Problem,
 )
 from adjoint_client.generated.types import File
-from app.demo import dataset_path, graph_path
+from app.cli.demo import dataset_path, graph_path
 
 
 @pytest.fixture

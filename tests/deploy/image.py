@@ -27,7 +27,9 @@ API = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services
 IMAGE = "localhost/adjoint-test"
 PORT = 8000
 LOOK_SECONDS = 0.5
-LIMIT = "from app.control_groups import memory_limits; print(min(group.limit_bytes for group in memory_limits()))"
+LIMIT = (
+    "from app.system.control_groups import memory_limits; print(min(group.limit_bytes for group in memory_limits()))"
+)
 
 
 class Containers:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.settings import Settings, is_loopback
+from app.config.settings import Settings, is_loopback
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings
+from app.config.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 NGINX, CADDY = ((ROOT / "deploy" / name).read_text("utf-8") for name in ("nginx.conf", "Caddyfile"))

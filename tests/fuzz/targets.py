@@ -7,17 +7,17 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import engine
-from app.api.strict_json import read_json
 from app.domain.errors import AdjointError, BadMessage
 from app.domain.frames import FrameReader
 from app.domain.media import NPY, NPZ, SAFETENSORS
+from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
 from app.ingest.columns_spec import parse_columns_spec
 from app.ingest.errors import IngestError
 from app.ingest.formats import READERS, read_file
 from app.ingest.limits import MIB, IngestLimits
 from app.ingest.options import IngestOptions
-from app.service.uploaded_checkpoint import read_uploaded
+from app.service.resources.uploaded_checkpoint import read_uploaded
 from app.worker.session.records import DamagedLog, read_records
 from tests.fuzz import seeds
 from tests.fuzz.accepted import check_accepted

@@ -54,7 +54,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         BOMBS,
         UPLOADS,
         "hostile/test_exchanges.py::test_a_file_that_is_a_link_is_not_sent",
-        "app/blobs/test_local.py::test_what_is_planted_in_the_place_of_a_blob_is_not_read",
+        "app/store/blobs/test_local.py::test_what_is_planted_in_the_place_of_a_blob_is_not_read",
     ),
     "S13": (UPLOADS, "app/ingest/test_npy.py::test_a_hostile_file_is_refused_with_its_code"),
     "S14": (

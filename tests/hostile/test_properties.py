@@ -7,15 +7,15 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.api.strict_json import read_json
 from app.domain.frames import Accepted, FrameReader, Step, to_frame
 from app.domain.media import NPY, SAFETENSORS
+from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
 from app.ingest.columns_spec import parse_columns_spec
+from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding.safetensors import safetensors_body
 from app.ingest.limits import IngestLimits
 from app.ingest.values import NUMERIC_DTYPES, ColumnPlan
-from app.spelling.npy import npy_body
-from app.spelling.safetensors import safetensors_body
 from app.worker.session.records import read_records, to_record
 
 quick = settings(

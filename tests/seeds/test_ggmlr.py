@@ -28,7 +28,7 @@ Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 @pytest.fixture(scope="module")
 def flowers() -> tuple[Data, Data]:
     """120 flowers to learn from and 30 others, standardised."""
-    with files("app.demo").joinpath("iris.csv").open() as file:
+    with files("app.cli.demo").joinpath("iris.csv").open() as file:
         rows = list(csv.reader(file))[1:]
     x = np.array([[float(cell) for cell in row[:4]] for row in rows])
     x = ((x - x.mean(0)) / x.std(0, ddof=1)).astype(np.float32)

@@ -5,13 +5,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.bundles import FitReplay
-from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
 from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
 from app.domain.replay import Replay
-from app.service.fit_view import FitView
+from app.http.problem_schema import ProblemError
+from app.service.fits.fit_view import FitView
 from app.store.pages import Page
 
 STATES = (

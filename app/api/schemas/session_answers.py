@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.api.schemas.laboratory import Histogram, NonfiniteTrace, Profile, RowLosses
-from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import ResourceShape
 from app.api.schemas.tensors import Tensor
+from app.http.problem_schema import ProblemError
 
 Nonfinite = Annotated[
     dict[str, str],

@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.checkpoints import ParameterSummary
 from app.api.schemas.fit_options import ClassNamesChoice
-from app.api.schemas.problem import ProblemError
 from app.api.schemas.shapes import Moment, ResourceShape
 from app.domain.session import OPEN, SessionKind, SessionState
-from app.service.session_view import SessionView
+from app.http.problem_schema import ProblemError
+from app.service.sessions.session_view import SessionView
 from app.store.pages import Page
 
 STATES = (

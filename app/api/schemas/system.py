@@ -6,11 +6,11 @@ from typing import Any
 from pydantic import Field
 
 from app.api.schemas.shapes import ResourceShape
+from app.config.settings import Settings
 from app.domain.clock import rfc3339
 from app.domain.runtime import allot
-from app.service.recovery import Recovery as Found
-from app.service.system import Overview
-from app.settings import Settings
+from app.service.admin.recovery import Recovery as Found
+from app.service.admin.system import Overview
 
 
 class Blas(ResourceShape):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import engine
 from app.domain.errors import TooLarge
-from app.service.memory import MARGIN
+from app.service.resources.memory import MARGIN
 
 FREE_BYTES = 16 * 1024**2
 """So much of an order's own fits beside Python and NumPy into what the process has in any case."""

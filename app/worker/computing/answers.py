@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from app.domain.errors import StorageFull
 from app.domain.media import JSON, NPY
 from app.domain.storage_faults import storage_faults
-from app.spelling.tensors import json_pieces
+from app.ingest.encoding.tensors import json_pieces
 from app.worker.computing.allowance import answer_too_large
 
 INLINE_BYTES = 1 << 20
@@ -69,7 +69,7 @@ class Answers:
 
 
 def npy_pieces(array: NDArray[Any]) -> Iterator[bytes]:
-    """Spell an array as `.npy` piece by piece, as `app.spelling.npy` does."""
+    """Spell an array as `.npy` piece by piece, as `app.ingest.encoding.npy` does."""
     array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
     array = np.ascontiguousarray(array).reshape(array.shape)
     header = io.BytesIO()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import engine
-from app.service.definitions import read_definition
-from app.service.engine_faults import engine_faults
+from app.service.resources.definitions import read_definition
+from app.service.resources.engine_faults import engine_faults
 from app.worker.computing.allowance import Allowance, Ask
 
 MODELS_MAX = 64

@@ -14,16 +14,16 @@ from app.domain.frames import Step, from_json
 from app.domain.media import NPY
 from app.domain.pointers import escaped
 from app.ingest.arrays import read_arrays
-from app.ingest.limits import IngestLimits
-from app.service.definitions import read_definition
-from app.service.engine_faults import engine_faults
-from app.spelling.looks import (
+from app.ingest.encoding.looks import (
     computed_document,
     gradcheck_document,
     profile_document,
     row_losses_document,
     trace_document,
 )
+from app.ingest.limits import IngestLimits
+from app.service.resources.definitions import read_definition
+from app.service.resources.engine_faults import engine_faults
 
 Array = NDArray[Any]
 Document = dict[str, Any] | Array

@@ -11,11 +11,11 @@ import engine
 from app.domain.errors import AdjointError
 from app.domain.finite import nonfinite_name
 from app.domain.media import JSON, NPY, SAFETENSORS
-from app.service.engine_faults import engine_faults
-from app.spelling.json import json_body
-from app.spelling.npy import npy_body
-from app.spelling.safetensors import safetensors_body
-from app.spelling.tensors import tensor_document
+from app.ingest.encoding.json import json_body
+from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding.tensors import tensor_document
+from app.service.resources.engine_faults import engine_faults
 from app.worker.session.bench import Array
 
 ONLY = "tensor"

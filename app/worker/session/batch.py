@@ -10,8 +10,8 @@ from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.frames import Answered, Step
 from app.domain.media import SAFETENSORS
 from app.ingest.arrays import read_arrays
+from app.ingest.encoding.safetensors import safetensors_body
 from app.ingest.limits import IngestLimits
-from app.spelling.safetensors import safetensors_body
 from app.worker.session.bench import Array
 
 ALONE = frozenset({"save", "load", "batch", "operation"})

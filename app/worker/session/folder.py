@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from app.domain.storage_faults import storage_faults
-from app.durable import Durable, DurableFile
+from app.system.durable import Durable, DurableFile
 from app.worker.session.bench import Writable
 from app.worker.session.log import Log
 from app.worker.session.records import DamagedLog, Record, read_records, to_record

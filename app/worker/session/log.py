@@ -1,7 +1,7 @@
 """The log of a session: what has happened since its snapshot, each entry on the disk before anybody is told of it."""
 
 from app.domain.storage_faults import storage_faults
-from app.durable import DurableFile
+from app.system.durable import DurableFile
 from app.worker.session.records import to_record
 
 

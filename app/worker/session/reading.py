@@ -9,7 +9,7 @@ import engine
 from app.domain.errors import NotFound
 from app.domain.finite import finite_part
 from app.domain.media import SAFETENSORS
-from app.spelling.looks import profile_document, row_losses_document, trace_document
+from app.ingest.encoding.looks import profile_document, row_losses_document, trace_document
 from app.worker.session.bench import Array, Call, Result
 
 TOP = 10

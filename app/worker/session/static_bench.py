@@ -8,7 +8,7 @@ from typing import Any
 import engine
 from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
-from app.service.session_static import static_session
+from app.service.sessions.session_static import static_session
 from app.worker.session.bench import Array, Call, Result, Verb, Writable
 from app.worker.session.reading import Arrays, looked_at
 from app.worker.session.rows import Rows

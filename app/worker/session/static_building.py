@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import engine
-from app.service.engine_faults import engine_faults
+from app.service.resources.engine_faults import engine_faults
 from app.worker.session.bench import Array, Call, Verb
 from app.worker.session.static_options import graph_of, known, step, tensor_at, tensors_at
 

@@ -6,9 +6,9 @@ from typing import Any
 import engine
 from app.domain.errors import Finding
 from app.domain.pointers import escaped
-from app.service.engine_faults import engine_faults, invalid
-from app.service.memory import memory_left
-from app.service.session_static import threadpool_params
+from app.service.resources.engine_faults import engine_faults, invalid
+from app.service.resources.memory import memory_left
+from app.service.sessions.session_static import threadpool_params
 from app.worker.session.bench import Array, Call, Verb
 from app.worker.session.rows import Rows
 from app.worker.session.static_options import arrays_of, graph_of, known, read, step, tensor_at, tensors_at

@@ -9,7 +9,7 @@ import numpy as np
 import engine
 from app.domain.errors import Conflict, Finding, Invalid, NotFound
 from app.domain.pointers import escaped
-from app.service.engine_faults import engine_faults, invalid
+from app.service.resources.engine_faults import engine_faults, invalid
 from app.worker.session.bench import Array, Call, Lasts, Result, Verb
 
 MAIN = "main"

@@ -5,7 +5,7 @@ from typing import Any
 
 import engine
 from app.domain.errors import Conflict, NotFound
-from app.service.engine_faults import engine_faults
+from app.service.resources.engine_faults import engine_faults
 from app.worker.session.bench import Array, Call, Verb
 from app.worker.session.static_options import graph_of, read
 

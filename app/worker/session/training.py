@@ -13,7 +13,7 @@ from app.domain.errors import Finding, Invalid
 from app.domain.messages import SessionAssignment
 from app.domain.pointers import escaped
 from app.domain.runtime import Runtime
-from app.service.engine_faults import engine_faults
+from app.service.resources.engine_faults import engine_faults
 from app.worker.session.bench import Call, Result, Verb, Writable
 from app.worker.session.reading import Reading
 from app.worker.session.rows import Rows

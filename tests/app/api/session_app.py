@@ -10,12 +10,12 @@ from typing import cast
 import httpx
 import uvicorn
 
-from app.bootstrap import open_container
-from app.http_protocol import Connection
-from app.main import create_app
-from app.server import Server, bound_socket, url_of
-from app.service.sessions import Sessions
-from app.settings import Settings
+from app.config.settings import Settings
+from app.http.http_protocol import Connection
+from app.http.server import Server, bound_socket, url_of
+from app.main.application import create_app
+from app.main.bootstrap import open_container
+from app.service.sessions.sessions import Sessions
 from tests.app.api.fake_sessions import SESSION, FakeSessions
 from tests.patience import PATIENCE
 

@@ -13,10 +13,10 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
-from app.bootstrap import graph_limits, ingest_limits, open_container
-from app.bounds import Bounds
+from app.config.bounds import Bounds
+from app.config.settings import Settings
 from app.ingest.limits import IngestLimits
-from app.settings import Settings
+from app.main.bootstrap import graph_limits, ingest_limits, open_container
 from engine.graph.limits import LIMITS
 from tests.conftest import ServerProcess, serving
 from tests.hostile.wire import Answer, exchange
@@ -234,7 +234,7 @@ def test_what_bounds_the_process_that_reads_uploads_reaches_it() -> None:
 
 
 def test_answers_are_kept_as_long_as_is_said(tmp_path: Any) -> None:
-    """When they are dropped is tested with the use case (tests/app/service/test_idempotency.py)."""
+    """When they are dropped is tested with the use case (tests/app/service/resources/test_idempotency.py)."""
     with open_container(Settings(data_dir=tmp_path, idempotency_days=0.5)) as container:
         assert container.services.idempotency._kept_for == timedelta(hours=12)
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.api.schemas.bundles import Bundle
-from app.api.validation import validated
+from app.http.validation import validated
 from tests.patience import LONGEST_WAIT
 
 from .conftest import LINE, POINTS, RECIPE, bundle_of, created, refused

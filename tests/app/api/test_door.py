@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.access import scope_needed
 from app.domain.api_key import ApiKeyRecord, Scope, spelled
 from app.domain.audit import AuditRecord, verified
 from app.domain.clock import ManualClock, read_rfc3339
 from app.domain.ids import new_id
-from app.main import openapi_document
-from app.service.key_ring import KeyRing
-from app.service.keys import Keys
+from app.http.access import scope_needed
+from app.main.application import openapi_document
+from app.service.admin.key_ring import KeyRing
+from app.service.admin.keys import Keys
 from app.store.unit_of_work import Store
 from tests.conftest import ServerProcess, StartServer, serving
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from app.api.schemas import fit_options as wire
 from app.api.schemas.fit_request import FitRequest
-from app.service.admission import NOT_RECIPE
+from app.service.fits.admission import NOT_RECIPE
 from engine.core.options import Option, options_of
 from engine.data.normalization import KINDS
 from engine.training.recipe import Recipe

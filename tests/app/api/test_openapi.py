@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 from app.api.openapi import check_operation_ids
-from app.main import openapi_document
+from app.main.application import openapi_document
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = openapi_document()
@@ -36,7 +36,7 @@ def test_the_server_gives_out_the_same_document(http: httpx.Client) -> None:
 
 
 def test_the_document_is_the_same_in_another_process() -> None:
-    script = "import json; from app.main import openapi_document; print(json.dumps(openapi_document()))"
+    script = "import json; from app.main.application import openapi_document; print(json.dumps(openapi_document()))"
     environment = {"PYTHONHASHSEED": "1"}
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)

@@ -14,9 +14,9 @@ import pytest
 from app.domain.api_key import Scope
 from app.domain.clock import SystemClock
 from app.domain.ids import new_id
-from app.main import openapi_document
-from app.service.key_ring import KeyRing
-from app.service.keys import Keys
+from app.main.application import openapi_document
+from app.service.admin.key_ring import KeyRing
+from app.service.admin.keys import Keys
 from app.store.unit_of_work import Store
 from tests.conftest import PATIENCE, ServerProcess, StartServer, serving
 from tests.patience import LONGEST_WAIT

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import openapi_document
+from app.main.application import openapi_document
 from tests.app.api.conftest import created, refused
 
 DOCUMENT = openapi_document()

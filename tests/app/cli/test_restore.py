@@ -15,15 +15,15 @@ import httpx
 import pytest
 
 import engine
-from app.blobs.local import LocalBlobStore
 from app.cli.commands import run
 from app.cli.restore import REFUSED
 from app.domain.audit import Act
-from app.durable import Durable
-from app.service.audit_files import AUDIT, AuditFiles
-from app.service.audit_rotation import AuditRotation, AuditTerms
+from app.service.admin.audit_files import AUDIT, AuditFiles
+from app.service.admin.audit_rotation import AuditRotation, AuditTerms
+from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 from tests.app.demanding_fits import CLASSIFIER
 from tests.app.runner.conftest import some_rows
 from tests.conftest import StartServer, serving

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
-from app.blobs.local import LocalBlobStore
-from app.blobs.paths import blob_path
 from app.cli.verification import Report, verify_directory
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord, SessionState
-from app.durable import Durable
+from app.store.blobs.local import LocalBlobStore
+from app.store.blobs.paths import blob_path
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 from app.worker.session.folder import Folder
 
 CHECKPOINT, UPLOAD, COLUMN = (f"bytes of {what} ".encode() * 40 for what in ("a checkpoint", "an upload", "a column"))

@@ -11,9 +11,9 @@ import pytest
 from app.domain.errors import AdjointError, Invalid, TooLarge, UnsupportedMedia
 from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.ingest.arrays import read_arrays
+from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding.safetensors import safetensors_body
 from app.ingest.limits import IngestLimits
-from app.spelling.npy import npy_body
-from app.spelling.safetensors import safetensors_body
 
 LIMITS = IngestLimits()
 ARRAYS = {

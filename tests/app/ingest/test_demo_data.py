@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.demo import DATASETS, dataset_path
+from app.cli.demo import DATASETS, dataset_path
 
 
 @pytest.mark.parametrize("name", DATASETS)

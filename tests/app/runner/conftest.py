@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import engine
-from app.blobs.local import LocalBlobStore
+from app.config.settings import Settings
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import SystemClock
 from app.domain.dataset import Column, DatasetRecord
@@ -27,12 +27,12 @@ from app.runner.local import LocalRunner
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor
-from app.service.assignments import WorkTerms
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.service.journal import record_state
-from app.service.room import Room
-from app.settings import Settings
+from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.attempts import Attempts
+from app.service.fits.journal import record_state
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.room import Room
+from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork
 from tests.gate import Gate

@@ -11,26 +11,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.blobs.local import LocalBlobStore
+from app.config.settings import Settings
 from app.domain.clock import SystemClock
 from app.domain.frames import Accepted, Answered, Attach, FrameReader, Ready, Step, to_frame
 from app.domain.graph import GraphRecord
 from app.domain.messages import Message, SessionAssignment, Started
 from app.domain.session import SessionRecord, SessionState
-from app.durable import Durable
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
 from app.runner.session_crew import SessionCrew
 from app.runner.session_host import SessionHost
 from app.runner.session_losses import Losses
 from app.runner.supervisor import Supervisor
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.service.room import Room
-from app.service.session_attempts import SessionAttempts, SessionTerms
-from app.service.session_folders import SessionFolders
-from app.settings import Settings
+from app.service.attempts.attempts import Attempts
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.room import Room
+from app.service.sessions.session_attempts import SessionAttempts, SessionTerms
+from app.service.sessions.session_folders import SessionFolders
+from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 from tests.patience import PATIENCE
 
 CLOCK = SystemClock()

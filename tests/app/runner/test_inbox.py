@@ -13,7 +13,7 @@ from app.domain.messages import (
     Started,
 )
 from app.runner.inbox import NOW, Inbox
-from app.service.attempt_progress import Died, Expired, Verdict
+from app.service.attempts.attempt_progress import Died, Expired, Verdict
 
 WRITTEN = CheckpointWritten("a", 1, 1, 1, {}, "ab" * 32, 10, is_best=False)
 

@@ -5,7 +5,7 @@ import signal
 from dataclasses import asdict, replace
 
 from app.domain.replay import Replay
-from app.service.fit_outcome import outcome_of, state_of
+from app.service.fits.fit_outcome import outcome_of, state_of
 from app.service.integrity import Integrity
 
 from .conftest import Workshop

@@ -180,13 +180,13 @@ def test_a_fit_of_what_cannot_be_computed_fails_with_the_engines_words(workshop:
 SERVER = """
 import sys, threading
 from pathlib import Path
-from app.blobs.local import LocalBlobStore
+from app.store.blobs.local import LocalBlobStore
 from app.domain.clock import SystemClock
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.settings import Settings
+from app.service.attempts.attempts import Attempts
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.config.settings import Settings
 from app.store.unit_of_work import Store
 from tests.gate import use_gate
 

@@ -9,8 +9,8 @@ from app.domain.errors import DatabaseBusy, StorageFailed, StorageFull
 from app.domain.messages import Failed, Finished, Started
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
-from app.service.attempts import Attempts
-from app.service.crashes import OUT_OF_MEMORY
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.crashes import OUT_OF_MEMORY
 
 from .conftest import Workshop, begin, points, row
 

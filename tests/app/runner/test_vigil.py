@@ -5,7 +5,7 @@ from app.runner.inbox import Inbox
 from app.runner.port import Handle
 from app.runner.running import Running
 from app.runner.vigil import LISTENING_SECONDS, STARTING_SECONDS, Vigil
-from app.service.attempt_progress import Progress
+from app.service.attempts.attempt_progress import Progress
 
 LEASE = 30.0
 

@@ -8,25 +8,25 @@ from typing import Any
 import pytest
 
 import engine
-from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
 from app.ingest.limits import IngestLimits
-from app.service.admission import Admission
-from app.service.blob_sweeper import BlobSweeper
-from app.service.datasets import Datasets
-from app.service.definitions import new_graph
-from app.service.disk_space import DiskSpace
-from app.service.fit_control import FitControl
-from app.service.fit_inputs import InputReader
-from app.service.fit_revision import FitRevision
-from app.service.fit_terms import FitTerms
-from app.service.fits import Fits
-from app.service.ingestion import Ingestion
+from app.service.fits.admission import Admission
+from app.service.fits.fit_control import FitControl
+from app.service.fits.fit_inputs import InputReader
+from app.service.fits.fit_revision import FitRevision
+from app.service.fits.fit_terms import FitTerms
+from app.service.fits.fits import Fits
 from app.service.integrity import Integrity
-from app.service.wakes import Wakes
-from app.service.workforce import WorkerStatus
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.datasets import Datasets
+from app.service.resources.definitions import new_graph
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.ingestion import Ingestion
+from app.service.resources.wakes import Wakes
+from app.service.resources.workforce import WorkerStatus
+from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 

@@ -5,16 +5,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.blobs.local import LocalBlobStore
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, GradientWritten, Points
-from app.service.attempt_progress import Progress
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.service.claim import Claim
+from app.service.attempts.attempt_progress import Progress
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.claim import Claim
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 

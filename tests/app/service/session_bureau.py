@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.blobs.local import LocalBlobStore
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord
-from app.durable import Durable
-from app.service.blob_sweeper import BlobSweeper
-from app.service.definitions import new_graph, read_definition
-from app.service.disk_space import DiskSpace
 from app.service.integrity import Integrity
-from app.service.session_creation import SessionCreation
-from app.service.session_folders import SessionFolders
-from app.service.session_inputs import SessionInputs
-from app.service.session_saves import SessionSaves
-from app.service.session_steps import Carried, SessionSteps
-from app.service.session_use import SessionUse
-from app.service.session_workforce import SessionStatus
-from app.service.sessions import Sessions
-from app.service.wakes import Wakes
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.definitions import new_graph, read_definition
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.wakes import Wakes
+from app.service.sessions.session_creation import SessionCreation
+from app.service.sessions.session_folders import SessionFolders
+from app.service.sessions.session_inputs import SessionInputs
+from app.service.sessions.session_saves import SessionSaves
+from app.service.sessions.session_steps import Carried, SessionSteps
+from app.service.sessions.session_use import SessionUse
+from app.service.sessions.session_workforce import SessionStatus
+from app.service.sessions.sessions import Sessions
+from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store, UnitOfWork
+from app.system.durable import Durable
 
 GRAPH = {
     "inputs": {"x": ["batch", 2], "y": ["batch"]},

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from app.blobs.local import LocalBlobStore
-from app.bootstrap import open_container
 from app.cli.data_directory import opened
 from app.cli.verification import verify_directory
+from app.config.settings import Settings
 from app.domain.clock import ManualClock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import DatabaseUnusable
 from app.domain.session import SessionRecord, SessionState
-from app.settings import Settings
+from app.main.bootstrap import open_container
+from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 
 

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 import engine
-from app.blobs.local import LocalBlobStore
 from app.domain.dataset import DatasetRecord
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.runtime import allot
 from app.service.fit_extension import Extension
-from app.service.fit_revision import FitRevision
-from app.service.fits import Fits
-from app.service.memory import PROCESS_BYTES
+from app.service.fits.fit_revision import FitRevision
+from app.service.fits.fits import Fits
+from app.service.resources.memory import PROCESS_BYTES
+from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 
 from .stages import bring, checkpointed

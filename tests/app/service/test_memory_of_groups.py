@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.service.memory import memory_budget, memory_left
+from app.service.resources.memory import memory_budget, memory_left
 
 LIMIT = 64 * 1024**2
 UNLIMITED = 9223372036854771712

@@ -8,13 +8,13 @@ import engine
 from app.domain.errors import StorageFull, TooLarge
 from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.sweep import SweepTerms
-from app.service.assignments import WorkTerms
-from app.service.attempt_progress import Died, Progress
-from app.service.attempts import Attempts
-from app.service.blob_sweeper import BlobSweeper
-from app.service.claim import Claim, MemoryNeed
-from app.service.memory import MemoryTerms
-from app.service.room import Room
+from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.claim import Claim, MemoryNeed
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.memory import MemoryTerms
+from app.service.resources.room import Room
 from app.store.attempts import Attempts as StoredAttempts
 
 from .office import Office

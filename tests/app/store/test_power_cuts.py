@@ -14,10 +14,10 @@ import pytest
 
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
-from app.durable import Durable
 from app.store import database as module
 from app.store.database import FILE_NAME, Database, JournalSettings
 from app.store.unit_of_work import Store, UnitOfWork
+from app.system.durable import Durable
 
 JOURNAL, LOG = f"{FILE_NAME}-journal", f"{FILE_NAME}-wal"
 MODES = {"delete": JournalSettings("delete", "extra"), "wal": JournalSettings("wal", "full")}

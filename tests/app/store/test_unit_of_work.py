@@ -14,9 +14,9 @@ from app.domain.clock import ManualClock
 from app.domain.errors import DatabaseBusy, NotFound, StorageFailed, StorageFull
 from app.domain.fit import FitRecord
 from app.domain.graph import GraphRecord
-from app.durable import Durable
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
+from app.system.durable import Durable
 
 AFit = Callable[..., FitRecord]
 

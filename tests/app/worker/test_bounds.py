@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.confinement import Confinement
 from app.domain.messages import Assignment, SessionAssignment
 from app.domain.runtime import allot
+from app.system.confinement import Confinement
 from app.worker import bounds
 from app.worker.bounds import FILE_BYTES, MARGIN_BYTES, OTHER_THREADS, THREAD_BYTES, confine, mapped_bytes, room_for
 

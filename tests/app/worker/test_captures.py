@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from app.domain.messages import About, Assignment, CheckpointWritten, Finished, GradientWritten, Message
-from app.durable import Durable
+from app.system.durable import Durable
 from app.worker.captures import write_gradient
 from app.worker.loop import work
 from app.worker.recorder import Recorder

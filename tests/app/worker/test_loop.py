@@ -25,7 +25,7 @@ from app.domain.messages import (
     Phase,
     Points,
 )
-from app.durable import Durable
+from app.system.durable import Durable
 from app.worker.loop import OUTCOMES, follow, work
 from app.worker.recorder import Recorder
 from engine.training.collective import in_memory

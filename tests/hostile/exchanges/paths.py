@@ -68,7 +68,7 @@ EXCHANGES = (
     asked(b"/v1/fits/@FIT@/gradients?step=" + b"9" * 400, 422),
     asked(b"/v1/datasets/@DATASET@/rows?offset=" + b"9" * 400, 422),
     asked(b"/v1/sessions/sess_" + b"0" * 26 + b"/operations/" + b"9" * 400, 404, 422),
-    asked(b"/static/../../app/settings.py", 404),
+    asked(b"/static/../../app/config/settings.py", 404),
     asked(b"/.git/config", 404),
     asked(b"/docs", 404),
 )

@@ -19,9 +19,9 @@ from app.domain.frames import Accepted, Answered, Attach, FrameReader, Head, Rea
 from app.domain.media import SAFETENSORS
 from app.domain.messages import Message, SessionAssignment
 from app.domain.runtime import allot
+from app.ingest.encoding.safetensors import safetensors_body
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
-from app.spelling.safetensors import safetensors_body
 from tests.patience import PATIENCE
 
 MLP = {

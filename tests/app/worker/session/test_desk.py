@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.domain.frames import Answered, Head, Step
-from app.durable import Durable
+from app.system.durable import Durable
 from app.worker.session import ledger as ledgers
 from app.worker.session.bench import Call, Result, Verb, Writable
 from app.worker.session.desk import Desk, StartAgain

@@ -15,7 +15,7 @@ import pytest
 import engine
 from app.domain.errors import AdjointError
 from app.domain.runtime import Runtime
-from app.service.memory import memory_left
+from app.service.resources.memory import memory_left
 from app.worker.session import static_computing
 from app.worker.session.answers import refusal, spelled
 from app.worker.session.bench import Call, Writable

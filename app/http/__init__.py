@@ -1,0 +1,1 @@
+"""What every request passes: connections, authentication, rate limits, idempotency, problems, audit, telemetry."""

@@ -1,0 +1,111 @@
+"""The HTTP server: uvicorn, which goes on answering while the work behind it comes to a halt."""
+
+import asyncio
+import resource
+import socket
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from app.http.http_protocol import Common, Connection, Terms
+
+KEEP_ALIVE_SECONDS = 30
+GRACE_SECONDS = 3
+BACKLOG = 2048
+ACCEPTED_AT_ONCE = 64
+"""Connections that are accepted in one turn of the event loop: each takes it about a tenth of a millisecond."""
+OTHER_FILES = 1024
+"""Open files besides connections: those that are sent, the database, pipes to processes."""
+
+
+class Server(uvicorn.Server):
+    """Tells when it is ready. A signal has it drain first, and stop to listen only after that."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], drain: Callable[[], None]) -> None:
+        """Call `on_ready` when requests are answered, and `drain`, in a thread, when a signal is to end that."""
+        super().__init__(config)
+        self._on_ready = on_ready
+        self._drain = drain
+        self._drained: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)  # asyncio has taken ACCEPTED_AT_ONCE for the length of the queue as well
+        if self.started:
+            self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look whether to end, ten times a second."""
+        over = await super().on_tick(counter)
+        if over and self._drained is None:
+            # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
+            self._drained = asyncio.create_task(asyncio.to_thread(self._drain))
+        return over and self._drained is not None and self._drained.done()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end. The signal is not raised again afterwards: having ended as asked is a success."""
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the address; port 0 lets the system choose. OSError if it is taken or unknown."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL at which a bound socket is reached from this machine."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (any address is reached by loopback)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(
+    app: ASGIApp, listener: socket.socket, terms: Terms, on_ready: Callable[[], None], drain: Callable[[], None]
+) -> bool:
+    """Answer requests on `listener` until a signal has been followed by `drain`; tell whether it ever began."""
+    _allow_files(terms.max_connections + OTHER_FILES)
+    connection: Any = partial(Connection, terms=terms, common=Common(terms))  # uvicorn only calls it
+    config = uvicorn.Config(
+        app,
+        http=connection,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=ACCEPTED_AT_ONCE,
+        h11_max_incomplete_event_size=terms.header_bytes,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    server = Server(config, on_ready, drain)
+    server.run(sockets=[listener])
+    return server.started
+
+
+def _allow_files(wanted: int) -> None:
+    """Let this process have so many files open, or as many as it may."""
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    if files != resource.RLIM_INFINITY and files < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -1,0 +1,86 @@
+"""What is known of every request: its id, its place in the log, and its share of the metrics."""
+
+import logging
+from time import perf_counter
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.http.request_id import HEADER, assign_request_id
+
+LOGGER = logging.getLogger("adjoint.access")
+UNMATCHED = "unmatched"
+REQUEST_ID = HEADER.lower().encode()
+NOSNIFF = (b"x-content-type-options", b"nosniff")
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class RequestMetrics:
+    """Counts of requests and their durations, by method and route template; ids never become labels."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Register with `registry`."""
+        labels = ("method", "route")
+        self.count = Counter(
+            "adjoint_http_requests", "Requests that were answered.", (*labels, "status"), registry=registry
+        )
+        self.seconds = Histogram(
+            "adjoint_http_request_seconds",
+            "From request to complete answer.",
+            labels,
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self.open = Gauge("adjoint_http_requests_open", "Requests that are being answered.", registry=registry)
+
+
+class Telemetry:
+    """Gives every request an id, and writes down how it went. Outermost, so that it sees every answer."""
+
+    def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
+        """Watch `app`."""
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = assign_request_id(scope)
+        status = 500
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                others = (pair for pair in message["headers"] if pair[0] != REQUEST_ID)
+                message["headers"] = [*others, (REQUEST_ID, request_id.encode()), NOSNIFF]
+            await send(message)
+
+        started = perf_counter()
+        self._metrics.open.inc()
+        try:
+            await self._app(scope, receive, send_on)
+        finally:
+            self._metrics.open.dec()
+            self._note(scope, status, perf_counter() - started)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route: Any = scope.get("route")
+        template = getattr(route, "path", UNMATCHED)
+        method = scope["method"] if template != UNMATCHED else "other"
+        self._metrics.count.labels(method, template, str(status)).inc()
+        self._metrics.seconds.labels(method, template).observe(seconds)
+        if LOGGER.isEnabledFor(logging.INFO):
+            LOGGER.info(
+                "request",
+                extra={
+                    "request_id": scope["adjoint.request_id"],
+                    "method": scope["method"],
+                    "route": template,
+                    "status": status,
+                    "seconds": round(seconds, 6),
+                },
+            )

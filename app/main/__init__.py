@@ -1,0 +1,1 @@
+"""Composition: builds the server from its parts and runs its periodic tasks."""

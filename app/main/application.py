@@ -1,0 +1,203 @@
+"""The application: routers, error rendering, lifespan; and how to run it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from anyio import CapacityLimiter
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from prometheus_client import CollectorRegistry
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from starlette.types import Lifespan
+
+from app.api import (
+    audit,
+    backup,
+    bundles,
+    checkpoints,
+    datasets,
+    events,
+    fits,
+    gradients,
+    graphs,
+    keys,
+    laboratory,
+    metrics,
+    ops,
+    session_graphs,
+    session_static,
+    session_tensors,
+    session_training,
+    sessions,
+    system,
+)
+from app.api.computing import THREADS
+from app.api.fit_metrics import FitMetrics
+from app.api.openapi import check_operation_ids, openapi
+from app.api.polling import SpelledFits
+from app.config.settings import Settings, is_loopback
+from app.domain.errors import DoorOpen
+from app.http import problems
+from app.http.audited import Audited
+from app.http.directory import Directory
+from app.http.draining import RefuseWhileDraining
+from app.http.forwarded import ClientAddress
+from app.http.guard import Guard
+from app.http.head import HeadAsGet
+from app.http.http_protocol import Terms
+from app.http.overload import RefuseOverload
+from app.http.progress import Pace
+from app.http.server import bound_socket, serve, url_of
+from app.http.telemetry import RequestMetrics, Telemetry
+from app.main.bootstrap import Container, open_container
+from app.main.housekeeping import housekeeping
+from app.service.admin.version import server_version
+from app.system.log import log_as_json
+
+TITLE = "Adjoint"
+DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
+ROUTERS: tuple[APIRouter, ...] = (
+    session_training.routes,
+    session_tensors.routes,
+    session_static.routes,
+    session_graphs.routes,
+    sessions.routes,
+    fits.routes,
+    metrics.routes,
+    events.routes,
+    graphs.routes,
+    laboratory.routes,
+    datasets.routes,
+    checkpoints.routes,
+    gradients.routes,
+    backup.routes,
+    bundles.routes,
+    keys.routes,
+    audit.routes,
+    ops.routes,
+    system.routes,
+)
+SLOW_MAX = 4
+EXPIRY_SECONDS = 5.0
+"""How often sessions are looked for that were not used for too long, the last uses of keys are written down, and the
+audit trail is kept within bounds.
+"""
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+
+
+def create_app(container: Container) -> FastAPI:
+    """Return the application over a server's parts; while its lifespan lasts, fits are run."""
+    registry = CollectorRegistry()
+    app = _bare_app(partial(_lifespan, container))
+    app.state.services = container.services
+    app.state.registry = registry
+    app.state.slow = CapacityLimiter(SLOW_MAX)
+    app.state.computing = CapacityLimiter(THREADS)
+    app.state.spelled_fits = SpelledFits()
+    problems.install(app)
+    # The last one added is the outermost.
+    app.add_middleware(HeadAsGet)
+    app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
+    app.add_middleware(
+        RefuseOverload, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
+    )
+    app.add_middleware(Guard, settings=container.settings, ring=container.ring)
+    app.add_middleware(Audited, trail=container.services.audit)
+    app.add_middleware(ClientAddress, proxies=container.settings.trusted_proxies)
+    app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
+    _collect(registry, container)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the contract, without a server behind it."""
+    return openapi(_bare_app(None))
+
+
+def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
+    """Serve until a signal ends it, and return the exit status.
+
+    Calls `on_ready` with the server's URL when requests are answered and fits are run. Raises DataDirectoryInUse or
+    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used, and DoorOpen
+    (AdjointError) if other machines could use the server without a key.
+    """
+    log_as_json(settings.log_level)
+    with open_container(settings) as container:
+        _check_door(container)
+        with bound_socket(settings.host, settings.port) as listener:
+            app = create_app(container)
+            pace = Pace(settings.unread_seconds, settings.unread_bytes_per_second)
+            terms = Terms(
+                settings.header_seconds,
+                settings.max_header_bytes,
+                pace,
+                settings.max_connections,
+                settings.max_headers,
+            )
+            began = serve(app, listener, terms, lambda: on_ready(url_of(listener)), container.drain)
+    return EXIT_OK if began else EXIT_FAILED
+
+
+def _check_door(container: Container) -> None:
+    host = container.settings.host
+    if not container.ring.closed and not is_loopback(host):
+        raise DoorOpen(
+            f"the server refuses another address without a key: host is {host!r}; set ADJOINT_API_KEY, make a key in "
+            "its data directory with `adjoint keys create`, or bind 127.0.0.1"
+        )
+
+
+def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
+    """Return the routes alone; ValueError if two of them have one name."""
+    app = FastAPI(
+        title=TITLE,
+        description=DESCRIPTION,
+        version=server_version(),
+        openapi_url=None,  # a route of ours gives it out, tagged as the others are
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    check_operation_ids(routes)
+    app.router.routes.append(Directory(routes))
+    app.state.routes = routes
+    app.openapi = partial(openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation says to do it
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(container: Container, _app: FastAPI) -> AsyncIterator[None]:
+    await asyncio.to_thread(container.supervisor.start)
+    settings, services = container.settings, container.services
+    chores = (container.retention.enforce, services.idempotency.forget_old, container.quarantine.expire)
+    async with (
+        housekeeping(chores, settings.housekeeping_seconds),
+        housekeeping(
+            [services.sessions.expire, services.keys.write_uses, container.rotation.rotate],
+            min(EXPIRY_SECONDS, settings.housekeeping_seconds),
+        ),
+    ):
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(container.drain)
+            await asyncio.to_thread(services.backups.end)
+            await asyncio.to_thread(services.keys.write_uses)
+
+
+def _collect(registry: CollectorRegistry, container: Container) -> None:
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    registry.register(
+        FitMetrics(container.services.system, container.retention, container.integrity, container.quarantine)
+    )

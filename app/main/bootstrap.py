@@ -1,0 +1,232 @@
+"""The composition root: from settings to a server's parts, wired together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from shutil import rmtree
+
+import engine
+from app.api.deps import Services
+from app.config.bounds import Bounds
+from app.config.settings import Settings
+from app.domain.clock import Clock, SystemClock
+from app.ingest.limits import IngestLimits
+from app.runner.compute_pool import ComputePool
+from app.runner.local import LocalRunner
+from app.runner.session_crew import SessionCrew
+from app.runner.session_host import SessionHost
+from app.runner.supervisor import Supervisor
+from app.service.admin.audit import AuditTrail
+from app.service.admin.audit_files import AUDIT, AuditFiles
+from app.service.admin.audit_rotation import AuditRotation, AuditTerms
+from app.service.admin.backup import Backups
+from app.service.admin.key_ring import KeyRing
+from app.service.admin.keys import Keys
+from app.service.admin.recovery import recover
+from app.service.admin.system import System
+from app.service.admin.version import server_version
+from app.service.attempts.assignments import WorkTerms
+from app.service.attempts.attempts import Attempts
+from app.service.directory_identity import open_database
+from app.service.fits.admission import Admission, FitLengths
+from app.service.fits.bundles import Bundles
+from app.service.fits.events import Events
+from app.service.fits.fit_control import FitControl
+from app.service.fits.fit_inputs import InputReader
+from app.service.fits.fit_revision import FitRevision
+from app.service.fits.fit_terms import FitTerms
+from app.service.fits.fits import Fits
+from app.service.fits.gradients import Gradients
+from app.service.fits.metrics import Metrics
+from app.service.fits.replays import Replays
+from app.service.fits.retention import Retention, RetentionTerms
+from app.service.integrity import Integrity
+from app.service.orphans import Orphans
+from app.service.quarantine import Quarantine
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.checkpoints import Checkpoints
+from app.service.resources.datasets import Datasets
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.graphs import Graphs
+from app.service.resources.idempotency import Idempotency
+from app.service.resources.ingestion import Ingestion
+from app.service.resources.laboratory import Laboratory
+from app.service.resources.memory import MemoryTerms
+from app.service.resources.room import Room
+from app.service.resources.tenant_quota import TenantQuota
+from app.service.resources.wakes import Wakes
+from app.service.sessions.session_attempts import SessionAttempts, SessionTerms
+from app.service.sessions.session_creation import SessionCreation
+from app.service.sessions.session_folders import SESSIONS, SessionFolders
+from app.service.sessions.session_inputs import SessionInputs
+from app.service.sessions.session_saves import SessionSaves
+from app.service.sessions.session_steps import SessionSteps
+from app.service.sessions.session_use import SessionUse
+from app.service.sessions.sessions import Sessions
+from app.store.blobs.local import LocalBlobStore
+from app.store.lock import data_directory_lock
+from app.store.unit_of_work import Store
+from app.system.durable import Durable
+
+SCRATCH = "scratch"
+STAGING = "staging"
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A server's parts. Nothing runs before `supervisor.start`."""
+
+    settings: Settings
+    services: Services
+    supervisor: Supervisor
+    crew: SessionCrew
+    pool: ComputePool
+    wakes: Wakes
+    retention: Retention
+    ring: KeyRing
+    rotation: AuditRotation
+    integrity: Integrity
+    quarantine: Quarantine
+
+    def drain(self) -> None:
+        """Have everybody who waits answered, and fits and sessions put aside what they have; again changes nothing."""
+        self.wakes.close()
+        self.pool.drain()
+        self.crew.drain()
+        self.supervisor.drain()
+
+
+@contextmanager
+def open_container(settings: Settings, clock: Clock | None = None) -> Iterator[Container]:
+    """Open the data directory and wire everything up; close it after the block.
+
+    DataDirectoryInUse if another server has it, DatabaseUnusable if its database cannot be opened,
+    is gone while there are stored files, or belongs to another data directory.
+    """
+    clock = clock or SystemClock()
+    durable = Durable(kill_at=settings.kill_at_op, fail_at=settings.fail_at_op)
+    quarantine = Quarantine(settings.data_dir, durable, clock, settings.quarantine_days)
+    with (
+        data_directory_lock(settings.data_dir, durable),
+        open_database(settings.data_dir, clock, durable, quarantine, adopt_empty=settings.adopt_empty) as store,
+    ):
+        container = _wired(settings, store, durable, clock, quarantine)
+        try:
+            yield container
+        finally:
+            # Whoever started the supervisor has drained it by now; one that never was has still to be closed.
+            container.drain()
+
+
+def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, quarantine: Quarantine) -> Container:
+    wakes = Wakes()
+    blobs = LocalBlobStore(settings.data_dir, durable, settings.storage_quota_bytes)
+    sweeper = BlobSweeper(store, blobs)
+    integrity = Integrity(store, blobs)
+    blobs.on_stored(lambda digest: integrity.clear([digest]))
+    scratch = _emptied(settings.data_dir / SCRATCH)
+    staging = settings.data_dir.resolve() / STAGING
+    memory = MemoryTerms(settings.memory_budget_bytes, settings.fit_memory_bytes)
+    work = WorkTerms(
+        settings.workers, settings.checkpoint_seconds, settings.kill_worker_at_op, memory, settings.tenant_running
+    )
+    room = Room(memory.budget)
+    attempts = Attempts(store, blobs, sweeper, staging, wakes.notify, clock, work, durable, room, integrity)
+    session_root = settings.data_dir.resolve() / SESSIONS
+    folders = SessionFolders(session_root, durable)
+    session_terms = SessionTerms(settings.workers, settings.kill_worker_at_op, memory.most)
+    session_attempts = SessionAttempts(store, blobs, folders, session_terms, integrity)
+    orphans = Orphans(store, blobs, session_root, staging, quarantine)
+    recovery = recover(store, blobs, orphans, attempts, session_attempts, clock, blobs.cleared)
+    quarantine.expire()
+    runner = LocalRunner(clock, settings.lease_seconds)
+    host = SessionHost(runner)
+    crew = SessionCrew(session_attempts, host, settings, room)
+    pool = ComputePool(host, settings, room, memory, scratch)
+    quota = TenantQuota(store, settings.tenant_storage_bytes)
+    space = DiskSpace(settings.data_dir, settings.storage_min_free_bytes, blobs.usage, quota)
+    supervisor = Supervisor(attempts, runner, settings, clock, sessions=host, room=room, check_storage=space.check_disk)
+    graph = graph_limits(settings)
+    ingestion = Ingestion(blobs, scratch, space, ingest_limits(settings), clock)
+    terms = FitTerms(settings.max_queue, settings.attempts_max, settings.fair_share_label, graph, settings.tenant_queue)
+    admission = Admission(settings.gradients_max_bytes, memory, FitLengths(settings.max_epochs, settings.max_steps))
+    retention = Retention(
+        store, sweeper, wakes, RetentionTerms(settings.retention_days, settings.retention_fits), clock
+    )
+    fits = Fits(store, ingestion, sweeper, space, wakes, supervisor, terms, clock, admission, integrity)
+    inputs = InputReader(store, ingestion, clock, graph)
+    bundles = Bundles(store, integrity)
+    use = SessionUse(store, clock)
+    saves = SessionSaves(store, blobs, sweeper, space, clock)
+    steps = SessionSteps(store, sweeper, SessionInputs(store, integrity), saves, folders, crew, use, integrity)
+    creation = SessionCreation(
+        store, integrity, sweeper, space, wakes, clock, settings.max_sessions, memory, graph, settings.tenant_sessions
+    )
+    setting = None if settings.api_key is None else settings.api_key.get_secret_value().encode()
+    ring = KeyRing(clock, setting)
+    trail_files = AuditFiles(settings.data_dir.resolve() / AUDIT, durable)
+    rotation = AuditRotation(store, trail_files, AuditTerms(settings.audit_entries, settings.audit_files))
+    services = Services(
+        settings=settings,
+        graphs=Graphs(store, clock, graph),
+        laboratory=Laboratory(store),
+        computing=pool,
+        datasets=Datasets(store, integrity, ingestion, sweeper),
+        fits=fits,
+        fit_control=FitControl(store, wakes, supervisor, terms),
+        fit_revision=FitRevision(store, inputs, wakes, supervisor, terms, admission),
+        metrics=Metrics(store),
+        events=Events(store, wakes, settings.event_heartbeat_seconds),
+        checkpoints=Checkpoints(store, blobs, integrity, sweeper, scratch, space, clock),
+        bundles=bundles,
+        replays=Replays(store, bundles.of_fit, fits.submit),
+        gradients=Gradients(store, integrity),
+        idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
+        sessions=Sessions(store, creation, steps, use, folders, sweeper, crew),
+        backups=Backups(store, blobs, sweeper, folders, rotation, scratch, space, clock, server_version(), integrity),
+        keys=Keys(store, ring, settings.max_keys),
+        audit=AuditTrail(store),
+        system=System(store, wakes, supervisor, space, recovery, quarantine),
+    )
+    return Container(
+        settings, services, supervisor, crew, pool, wakes, retention, ring, rotation, integrity, quarantine
+    )
+
+
+def _emptied(folder: Path) -> Path:
+    """Return the folder, which is there and empty: what an earlier server left in it is of no use."""
+    folder = folder.resolve()
+    rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def graph_limits(bounds: Bounds) -> engine.GraphLimits:
+    """Return what a new graph has to be within."""
+    return engine.GraphLimits(
+        nodes=bounds.max_graph_nodes,
+        inputs_per_node=bounds.max_node_inputs,
+        rank=bounds.max_rank,
+        elements=bounds.max_elements,
+        parameter_elements=bounds.max_parameter_elements,
+        program_characters=bounds.max_program_characters,
+    )
+
+
+def ingest_limits(settings: Settings) -> IngestLimits:
+    """Return what an upload has to be within, and the process that reads it."""
+    return IngestLimits(
+        max_expanded_bytes=settings.max_expanded_bytes,
+        max_rows=settings.max_rows,
+        max_columns=settings.max_columns,
+        max_rank=settings.max_rank,
+        max_members=settings.max_zip_members,
+        max_ratio=settings.max_zip_ratio,
+        max_depth=settings.max_json_depth,
+        max_record_bytes=settings.max_record_bytes,
+        max_classes=settings.max_classes,
+        memory_bytes=settings.ingest_memory_bytes,
+        cpu_seconds=settings.ingest_cpu_seconds,
+    )

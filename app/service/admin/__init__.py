@@ -1,0 +1,1 @@
+"""Keys, audit trail, backup, recovery and the state of the system."""

@@ -1,0 +1,252 @@
+"""Backups of a server at work: one archive of the database at one moment, of every blob that it refers to then, of what
+sessions have put aside, and of the files of old entries of the audit trail.
+
+The archive is an uncompressed tar: `adjoint.db`, the blobs as `blobs/<digest>` in the order of their digests, the files
+of sessions as `sessions/<id>/<name>`, those of the trail as `audit/<first>-<last>.ndjson`, and `manifest.json`, which
+says what there is and so shows that nothing is missing. Should a blob turn out to be damaged, `error.json` ends the
+archive in place of the manifest.
+"""
+
+import hashlib
+import json
+import logging
+import tarfile
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from app.domain.clock import Clock, rfc3339
+from app.domain.errors import AdjointError, BackupInProgress, NotFound
+from app.domain.storage_faults import storage_faults
+from app.service.admin.audit_files import AuditFile
+from app.service.admin.audit_rotation import AuditRotation
+from app.service.integrity import Integrity
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.disk_space import DiskSpace
+from app.service.sessions.session_folders import SessionFile, SessionFolders
+from app.store.blobs.store import BlobStore
+from app.store.snapshot import Snapshot
+from app.store.unit_of_work import Store
+
+FORMAT = "adjoint-backup/3"
+DATABASE, BLOBS, SESSIONS, TRAIL = "adjoint.db", "blobs/", "sessions/", "audit/"
+MANIFEST, ERROR = "manifest.json", "error.json"
+CHUNK_BYTES = 1024 * 1024
+END = bytes(2 * tarfile.BLOCKSIZE)
+RETRY_SECONDS = 10
+END_SECONDS = 2.0
+
+_logger = logging.getLogger(__name__)
+
+
+class BlobDamaged(AdjointError):  # noqa: N818 (named as the others of its tree)
+    """A blob is gone, or is not what its digest says; met amid a backup, never in an answer."""
+
+    code = "blob_damaged"
+    title = "A blob is damaged"
+
+
+class Backup:
+    """A backup under way: its bytes, and what is held until it is closed, whatever becomes of it."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        sessions: Sequence[SessionFile],
+        trail: Sequence[AuditFile],
+        blobs: BlobStore,
+        made_at: datetime,
+        version: str,
+        held: ExitStack,
+        note_damage: Callable[[str, str], None],
+    ) -> None:
+        """Read the blobs of `snapshot`, the files of `sessions` and of the `trail`, and let `held` go in the end.
+
+        `note_damage` is called with the digest of a blob that is damaged, and what is wrong with its file.
+        """
+        self._note_damage = note_damage
+        self._snapshot = snapshot
+        self._files = [
+            *((f"{SESSIONS}{kept.session_id}/{kept.name}", kept.path, kept.size_bytes) for kept in sessions),
+            *((TRAIL + file.path.name, file.path, file.path.stat().st_size) for file in trail),
+        ]
+        self._blobs = blobs
+        self._made_at = made_at
+        self._version = version
+        self._held = held
+        self.name = f"adjoint-{made_at:%Y%m%dT%H%M%SZ}.tar"
+        self.chunks = self._written()
+
+    def close(self) -> None:
+        """Let everything go that is kept for the backup."""
+        self.chunks.close()
+        self._held.close()
+
+    def _written(self) -> Generator[bytes]:
+        with self._snapshot.path.open("rb") as file:
+            size = self._snapshot.path.stat().st_size
+            digest = yield from _entry(DATABASE, file, size)
+        listed: dict[str, int] = {}
+        try:
+            for blob in sorted(self._snapshot.blobs):
+                listed[blob] = yield from self._blob(blob)
+        except BlobDamaged as error:
+            _logger.error("a backup ends early", extra={"detail": error.detail})
+            yield from _document(ERROR, {"code": error.code, "detail": error.detail})
+        else:
+            files = yield from self._written_files()
+            yield from _document(MANIFEST, self._manifest({"digest": digest, "size_bytes": size}, listed, files))
+        yield END
+
+    def _blob(self, digest: str) -> Generator[bytes, None, int]:
+        try:
+            file = self._blobs.open(digest)
+        except NotFound as error:
+            self._note_damage(digest, "is missing")
+            raise BlobDamaged(f"blob {digest} is missing; delete what refers to it, or restore it") from error
+        with file:
+            size = self._blobs.size(digest)
+            if (yield from _entry(BLOBS + digest, file, size)) != digest:
+                self._note_damage(digest, "does not hold the bytes that its digest names")
+                raise BlobDamaged(f"blob {digest} holds other bytes; delete what refers to it, or restore it")
+        return size
+
+    def _written_files(self) -> Generator[bytes, None, dict[str, Any]]:
+        """Write the files of sessions and of the trail, and return their sizes and digests by name."""
+        listed: dict[str, Any] = {}
+        for name, path, size in self._files:
+            with path.open("rb") as file:
+                digest = yield from _entry(name, file, size)
+            listed[name] = {"digest": digest, "size_bytes": size}
+        return listed
+
+    def _manifest(
+        self, database: Mapping[str, Any], blobs: Mapping[str, int], files: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": self._version,
+            "revision": self._snapshot.revision,
+            "made_at": rfc3339(self._made_at),
+            "counts": dict(self._snapshot.counts),
+            "database": dict(database),
+            "blobs": dict(blobs),
+            "sessions": _below(SESSIONS, files),
+            "audit": _below(TRAIL, files),
+        }
+
+
+class Backups:
+    """The use cases of backups."""
+
+    def __init__(
+        self,
+        store: Store,
+        blobs: BlobStore,
+        sweeper: BlobSweeper,
+        folders: SessionFolders,
+        trail: AuditRotation,
+        scratch: Path,
+        space: DiskSpace,
+        clock: Clock,
+        version: str,
+        integrity: Integrity,
+    ) -> None:
+        """Copy `store`, below `scratch` for a while, and `blobs`, which `sweeper` keeps in place meanwhile.
+
+        What is in the `folders` of sessions and in the files of the `trail` has a second name below `scratch`
+        meanwhile.
+
+        `version` is this server's; blobs that turn out to be damaged are marked by `integrity`.
+        """
+        self._integrity = integrity
+        self._store = store
+        self._blobs = blobs
+        self._sweeper = sweeper
+        self._folders = folders
+        self._trail = trail
+        self._scratch = scratch
+        self._space = space
+        self._clock = clock
+        self._version = version
+        self._turn = threading.Lock()
+
+    def open(self) -> Backup:
+        """Copy the database and return the backup, to be closed by the caller; everything else goes on meanwhile.
+
+        BackupInProgress while there is another, StorageFull without room for the copy, StorageFailed.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise BackupInProgress(
+                "another backup is being downloaded; wait until it is done", retry_after=RETRY_SECONDS
+            )
+        with ExitStack() as held, storage_faults("the copy of the database"):
+            held.callback(self._turn.release)
+            self._space.check_disk()
+            # Before the copy is made: from then on no blob that it may refer to is deleted.
+            held.enter_context(self._sweeper.holding())
+            folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
+            made_at = self._clock.now()
+            # Before the database, which then knows of all datasets and checkpoints that they refer to.
+            sessions = self._folders.link(Path(folder) / "sessions")
+            # At one moment: what leaves the table for a file must be in one of them, and so in the copy.
+            with self._trail.resting() as files:
+                trail = files.link(Path(folder) / "audit")
+                snapshot = self._store.snapshot(Path(folder))
+            note = self._integrity.note
+            return Backup(snapshot, sessions, trail, self._blobs, made_at, self._version, held.pop_all(), note)
+
+    def end(self) -> None:
+        """Begin no backup any more, and wait a moment for one that is being closed: what it needs is closed next."""
+        self._turn.acquire(timeout=END_SECONDS)
+
+
+def _below(prefix: str, files: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): file for name, file in files.items() if name.startswith(prefix)}
+
+
+def _entry(name: str, file: BinaryIO, size: int) -> Generator[bytes, None, str]:
+    """Write an entry of `size` bytes and return the SHA-256 of what the file really holds.
+
+    What cannot be read of it becomes zeros, so that the archive remains readable up to the error at its end.
+    """
+    yield _header(name, size)
+    digest, left = hashlib.sha256(), size
+    while left and (chunk := _read(file, min(CHUNK_BYTES, left))):
+        digest.update(chunk)
+        left -= len(chunk)
+        yield chunk
+    while left:
+        zeros = bytes(min(CHUNK_BYTES, left))
+        left -= len(zeros)
+        yield zeros
+    yield _padding(size)
+    return digest.hexdigest()
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    try:
+        return file.read(size)
+    except OSError:
+        _logger.exception("a file cannot be read")
+        return b""
+
+
+def _document(name: str, document: Mapping[str, Any]) -> Generator[bytes]:
+    content = json.dumps(document, separators=(",", ":")).encode()
+    yield _header(name, len(content)) + content + _padding(len(content))
+
+
+def _header(name: str, size: int) -> bytes:
+    entry = tarfile.TarInfo(name)
+    entry.size = size
+    entry.mode = 0o600
+    return entry.tobuf(tarfile.GNU_FORMAT)
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % tarfile.BLOCKSIZE)

@@ -1,0 +1,82 @@
+"""What a server that starts makes of what the last one left, however that ended."""
+
+import logging
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from app.domain.clock import Clock
+from app.domain.errors import NotFound
+from app.service.attempts.attempts import Attempts
+from app.service.orphans import Orphans
+from app.service.sessions.session_attempts import SessionAttempts
+from app.store.blobs.store import BlobStore
+from app.store.unit_of_work import Store
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was found at a start: processes of fits that are gone, and files that nothing needs or that are damaged.
+
+    `quarantined` counts the blobs and folders that the database does not know, `returned` those that it knows again.
+    A damaged checkpoint's file is missing or has another size; a fit that is to go on from it takes the one before it.
+    """
+
+    at: datetime
+    attempts_lost: int
+    orphan_blobs: int
+    temporary_files: int
+    staging_folders: int
+    session_folders: int
+    damaged_checkpoints: int
+    quarantined: int = 0
+    returned: int = 0
+
+
+def recover(
+    store: Store,
+    blobs: BlobStore,
+    orphans: Orphans,
+    attempts: Attempts,
+    sessions: SessionAttempts,
+    clock: Clock,
+    temporary_files: int,
+) -> Recovery:
+    """Put everything in order, and tell the log if there was anything. To be called once, before anything runs.
+
+    `temporary_files` is how many unfinished ones are deleted already.
+    """
+    moved = orphans.move()
+    taken_back = attempts.recover()
+    session_folders = sessions.recover()
+    damaged = _damaged_checkpoints(store, blobs)
+    recovery = Recovery(
+        at=clock.now(),
+        attempts_lost=taken_back.attempts,
+        orphan_blobs=moved.blobs,
+        temporary_files=temporary_files,
+        staging_folders=taken_back.staging_folders + moved.staging_folders,
+        session_folders=session_folders + moved.session_folders,
+        damaged_checkpoints=len(damaged),
+        quarantined=moved.blobs + moved.session_folders + moved.staging_folders,
+        returned=moved.returned,
+    )
+    found = {name: count for name, count in asdict(recovery).items() if name != "at"}
+    if any(found.values()):
+        _logger.warning("recovered what the last server left", extra={**found, "damaged": damaged})
+    return recovery
+
+
+def _damaged_checkpoints(store: Store, blobs: BlobStore) -> list[str]:
+    """Return the ids of the checkpoints whose files can be told from what they were without reading them."""
+    with store.begin() as work:
+        files = work.checkpoints.files()
+    return [checkpoint_id for checkpoint_id, digest, size in files if _size(blobs, digest) != size]
+
+
+def _size(blobs: BlobStore, digest: str) -> int | None:
+    try:
+        return blobs.size(digest)
+    except NotFound:
+        return None

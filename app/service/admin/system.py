@@ -1,0 +1,129 @@
+"""What the server runs on, and how it is doing."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.domain.errors import AdjointError, NotFound, StorageFailed, StorageFull
+from app.domain.fit import AT_WORK, CLAIMABLE, FitState
+from app.service.admin.recovery import Recovery
+from app.service.admin.version import server_version
+from app.service.quarantine import Quarantine
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.wakes import Wakes
+from app.service.resources.workforce import WorkerStatus, Workforce
+from app.store.unit_of_work import Store, UnitOfWork
+
+
+class NotReady(AdjointError):  # noqa: N818 (named as its answer is)
+    """The server is up and cannot do its work at present."""
+
+    code = "not_ready"
+    status = 503
+    title = "Not ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Versions, space, queue and workers at one moment."""
+
+    version: str
+    python: str
+    numpy: str
+    fingerprint: Mapping[str, Any]
+    executors: Sequence[str]
+    cpus: Sequence[int]
+    cpu_quota: float | None
+    cores: int
+    data_dir_free_bytes: int
+    stored_bytes: int
+    quarantine_bytes: int
+    recovery: Recovery | None
+    queued: int
+    running: int
+    workers: Sequence[WorkerStatus]
+
+
+class System:
+    """The use cases of the server itself."""
+
+    def __init__(
+        self,
+        store: Store,
+        wakes: Wakes,
+        workforce: Workforce,
+        space: DiskSpace,
+        recovery: Recovery | None = None,
+        quarantine: Quarantine | None = None,
+    ) -> None:
+        """Look at these parts; `recovery` is what the server found when it started."""
+        self._store = store
+        self._wakes = wakes
+        self._workforce = workforce
+        self._space = space
+        self._recovery = recovery
+        self._quarantine = quarantine
+        self._executors = engine.executors()
+        self._fingerprint = engine.fingerprint(self._executors[-1])
+
+    def overview(self) -> Overview:
+        """Return what there is to know."""
+        counts = self.counts()
+        return Overview(
+            version=server_version(),
+            python=platform.python_version(),
+            numpy=np.__version__,
+            fingerprint=self._fingerprint,
+            executors=self._executors,
+            cpus=engine.usable_cpus(),
+            cpu_quota=engine.cpu_quota(),
+            cores=engine.usable_cores(),
+            data_dir_free_bytes=self._space.free_bytes,
+            stored_bytes=self._space.stored_bytes,
+            quarantine_bytes=0 if self._quarantine is None else self._quarantine.size()[1],
+            recovery=self._recovery,
+            queued=sum(counts[state] for state in CLAIMABLE),
+            running=sum(counts[state] for state in AT_WORK),
+            workers=self._own(self._workforce.workers()),
+        )
+
+    def _own(self, workers: Sequence[WorkerStatus]) -> tuple[WorkerStatus, ...]:
+        """Return the workers without the names of what others have them do."""
+        with self._store.begin() as work:
+            return tuple(
+                worker if _sees(work, worker) else replace(worker, fit_id=None, session_id=None) for worker in workers
+            )
+
+    def counts(self) -> dict[FitState, int]:
+        """Return how many fits are in each state."""
+        with self._store.begin() as work:
+            return work.fits.count_by_state()
+
+    def check_ready(self) -> None:
+        """NotReady, with the reason, unless new work would be accepted and done."""
+        if self._wakes.closed:
+            raise NotReady("the server is stopping")
+        if (trouble := self._workforce.trouble()) is not None:
+            raise NotReady(f"no fit can be started: {trouble}")
+        try:
+            self._space.check_writable()
+            self._space.check_disk()
+            with self._store.begin() as work:
+                work.fits.count([FitState.RUNNING])
+        except (StorageFull, StorageFailed) as error:
+            raise NotReady(error.detail) from error
+
+
+def _sees(work: UnitOfWork, worker: WorkerStatus) -> bool:
+    try:
+        if worker.fit_id is not None:
+            work.fits.get(worker.fit_id)
+        if worker.session_id is not None:
+            work.sessions.get(worker.session_id)
+    except NotFound:
+        return False
+    return True

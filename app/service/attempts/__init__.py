@@ -1,0 +1,1 @@
+"""Attempts at fits: claim, assignment, progress, crashes and resumption."""

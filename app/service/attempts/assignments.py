@@ -1,0 +1,149 @@
+"""What the process of an attempt is told to do."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import engine
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import TooLarge
+from app.domain.fit import TERMINAL, FitRecord
+from app.domain.messages import Assignment, SweepShare, VariantShare
+from app.domain.runtime import Runtime, allot
+from app.domain.sweep import SweepTerms, VariantTerms, terms_of
+from app.service.attempts.claim import Claim, MemoryNeed
+from app.service.attempts.resumption import Beginning, Resumption
+from app.service.attempts.staging import Staging
+from app.service.fits.admission import recipe_of, replicas_of
+from app.service.integrity import Integrity
+from app.service.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
+from app.service.resources.memory import MemoryTerms
+from app.store.unit_of_work import Store, UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTerms:
+    """How attempts are made.
+
+    Up to `workers` at a time; each writes a checkpoint at least every `checkpoint_seconds`, as far as that is cheap;
+    the first one of each fit is killed before its operation `kill_at_op` on the disk; all take so much `memory`;
+    and of one tenant up to `tenant_running` at a time.
+    """
+
+    workers: int = 1
+    checkpoint_seconds: float = 30.0
+    kill_at_op: int | None = None
+    memory: MemoryTerms = field(default_factory=MemoryTerms)
+    tenant_running: int | None = None
+
+
+class Assignments:
+    """Draws up assignments."""
+
+    def __init__(
+        self, store: Store, integrity: Integrity, resumption: Resumption, staging: Staging, terms: WorkTerms
+    ) -> None:
+        """Look things up in `store`; processes read files that `integrity` finds, and write files in `staging`."""
+        self._store = store
+        self._integrity = integrity
+        self._resumption = resumption
+        self._staging = staging
+        self._terms = terms
+
+    def draw_up(self, claim: Claim) -> Assignment:
+        """Return what the attempt's process needs to know; NotFound if something is gone, Corrupt if a file is.
+
+        The process goes on from the furthest checkpoint whose file is sound. TooLarge if it takes more memory than
+        there is by now.
+        """
+        fit = claim.fit
+        self._check_memory(claim.need)
+        with self._store.begin() as work:
+            graph = work.graphs.get(fit.graph_id)
+            datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
+            validation = [work.datasets.get(dataset_id) for dataset_id in fit.validation_ids]
+            variants = work.fits.variants(fit.id) if fit.sweep is not None else ()
+            checkpoints = [(each, work.checkpoints.kept(each.id)) for each in (fit, *variants) if not each.terminal]
+        runtime = self._runtime(fit)
+        inputs, feeds = graph.definition.get("inputs", {}), fit.request.get("feeds") or {}
+        encodings = column_encodings(model_classes(fit.request, inputs, datasets), feeds, inputs, datasets)
+        beginnings = {each.id: self._resumption.beginning(each, kept) for each, kept in checkpoints}
+        return Assignment(
+            fit_id=fit.id,
+            attempt=fit.attempt,
+            token=claim.token,
+            definition=graph.definition,
+            request=recipe_of(fit.request),
+            columns=self._columns(datasets),
+            validation_columns=self._columns(validation) if validation else None,
+            recodings=_recodings(datasets, encodings),
+            validation_recodings=_recodings(validation, fed_encodings(encodings, feeds, inputs)),
+            resume_from=beginnings[fit.id].resume_from,
+            staging=str(self._staging.make(claim.token)),
+            runtime=runtime.to_json(),
+            replicas=replicas_of(fit.request),
+            sweep=None if fit.sweep is None else self._shared_out(fit, variants, beginnings, runtime).to_json(),
+            fork=beginnings[fit.id].fork,
+            reopened_at=fit.reopened_at,
+            checkpoint_seconds=self._terms.checkpoint_seconds,
+            kill_at_op=self._terms.kill_at_op if fit.attempt == 1 else None,
+            memory_bytes=claim.need.each,
+        )
+
+    def memory_need(self, work: UnitOfWork, fit: FitRecord) -> MemoryNeed:
+        """Return what the processes of a fit that is to be worked on take of the memory."""
+        if fit.sweep is None:
+            each = fit.memory_bytes
+            return MemoryNeed(each, None if each is None else each * replicas_of(fit.request))
+        terms = terms_of(fit)
+        left = sum(standing.state not in TERMINAL for standing in work.fits.standings(fit.id))
+        at_once = terms.fit_bytes * max(1, min(self._threads(terms, self._runtime(fit)), left))
+        return MemoryNeed(at_once, at_once)
+
+    def _check_memory(self, need: MemoryNeed) -> None:
+        budget = self._terms.memory.budget
+        if need.total is not None and need.total > budget:
+            detail = f"the fit needs about {need.total} bytes of memory; this server gives {budget}, less than before"
+            raise TooLarge(f"{detail}: give it more, and resume the fit", limit=budget, code="memory_exceeded")
+
+    def _threads(self, terms: SweepTerms, runtime: Runtime) -> int:
+        """Return how many variants of a sweep may be worked on at a time."""
+        return min(runtime.threads, max(1, self._terms.memory.budget // max(1, terms.fit_bytes)))
+
+    def _runtime(self, fit: FitRecord) -> Runtime:
+        resources = fit.request.get("resources") or {}
+        return allot(resources, fit.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
+
+    def _columns(self, datasets: Iterable[DatasetRecord]) -> dict[str, list[str]]:
+        """Return the files of each column, in the order of the datasets."""
+        files: defaultdict[str, list[str]] = defaultdict(list)
+        for dataset in datasets:
+            for name, paths in self._integrity.columns(dataset).items():
+                files[name] += paths
+        return dict(files)
+
+    def _shared_out(
+        self, sweep: FitRecord, variants: Sequence[FitRecord], beginnings: Mapping[str, Beginning], runtime: Runtime
+    ) -> SweepShare:
+        """Return what the process of a sweep needs to know of its variants."""
+        terms = terms_of(sweep)
+        shares = [
+            VariantShare(
+                fit_id=fit.id,
+                request=recipe_of(fit.request),
+                resume_from=beginnings[fit.id].resume_from if fit.id in beginnings else None,
+                reached=VariantTerms(**(fit.variant or {})).reached,
+                ended=fit.terminal,
+                reopened_at=fit.reopened_at,
+            )
+            for fit in variants
+        ]
+        threads = self._threads(terms, runtime)
+        return SweepShare(terms.monitor, terms.mode, terms.eta, terms.rungs, threads, shares)
+
+
+def _recodings(datasets: Sequence[DatasetRecord], encodings: Encodings) -> dict[str, list[list[int] | None]]:
+    """Return, for text columns that some dataset numbers otherwise than the model, a table for each dataset."""
+    tables = [recodings(dataset, encodings) for dataset in datasets]
+    names = {name for table in tables for name in table}
+    return {name: [table.get(name) for table in tables] for name in sorted(names)}

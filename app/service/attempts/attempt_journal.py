@@ -1,0 +1,250 @@
+"""What an attempt's news change: the fit's record, its journal and its checkpoints, within one unit of work."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import Any
+
+from app.domain.attempt import Attempt
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.finite import finite_part
+from app.domain.fit import WAITS_FOR_STORAGE, FitRecord, FitState
+from app.domain.gradient import GradientRecord
+from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
+from app.domain.replay import Comparison, Replay, numerics_apart
+from app.domain.sweep import terms_of
+from app.service.attempts.attempt_progress import Died, Expired, Verdict
+from app.service.attempts.crashes import CRASHES, crash_loop
+from app.service.fits.journal import REOPENED, record_state
+from app.store.unit_of_work import UnitOfWork
+
+DIVERGED = (
+    "metric row {seq} came out differently when the fit went on from its last checkpoint; a row that was read never "
+    "changes, so the fit ends here: submit it again"
+)
+NUMERICS_CHANGED = (
+    "the fit goes on under other numerics than its checkpoint was computed with ({changes}); its numbers may differ in "
+    "the last bits from here on"
+)
+GRADIENT_DIVERGED = (
+    "the gradient of {parameter} at step {step} came out differently when the fit went on from its last checkpoint; "
+    "what was read never changes, so the fit ends here: submit it again"
+)
+EVENTS_MAX = 10_000
+OUTCOMES = MappingProxyType({"succeeded": FitState.SUCCEEDED, "cancelled": FitState.CANCELLED})
+
+
+class AttemptJournal:
+    """One attempt's entries. Its writes stand when the unit of work is committed; `save` comes last."""
+
+    def __init__(self, work: UnitOfWork, attempt: Attempt) -> None:
+        """Write for `attempt`, which must have passed the fence in this unit of work."""
+        self._work = work
+        self._attempt = attempt
+        self.fit: FitRecord = work.fits.get(attempt.fit_id)
+        self.ended = False
+
+    def save(self) -> FitRecord:
+        """Store the fit as it is now."""
+        self.fit = self._work.fits.update(self.fit)
+        return self.fit
+
+    def started(self, pid: int) -> None:
+        """Note the process; the fit runs, unless it is to stop already."""
+        self._work.attempts.set_pid(self.fit.id, self._attempt.number, pid)
+        if self.fit.state is FitState.STARTING:
+            self._become(FitState.RUNNING, phase="loading")
+
+    def stored(self) -> None:
+        """Note that there was room after all for what the fit had written."""
+        if self.fit.state is FitState.RUNNING and self.fit.phase == WAITS_FOR_STORAGE:
+            self.fit = replace(self.fit, phase="training")
+
+    def ran(self, seconds: float) -> None:
+        """Note how long the fit has run by now, over all attempts."""
+        self.fit = replace(self.fit, seconds=max(self.fit.seconds, seconds))
+
+    def numerics_changed(self, change: NumericsChanged) -> None:
+        """Note that from here on the fit's numbers need not be those of one that was never interrupted."""
+        self.fit = replace(self.fit, bit_exact=False)
+        entry = Log("warning", NUMERICS_CHANGED.format(changes=_differences(change)), "numerics_changed")
+        record_log(self._work, self.fit.id, entry)
+
+    def phase(self, phase: str, total_steps: int | None, runtime: dict[str, Any] | None) -> None:
+        """Note what the process is doing, and how many steps there are and what it runs with if it has found out."""
+        if self.fit.state is FitState.RUNNING:
+            self.fit = replace(self.fit, phase=phase)
+        if total_steps is not None:
+            self.fit = replace(self.fit, total_steps=total_steps)
+        if runtime is not None:
+            self.fit = replace(self.fit, runtime=runtime)
+
+    def points(self, points: Points) -> None:
+        """Store new rows. Those that a resumed fit makes again must come out the same, else the fit fails.
+
+        Under other numerics they need not, and are dropped: a row that was read never changes.
+        """
+        rows = [(json.loads(row)["seq"], row) for row in points.rows]
+        last = self._work.events.last_metric_seq(self.fit.id)
+        again = {seq: row for seq, row in rows if seq <= last}
+        stored = self._work.events.metric_bodies(self.fit.id, again) if again else {}
+        different = [seq for seq, row in again.items() if stored.get(seq) != row]
+        if different and self.fit.bit_exact:
+            self.end(Failed("numerics_diverged", DIVERGED.format(seq=different[0])))
+            return
+        self._work.events.append_metrics(self.fit.id, rows[len(again) :])
+        # While rows are made again, the fit is further than its process.
+        if len(again) < len(rows) or (not rows and points.step >= self.fit.step):
+            self.fit = replace(self.fit, step=points.step, epoch=points.epoch, latest=points.latest, best=points.best)
+
+    def gradients(self, captured: Sequence[GradientRecord]) -> None:
+        """Store captured gradients, whose blobs must be durable by now.
+
+        Those that a resumed fit captures again must come out the same, else the fit fails. The first one stays where
+        another is no fault: under other numerics, and where the fit itself went back and comes by a step again.
+        """
+        for gradient in () if self.ended else captured:
+            stored = self._work.gradients.add(gradient)
+            if stored is not None and stored.digest != gradient.digest and self.fit.bit_exact and not self._goes_back:
+                detail = GRADIENT_DIVERGED.format(parameter=gradient.parameter, step=gradient.step)
+                self.end(Failed("numerics_diverged", detail))
+
+    @property
+    def _goes_back(self) -> bool:
+        return (self.fit.request.get("divergence") or {}).get("action") == "roll_back"
+
+    def checkpoint(self, checkpoint: CheckpointRecord) -> None:
+        """Store a checkpoint, whose blob must be durable by now."""
+        self._work.checkpoints.add(checkpoint)
+        metrics, nonfinite = finite_part(checkpoint.metrics)
+        body = {
+            "id": checkpoint.id,
+            "step": checkpoint.step,
+            "epoch": checkpoint.epoch,
+            "digest": checkpoint.digest,
+            "size_bytes": checkpoint.size_bytes,
+            "is_best": checkpoint.is_best,
+            "metrics": metrics,
+            "nonfinite": nonfinite,
+        }
+        self._work.events.append(self.fit.id, "checkpoint", _spell(body))
+
+    def reached(self, values: Sequence[float | None]) -> None:
+        """Note what the metric was at the rungs that the fit, a variant of a sweep, has come to."""
+        if values and self.fit.variant is not None:
+            before = self.fit.variant["reached"]
+            self.fit = replace(self.fit, variant={**self.fit.variant, "reached": [*before, *values]})
+
+    def end(self, verdict: Verdict, comparison: Comparison | None = None) -> None:
+        """Note that the attempt is over, what that makes of the fit and, of a replay, how it came out."""
+        self.ended = True
+        if comparison is not None:
+            self._compared(comparison)
+        match verdict:
+            case Finished(outcome, stop_reason):
+                self._end_attempt(outcome)
+                self._stop(OUTCOMES.get(outcome) or self._stopped(), stop_reason=stop_reason)
+            case Failed(code, detail, blob):
+                if blob is not None:
+                    self._work.damaged_blobs.mark(blob, detail)
+                self._end_attempt(code)
+                self._stop(FitState.FAILED, {"code": code, "detail": detail})
+            case Expired(code, detail):
+                self._end_attempt(code)
+                self._expire({"code": code, "detail": detail})
+            case Died(reason, detail):
+                self._end_attempt(reason)
+                self._lose(reason, detail)
+
+    def losses(self) -> int:
+        """Return how many attempts, this one included, crashed since the fit last got any further."""
+        first = self._first_attempt_since_progress()
+        attempts = self._work.attempts.for_fit(self.fit.id)
+        return sum(attempt.outcome in CRASHES for attempt in attempts if attempt.number >= first)
+
+    def _compared(self, comparison: Comparison) -> None:
+        """Note whether the fit, a replay, came out as the one that it runs again, and what it really ran with."""
+        assert self.fit.replay is not None
+        replay = Replay(**self.fit.replay)
+        now = (self.fit.runtime or {}).get("fingerprint") or {}
+        numerics = numerics_apart(replay.expected["fingerprint"], now)
+        self.fit = replace(self.fit, replay=asdict(replace(replay, numerics=numerics, verdict=asdict(comparison))))
+        if comparison.bit_exact:
+            entry = Log("info", f"all came out as in {replay.of}, bit for bit", "replayed")
+        else:
+            others = ", ".join(comparison.differences)
+            entry = Log("warning", f"not all came out as in {replay.of}; others are: {others}", "replay_differs")
+        record_log(self._work, self.fit.id, entry)
+
+    def _expire(self, error: Mapping[str, Any]) -> None:
+        if self.fit.state is FitState.CANCELLING:
+            self._stop(FitState.CANCELLED)
+        else:
+            self._stop(FitState.FAILED, error)
+
+    def _lose(self, reason: str, detail: str) -> None:
+        state = self._stopped()
+        losses = self.losses() if reason in CRASHES else 0
+        if state is FitState.INTERRUPTED and losses >= self.fit.attempts_max:
+            self._stop(FitState.FAILED, crash_loop(losses, reason, detail))
+        else:
+            record_log(self._work, self.fit.id, Log("warning", f"attempt {self._attempt.number}: {detail}", reason))
+            self._stop(state)
+
+    def _stopped(self) -> FitState:
+        """Return what a fit becomes whose process has stopped short of the end: what was asked for, if anything."""
+        asked = {FitState.CANCELLING: FitState.CANCELLED, FitState.PAUSING: FitState.PAUSED}
+        return asked.get(self.fit.state, FitState.INTERRUPTED)
+
+    def _stop(self, state: FitState, error: Mapping[str, Any] | None = None, stop_reason: str | None = None) -> None:
+        moved = self.fit.to(state, phase=state.value)
+        self.fit = replace(
+            moved,
+            error=None if error is None else dict(error),
+            stop_reason=stop_reason,
+            finished_at=self._work.now if moved.terminal else None,
+        )
+        record_state(self._work, self.fit)
+
+    def _become(self, state: FitState, **changes: Any) -> None:
+        self.fit = self.fit.to(state, **changes)
+        record_state(self._work, self.fit)
+
+    def _end_attempt(self, outcome: str) -> None:
+        self._work.attempts.end(self.fit.id, self._attempt.number, outcome)
+
+    def _first_attempt_since_progress(self) -> int:
+        """Return the attempt that made the last row or checkpoint, by the order of the journal: clocks may jump.
+
+        Of a fit that was taken up again after its end, those before that do not count.
+        """
+        if self.fit.sweep is not None:
+            return terms_of(self.fit).progressed_in
+        events = self._work.events
+        last = events.metrics(self.fit.id, events.last_metric_seq(self.fit.id) - 1, 1)
+        first: int | None = None
+        for event in events.after(self.fit.id, last[0].seq if last else 0, EVENTS_MAX):
+            body = json.loads(event.body)
+            if event.kind == "checkpoint" or body.get("code") == REOPENED:
+                first = None
+            elif event.kind == "state" and first is None:
+                # In the queue a fit has no process: the next attempt is the first.
+                first = body["attempt"] + (body["state"] == FitState.QUEUED)
+        return self._attempt.number if first is None else first
+
+
+def _differences(change: NumericsChanged) -> str:
+    """Name the entries of the fingerprints that differ."""
+    names = sorted(change.before.keys() | change.now.keys())
+    pairs = [(name, change.before.get(name), change.now.get(name)) for name in names]
+    return ", ".join(f"{name}: {old} -> {new}" for name, old, new in pairs if old != new)
+
+
+def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
+    """Append to the fit's journal what a person may want to know."""
+    work.events.append(fit_id, "log", _spell({"level": entry.level, "code": entry.code, "text": entry.text}))
+
+
+def _spell(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), allow_nan=False)

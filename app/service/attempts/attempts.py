@@ -1,0 +1,243 @@
+"""Attempts: the processes that work on fits, as far as the database is concerned.
+
+What a supervisor of processes needs to know and to write down, each in one unit of work. Everything a process reports
+passes the fence of its attempt's token first: a process that was given up can change nothing any more.
+"""
+
+import secrets
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from app.domain.attempt import Attempt
+from app.domain.clock import Clock
+from app.domain.errors import Conflict, NotFound
+from app.domain.fit import WAITS_FOR_MEMORY, FitRecord
+from app.domain.messages import Assignment, Finished, Log
+from app.service.attempts.adoption import Adoption
+from app.service.attempts.assignments import Assignments, WorkTerms
+from app.service.attempts.attempt_journal import AttemptJournal, record_log
+from app.service.attempts.attempt_news import write_down
+from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.claim import Claim, MemoryNeed
+from app.service.attempts.replay_verdict import compared
+from app.service.attempts.resumption import Resumption
+from app.service.attempts.staging import Staging
+from app.service.attempts.sweep_journal import SweepJournal, close_variants
+from app.service.fits.journal import record_state
+from app.service.fits.time_limits import fail_overdue
+from app.service.integrity import Integrity
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.room import Room
+from app.store.blobs.store import BlobStore
+from app.store.unit_of_work import Store, UnitOfWork
+from app.system.durable import Durable
+
+MEMORY_FULL = (
+    "the fit waits for memory: it needs about {need} bytes, and of the {budget} that there are for all that runs, "
+    "{taken} are taken; nothing of its priority begins before it"
+)
+LOST = Died("lost", "the server went down; the fit goes on from its last checkpoint")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The fit after news were written down.
+
+    `ended` tells that the attempt is over, `losses` how many attempts in a row have crashed by then.
+    """
+
+    fit: FitRecord
+    ended: bool
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What an earlier server was working on when it ended: how many attempts, and the folders they wrote to."""
+
+    attempts: int
+    staging_folders: int
+
+
+class Attempts:
+    """The use cases of attempts."""
+
+    def __init__(
+        self,
+        store: Store,
+        blobs: BlobStore,
+        sweeper: BlobSweeper,
+        staging: Path,
+        notify: Callable[[str], None],
+        clock: Clock,
+        terms: WorkTerms | None = None,
+        durable: Durable | None = None,
+        room: Room | None = None,
+        integrity: Integrity | None = None,
+    ) -> None:
+        """Keep attempts in `store` and call `notify` with a fit's id after each commit.
+
+        Checkpoints are opened by `integrity`.
+
+        Each attempt writes to a folder of its own below `staging`, which is on the file system of `blobs`, and has its
+        memory of `room`.
+        """
+        self._store = store
+        self._sweeper = sweeper
+        self._notify = notify
+        self._room = room or Room()
+        self._staging = Staging(staging, durable or Durable())
+        self._adoption = Adoption(store, blobs, self._staging, notify, clock)
+        self._integrity = integrity or Integrity(store, blobs)
+        resumption = Resumption(store, self._integrity, notify)
+        terms = terms or WorkTerms()
+        self._tenant_running = terms.tenant_running
+        self._assignments = Assignments(store, self._integrity, resumption, self._staging, terms)
+
+    def recover(self) -> TakenBack:
+        """Take back what an earlier server was working on: its processes are gone. Call it before the first claim."""
+        with self._store.begin() as work:
+            tokens = work.attempts.tokens()
+        folders = self._staging.clear_all(tokens)
+        sweeps: list[FitRecord] = []
+        with self._store.begin() as work:
+            lost = work.attempts.unended()
+            for attempt in lost:
+                journal = AttemptJournal(work, attempt)
+                journal.end(LOST)
+                fit = journal.save()
+                work.after_commit(partial(self._notify, attempt.fit_id))
+                if fit.sweep is not None:
+                    sweeps.append(fit)
+            for sweep in sweeps:
+                close_variants(work, sweep, self._notify)
+        return TakenBack(len(lost), folders)
+
+    def claim(self, skip: Collection[str] = ()) -> Claim | None:
+        """Take the next fit in turn, but none of `skip`, and begin an attempt; None if none waits.
+
+        Also None as long as there is too little memory beside what runs for the fit whose turn it is: then it waits,
+        and others of its priority with it. What it takes is taken until `gone` is called.
+        """
+        token = secrets.token_hex(16)
+        needs: dict[str, MemoryNeed] = {}
+        with ExitStack() as undo, self._store.begin() as work:
+
+            def admits(fit: FitRecord) -> bool:
+                needs[fit.id] = need = self._assignments.memory_need(work, fit)
+                undo.callback(self._room.leave_fit, fit.id)
+                return self._admits(work, fit, need)
+
+            fit = work.queue.claim(skip=skip, at_work_max=self._tenant_running, admits=admits)
+            if not needs:
+                self._room.nothing_awaited()
+            if fit is None:
+                return None
+            work.attempts.start(fit.id, fit.attempt, token)
+            record_state(work, fit)
+            work.after_commit(undo.pop_all)
+            work.after_commit(partial(self._notify, fit.id))
+        return Claim(fit, token, needs[fit.id])
+
+    def gone(self, claim: Claim) -> None:
+        """Delete the folder that the attempt's processes wrote to, and take their memory back: they are gone."""
+        self.clear_up(claim)
+        self._room.leave_fit(claim.fit.id)
+
+    def _admits(self, work: UnitOfWork, fit: FitRecord, need: MemoryNeed) -> bool:
+        """Give a fit the memory that it needs; if there is too little now, have it wait, and say so the first time."""
+        budget = self._room.budget
+        if budget is not None and need.total is not None and need.total > budget:
+            return True  # it would wait for ever, and is told so instead (see `assignment`)
+        if self._room.take_for_fit(fit.id, need.total):
+            return True
+        if fit.phase != WAITS_FOR_MEMORY:
+            work.fits.update(replace(fit, phase=WAITS_FOR_MEMORY))
+            text = MEMORY_FULL.format(need=need.total or budget, taken=self._room.taken, budget=budget)
+            record_log(work, fit.id, Log("info", text, "memory_full"))
+            work.after_commit(partial(self._notify, fit.id))
+        return False
+
+    def assignment(self, claim: Claim) -> Assignment:
+        """Return what the attempt's process needs to know.
+
+        NotFound if something it needs is gone, Corrupt if a file of its data is, or no checkpoint is whole that a fork
+        could begin with; TooLarge if it
+        takes more memory than there is by now.
+        """
+        return self._assignments.draw_up(claim)
+
+    def fit(self, claim: Claim) -> FitRecord | None:
+        """Return the fit as it is now, None if the attempt does not count any more."""
+        with self._store.begin() as work:
+            try:
+                work.attempts.guard(claim.fit.id, claim.token)
+            except Conflict:
+                return None
+            return work.fits.get(claim.fit.id)
+
+    def fail_overdue(self) -> datetime | None:
+        """Have the fits fail that wait beyond their deadline; return the next deadline of one that waits."""
+        with self._store.begin() as work:
+            return fail_overdue(work, self._notify)
+
+    def record(self, claim: Claim, progress: Progress) -> Recorded:
+        """Write news down, as a whole or, if this raises, not at all; it can then be called again with the same.
+
+        Raises Conflict (`fenced`) or NotFound if the attempt does not count any more: its process is to be killed;
+        StorageFull, StorageFailed or DatabaseBusy if the time is not right.
+        """
+        try:
+            with self._sweeper.holding():
+                self._adoption.adopt(claim, progress)
+                if claim.fit.replay is not None and claim.fit.replay["verdict"] is None:
+                    self._compare(claim, progress)
+                with self._store.begin() as work:
+                    attempt = work.attempts.guard(claim.fit.id, claim.token)
+                    journal = AttemptJournal(work, attempt)
+                    if claim.fit.sweep is None:
+                        discarded = write_down(journal, work, claim.policy, progress)
+                    else:
+                        discarded = self._write_down_sweep(work, attempt, journal, claim, progress)
+                    losses = journal.losses() if journal.ended else 0
+                    fit = journal.save()
+                    if fit.sweep is not None:
+                        close_variants(work, fit, self._notify)
+                    work.after_commit(partial(self._notify, fit.id))
+        except (Conflict, NotFound):
+            self.drop(progress)
+            raise
+        self._sweeper.discard(discarded)
+        if journal.ended:
+            self.clear_up(claim)
+        return Recorded(fit, journal.ended, losses)
+
+    def drop(self, progress: Progress) -> None:
+        """Delete what was stored for news that are never written down: nothing refers to it."""
+        every = (progress, *progress.variants.values())
+        self._sweeper.discard([digest for news in every for digest in news.digests])
+
+    def clear_up(self, claim: Claim) -> None:
+        """Delete the folder that the attempt's process wrote to, which is gone or has nothing more to write."""
+        self._staging.clear_attempt(claim.token)
+
+    def _write_down_sweep(
+        self, work: UnitOfWork, attempt: Attempt, journal: AttemptJournal, claim: Claim, progress: Progress
+    ) -> list[str]:
+        """Enter the news of a sweep and its variants; what becomes of the sweep goes by theirs."""
+        variants = SweepJournal(work, attempt, journal, self._notify)
+        discarded = variants.write_down(progress.variants, claim.policy, progress.pid or attempt.pid)
+        if progress.verdict is not None:
+            progress = replace(progress, verdict=variants.end(progress.verdict))
+        return discarded + write_down(journal, work, claim.policy, progress)
+
+    def _compare(self, claim: Claim, progress: Progress) -> None:
+        """Add to the last news of a replay, if it succeeds, how it compares, so that one commit takes both."""
+        if isinstance(progress.verdict, Finished) and progress.verdict.outcome == "succeeded":
+            with self._store.begin() as work:
+                fit = work.fits.get(claim.fit.id)
+            progress.comparison = compared(self._store, self._integrity, fit, progress)

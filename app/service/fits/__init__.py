@@ -1,0 +1,1 @@
+"""Fits and sweeps as clients see them: creation, control, metrics, gradients, removal."""

@@ -1,0 +1,326 @@
+"""Whether a fit can be accepted: everything about it is checked before it is queued."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.errors import Finding
+from app.domain.fit import ids_in
+from app.domain.runtime import AUTO, executor_of
+from app.domain.sweep import SweepTerms
+from app.service.fits.capture_volume import check_captures
+from app.service.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
+from app.service.resources.engine_faults import engine_faults, invalid
+from app.service.resources.memory import MemoryTerms, memory_needed, memory_terms
+from app.service.resources.recent import Recent
+
+NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
+"""Fields of a fit request that are for the service; the others are for the engine."""
+ESTIMATES_KEPT = 1024
+"""Estimates that are kept, each of some hundred bytes, and as many of sweeps."""
+
+
+def recipe_of(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a fit request that the engine reads: it wants to know whether there are rows to validate on,
+    not which.
+    """
+    recipe = {name: value for name, value in request.items() if name not in NOT_RECIPE}
+    held_out = ids_in((recipe.get("validation") or {}).get("dataset"))
+    if held_out:
+        recipe["validation"] = {**recipe["validation"], "dataset": held_out[0]}
+    return recipe
+
+
+def replicas_of(request: Mapping[str, Any]) -> int:
+    """Return how many processes a fit is to have."""
+    replicas: int = (request.get("resources") or {}).get("replicas") or 1
+    return replicas
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fit on its way into the queue: the request, and what it refers to. The rows of datasets are joined.
+
+    The `digest` is equal for graphs that compute the same in the same way; `runtime` is what it ran with before, or
+    goes on from.
+    """
+
+    request: Mapping[str, Any]
+    definition: engine.Definition
+    digest: str
+    datasets: Sequence[DatasetRecord]
+    validation: Sequence[DatasetRecord]
+    runtime: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedFit:
+    """A fit that can be run: its steps, and the bytes that each of its processes takes at its peak."""
+
+    estimate: engine.FitEstimate
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedVariant:
+    """A variant of a sweep: the values that make it different, its request as a fit of its own, and its steps."""
+
+    parameters: Mapping[str, Any]
+    request: dict[str, Any]
+    total_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedSweep:
+    """A sweep that can be run: how, by which variants, and how many steps they take together."""
+
+    terms: SweepTerms
+    variants: Sequence[AdmittedVariant]
+    total_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class FitLengths:
+    """How long a fit may be."""
+
+    epochs: int = 10**6
+    steps: int = 10**9
+
+    def check(self, recipe: Mapping[str, Any], total_steps: int) -> None:
+        """Invalid if a recipe that comes to so many steps is longer."""
+        epochs = recipe.get("epochs")
+        if epochs is not None and epochs > self.epochs:
+            detail = f"this server makes at most {self.epochs} epochs of a fit"
+            raise invalid([Finding("/epochs", "out_of_range", detail)])
+        if total_steps > self.steps:
+            unit = "steps" if epochs is None else "epochs"
+            detail = f"this comes to {total_steps} steps, and this server makes at most {self.steps} of a fit"
+            raise invalid([Finding(f"/{unit}", "out_of_range", detail)])
+
+
+class Admission:
+    """Decides what can be accepted. Safe in threads.
+
+    Steps are planned for it, which takes longer than all else that is done for a request: estimates are kept for
+    others that differ in nothing an estimate depends on. Faults are not kept.
+    """
+
+    def __init__(
+        self, gradients_max_bytes: int, memory: MemoryTerms | None = None, lengths: FitLengths | None = None
+    ) -> None:
+        """Refuse fits that capture more bytes of gradients, take more `memory`, or are longer than `lengths`."""
+        self._gradients_max_bytes = gradients_max_bytes
+        self._memory = memory or MemoryTerms()
+        self._lengths = lengths or FitLengths()
+        self._fits: Recent[engine.FitEstimate] = Recent(ESTIMATES_KEPT)
+        self._sweeps: Recent[engine.sweep.SweepEstimate] = Recent(ESTIMATES_KEPT)
+
+    def fit(self, candidate: Candidate) -> AdmittedFit:
+        """Check that graph, rows and recipe fit together and into memory; return steps and bytes.
+
+        Invalid with every fault found; TooLarge if the machine cannot hold the fit, or it captures too many gradients.
+        """
+        columns, validation = _rows(candidate)
+        document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
+        executor = executor_here(candidate.request.get("resources") or {}, candidate.runtime)
+        with engine_faults():
+            recipe = engine.read_recipe(document)
+            estimate = self._fits.read(
+                _digest(candidate.digest, engine.form_of_recipe(document), columns, validation, replicas, executor),
+                lambda _: engine.check_fit(
+                    candidate.definition, recipe, columns, validation, replicas=replicas, executor=executor
+                ),
+            )
+        self._lengths.check(document, estimate.total_steps)
+        needed = self._needed(estimate, executor, replicas)
+        check_captures(candidate.definition, recipe, estimate, self._gradients_max_bytes)
+        return AdmittedFit(estimate, needed)
+
+    def sweep(self, candidate: Candidate) -> AdmittedSweep:
+        """Check a sweep, and each of its variants as a fit of its own.
+
+        Invalid with every fault found, TooLarge if the machine cannot hold one of them or it captures too many
+        gradients.
+        """
+        request = candidate.request
+        if replicas_of(request) > 1:
+            detail = "the variants of a sweep share the cores, not their batches; leave this out"
+            raise invalid([Finding("/resources/replicas", "conflict", detail)])
+        columns, validation = _rows(candidate)
+        document = recipe_of(request)
+        with engine_faults():
+            options = engine.sweep.read_sweep(request["sweep"])
+            variants = engine.sweep.expand(document, options)
+            estimate = self._sweeps.read(
+                _digest(candidate.digest, document, request["sweep"], columns, validation),
+                lambda _: engine.sweep.check_sweep(candidate.definition, options, variants, columns, validation),
+            )
+        executor = executor_here(request.get("resources") or {}, None)
+        largest = max(estimate.fits, key=lambda fit: memory_needed(fit.memory, executor))
+        needed = self._needed(largest, executor, 1)
+        for variant, fit in zip(variants, estimate.fits, strict=True):
+            self._lengths.check(variant.recipe, fit.total_steps)
+            check_captures(candidate.definition, engine.read_recipe(variant.recipe), fit, self._gradients_max_bytes)
+        return _admitted(request, options, variants, estimate, needed)
+
+    def _needed(self, estimate: engine.FitEstimate, executor: str, replicas: int) -> int:
+        """Return the bytes that each process takes; TooLarge, with the sum, if all of them take too many."""
+        terms = memory_terms(estimate.memory, executor)
+        return self._memory.check(terms, "/batch_size", "the fit", "use smaller batches", processes=replicas)
+
+
+def _digest(*facts: Any) -> str:
+    """Return what is equal for equal facts, and for no others."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=asdict).encode()).hexdigest()
+
+
+def _admitted(
+    request: Mapping[str, Any],
+    options: engine.sweep.SweepOptions,
+    variants: Sequence[engine.sweep.Variant],
+    estimate: engine.sweep.SweepEstimate,
+    fit_bytes: int,
+) -> AdmittedSweep:
+    varied = {path.partition(".")[0] for path in options.parameters}
+    shared = {name: value for name, value in request.items() if name != "sweep"}
+    return AdmittedSweep(
+        SweepTerms(
+            kind=options.kind,
+            monitor=estimate.monitor,
+            mode=estimate.mode,
+            eta=options.eta,
+            rungs=list(estimate.rungs),
+            fit_bytes=fit_bytes,
+            variants=len(variants),
+        ),
+        [
+            AdmittedVariant(
+                variant.parameters, {**shared, **{name: variant.recipe[name] for name in varied}}, fit.total_steps
+            )
+            for variant, fit in zip(variants, estimate.fits, strict=True)
+        ],
+        estimate.total_steps,
+    )
+
+
+def _rows(candidate: Candidate) -> tuple[dict[str, engine.ColumnInfo], dict[str, engine.ColumnInfo] | None]:
+    """Return what is known of the rows to train and to validate on; Invalid if the machine lacks what is asked for."""
+    check_resources(candidate.request.get("resources") or {})
+    inputs, feeds = candidate.definition.inputs, candidate.request.get("feeds") or {}
+    classes = model_classes(candidate.request, inputs, candidate.datasets)
+    encodings = column_encodings(classes, feeds, inputs, candidate.datasets)
+    columns = _columns(candidate.datasets, "/dataset", encodings)
+    if not candidate.validation:
+        return columns, None
+    known, fed = fed_encodings(encodings, feeds, inputs), {feeds.get(name, name) for name in inputs}
+    faults = [*_unexpected_text(candidate.validation, fed - known.keys(), "/validation/dataset")]
+    if faults:
+        raise invalid(faults)
+    return columns, _columns(candidate.validation, "/validation/dataset", known)
+
+
+def _unexpected_text(datasets: Sequence[DatasetRecord], numeric: Set[str], pointer: str) -> Iterator[Finding]:
+    """Yield the columns that hold text, and numbers in training."""
+    for dataset in datasets:
+        for column in dataset.columns:
+            if column.name in numeric and column.classes is not None:
+                detail = f"column {column.name[:64]!r} of {dataset.id} holds text, and numbers in the training dataset"
+                yield Finding(pointer, "dtype_mismatch", f"{detail}; upload it as it was for training")
+
+
+def check_resources(resources: Mapping[str, Any]) -> None:
+    """Invalid if the machine has not what the fit is to run with."""
+    executor, here = resources.get("executor") or AUTO, engine.usable_cpus()
+    known = f"it may use {_ranges(here)}"
+    faults = [
+        Finding(f"/resources/affinity/{place}", "unknown_cpu", f"this server has no CPU {cpu}; {known}")
+        for place, cpu in enumerate(resources.get("affinity") or ())
+        if cpu not in here
+    ]
+    if executor not in (AUTO, *engine.executors()):
+        detail = f"this server has no {executor} executor: pip install 'adjoint[fast]' there, or leave this out"
+        faults.append(Finding("/resources/executor", "extra_missing", detail))
+    if faults:
+        raise invalid(faults)
+
+
+def executor_here(resources: Mapping[str, Any], before: Mapping[str, Any] | None) -> str:
+    """Return what will compute as things stand (see `executor_of`)."""
+    executor, known = executor_of(resources, before), engine.executors()
+    return executor if executor in known else known[-1]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Spell numbers in order, runs of them by their ends."""
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][1] + 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ends)
+
+
+def _columns(datasets: Sequence[DatasetRecord], pointer: str, encodings: Encodings) -> dict[str, engine.ColumnInfo]:
+    """Return what is known of the columns of all datasets together, texts as the model numbers them.
+
+    Invalid if the datasets do not agree, or the model does not know a text.
+    """
+    first, *others = datasets
+    faults = [
+        Finding(f"{pointer}/{place}", "shape_mismatch", f"{detail}; datasets of one fit have the same columns")
+        for place, other in enumerate(others, 1)
+        for detail in _differences(first, other)
+    ]
+    faults += class_faults(datasets, encodings, pointer)
+    if faults:
+        raise invalid(faults)
+    rows = sum(dataset.rows for dataset in datasets)
+    parts = [{column.name: column for column in dataset.columns} for dataset in datasets]
+    return {name: _column_info([part[name] for part in parts], rows, encodings.get(name)) for name in parts[0]}
+
+
+def _column_info(parts: Sequence[Column], rows: int, encoding: engine.ClassEncoding | None) -> engine.ColumnInfo:
+    """Return what is known of a column whose rows lie in several parts."""
+    if encoding is not None:
+        numbers = np.concatenate([encoding.indices(part.classes or ()) for part in parts])
+        low, high, classes = int(numbers.min()), int(numbers.max()), len(encoding.names)
+        return engine.ColumnInfo(parts[0].dtype, parts[0].shape, rows, low, high, classes=classes)
+    return engine.ColumnInfo(
+        np.result_type(*{part.dtype for part in parts}).name,
+        parts[0].shape,
+        rows,
+        _known(min, [part.minimum for part in parts]),
+        _known(max, [part.maximum for part in parts]),
+        sum(part.missing for part in parts),
+    )
+
+
+def _differences(first: DatasetRecord, other: DatasetRecord) -> Iterator[str]:
+    """Yield what keeps the rows of another dataset from being joined to the first one's."""
+    wanted, found = ({column.name: column for column in dataset.columns} for dataset in (first, other))
+    for name in [*wanted, *(name for name in found if name not in wanted)]:
+        if name not in wanted or name not in found:
+            yield f"only one of {first.id} and {other.id} has a column {name[:64]!r}"
+        elif found[name].shape != wanted[name].shape or not _can_join(found[name].dtype, wanted[name].dtype):
+            there, here = (f"{side[name].dtype} {list(side[name].shape)}" for side in (found, wanted))
+            yield f"column {name[:64]!r} holds {there}, in {first.id} {here}"
+        elif (found[name].classes is None) != (wanted[name].classes is None):
+            yield f"column {name[:64]!r} holds text in one of {first.id} and {other.id}, numbers in the other"
+
+
+def _can_join(one: str, other: str) -> bool:
+    """Tell whether rows of two types can be joined: of the same, or of floats, none of which is rounded by that."""
+    return one == other or np.dtype(one).kind == np.dtype(other).kind == "f"
+
+
+def _known(extreme: Callable[[list[float]], float], values: Sequence[float | None]) -> float | None:
+    """Return the extreme of what is known of all parts; None if of one it is not."""
+    known = [value for value in values if value is not None]
+    return extreme(known) if len(known) == len(values) else None

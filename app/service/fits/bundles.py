@@ -1,0 +1,171 @@
+"""Bundles: all that decides about the result of a fit, and that result, in one document."""
+
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.domain.attempt import Attempt
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import rfc3339
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import Conflict, Gone, NotFound
+from app.domain.fit import FitRecord, FitState, Origin
+from app.domain.graph import GraphRecord
+from app.domain.sweep import VariantTerms, terms_of
+from app.service.admin.version import server_version
+from app.service.fits.admission import recipe_of
+from app.service.fits.fit_outcome import last_checkpoint, outcome_of, state_of
+from app.service.fits.stored_rows import scan_rows
+from app.service.integrity import Integrity
+from app.store.unit_of_work import Store, UnitOfWork
+
+FORMAT = "adjoint-bundle/1"
+
+
+class Bundles:
+    """The use case of bundles."""
+
+    def __init__(self, store: Store, integrity: Integrity) -> None:
+        """Read rows from `store`; checkpoints are opened by `integrity`."""
+        self._store = store
+        self._integrity = integrity
+
+    def of_fit(self, fit_id: str) -> dict[str, Any]:
+        """Return the bundle of a fit that has succeeded; as long as nothing about it changes, it is the same.
+
+        Conflict if it has not succeeded, or as a whole is a sweep; Gone if its graph, one of its datasets or its last
+        checkpoint was deleted; Corrupt if the file of that, or of the one that a fork began with, is damaged.
+        """
+        with self._store.begin() as work:
+            fit = work.fits.get(fit_id)
+            _check_result(fit)
+            _check_single(work, fit)
+            graph = _still_there(work.graphs.get, fit.graph_id)
+            datasets = [_still_there(work.datasets.get, each) for each in fit.dataset_ids]
+            validation = [_still_there(work.datasets.get, each) for each in fit.validation_ids]
+            attempts = work.attempts.for_fit(fit_id)
+            last = last_checkpoint(work.checkpoints.kept(fit_id), fit.step)
+            begun_from = () if fit.origin is None else work.checkpoints.with_digest(fit.origin["digest"])
+        if last is None:
+            raise Gone(f"the last checkpoint of fit {fit_id} was deleted, and with it what it came to")
+        return {
+            "object": "bundle",
+            "format": FORMAT,
+            "fit": _identity(fit),
+            "server": {
+                "version": server_version(),
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            },
+            "graph": _graph(graph),
+            "datasets": [_dataset(each) for each in datasets],
+            "validation_datasets": [_dataset(each) for each in validation],
+            "request": fit.request,
+            "seed": engine.read_recipe(recipe_of(fit.request)).seed,
+            "runtime": _runtime(fit),
+            "bit_exact": fit.bit_exact,
+            "reopened_at": fit.reopened_at,
+            "origin": self._origin(fit, begun_from),
+            "attempts": [_attempt(each) for each in attempts],
+            "result": self._result(fit, last),
+        }
+
+    def _result(self, fit: FitRecord, last: CheckpointRecord) -> dict[str, Any]:
+        rows = (row for _, row in scan_rows(self._store, fit.id))
+        return {
+            "state": fit.state.value,
+            "stop_reason": fit.stop_reason,
+            "total_steps": fit.total_steps,
+            "epoch": fit.epoch,
+            "checkpoint": {"id": last.id, "digest": last.digest},
+            **outcome_of(fit.step, rows, state_of(self._integrity, last)),
+        }
+
+    def _origin(self, fit: FitRecord, begun_from: Sequence[CheckpointRecord]) -> dict[str, Any] | None:
+        """Return where a fork begins, and what is in that checkpoint as long as it is kept."""
+        if fit.origin is None:
+            return None
+        origin = Origin(**fit.origin)
+        return {
+            "checkpoint": origin.checkpoint,
+            "fit": origin.fit,
+            "step": origin.step,
+            "digest": origin.digest,
+            "restore": origin.restore,
+            "state": state_of(self._integrity, begun_from[0]) if begun_from else None,
+        }
+
+
+def _check_result(fit: FitRecord) -> None:
+    if not fit.terminal:
+        raise Conflict(f"fit {fit.id} is {fit.state}; wait until it is terminal", code="not_terminal")
+    if fit.state is not FitState.SUCCEEDED:
+        raise Conflict(
+            f"fit {fit.id} has {fit.state}: it came to no result that could be reproduced; resume it, or submit it "
+            "again",
+            code="not_succeeded",
+        )
+
+
+def _check_single(work: UnitOfWork, fit: FitRecord) -> None:
+    if fit.sweep is not None:
+        raise Conflict(
+            f"fit {fit.id} is a sweep; each of its variants, which are fits, has a bundle of its own", code="is_sweep"
+        )
+    if fit.parent_id is not None and fit.variant is not None:
+        rungs, come_to = terms_of(work.fits.get(fit.parent_id)).rungs, len(VariantTerms(**fit.variant).reached)
+        if fit.step < fit.total_steps and fit.step in rungs[:come_to]:
+            raise Conflict(
+                f"fit {fit.id} was left behind by its sweep at step {fit.step}: where it ended was decided by other "
+                "fits, so it cannot be reproduced alone",
+                code="left_behind",
+            )
+
+
+def _still_there(get: Any, thing_id: str) -> Any:
+    try:
+        return get(thing_id)
+    except NotFound as error:
+        raise Gone(f"{thing_id}, which the fit was made of, was deleted, so there is no bundle of it") from error
+
+
+def _identity(fit: FitRecord) -> dict[str, Any]:
+    moments = {"created_at": fit.created_at, "started_at": fit.started_at, "finished_at": fit.finished_at}
+    spelled = {name: None if moment is None else rfc3339(moment) for name, moment in moments.items()}
+    return {"id": fit.id, "labels": fit.labels, **spelled}
+
+
+def _graph(graph: GraphRecord) -> dict[str, Any]:
+    return {"id": graph.id, "name": graph.name, "digest": graph.digest, "definition": graph.definition}
+
+
+def _dataset(dataset: DatasetRecord) -> dict[str, Any]:
+    return {
+        "id": dataset.id,
+        "name": dataset.name,
+        "digest": dataset.digest,
+        "rows": dataset.rows,
+        "columns": [
+            {
+                "name": column.name,
+                "dtype": column.dtype,
+                "shape": list(column.shape),
+                "digest": column.blob,
+                "classes": None if column.classes is None else list(column.classes),
+            }
+            for column in dataset.columns
+        ],
+    }
+
+
+def _runtime(fit: FitRecord) -> dict[str, Any] | None:
+    if fit.runtime is None:
+        return None
+    return {name: fit.runtime[name] for name in ("executor", "threads", "fingerprint")}
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {"number": attempt.number, "outcome": attempt.outcome}

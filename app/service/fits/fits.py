@@ -1,0 +1,261 @@
+"""Fits: submit, look at, wait for, delete."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from app.domain.clock import Clock
+from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
+from app.domain.fit import FitRecord, FitState
+from app.domain.ids import is_id, new_id
+from app.domain.messages import Log
+from app.domain.replay import Replay
+from app.domain.sweep import VariantTerms
+from app.service.attempts.attempt_journal import record_log
+from app.service.fits.admission import Admission
+from app.service.fits.fit_inputs import FitInputs, InputReader
+from app.service.fits.fit_removal import remove_fit
+from app.service.fits.fit_terms import FitTerms, deadline_of, priority_of
+from app.service.fits.fit_view import FitView, view_of
+from app.service.fits.forks import Fork, find_fork
+from app.service.fits.journal import record_state
+from app.service.integrity import Integrity
+from app.service.model_classes import complete_classes
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.idempotency import Keep
+from app.service.resources.ingestion import Ingestion
+from app.service.resources.recent import Recent
+from app.service.resources.wakes import Wakes
+from app.service.resources.workforce import Workforce
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store, UnitOfWork
+
+RECENT_MAX = 1024
+
+
+class Fits:
+    """The use cases of fits."""
+
+    def __init__(
+        self,
+        store: Store,
+        ingestion: Ingestion,
+        sweeper: BlobSweeper,
+        space: DiskSpace,
+        wakes: Wakes,
+        workforce: Workforce,
+        terms: FitTerms,
+        clock: Clock,
+        admission: Admission,
+        integrity: Integrity,
+    ) -> None:
+        """Queue fits in `store` that `admission` accepts, for the `workforce`; tell watchers by `wakes`.
+
+        What they are made of is opened by `integrity`.
+        """
+        self._store = store
+        self._integrity = integrity
+        self._inputs = InputReader(store, ingestion, clock, terms.graph)
+        self._sweeper = sweeper
+        self._space = space
+        self._wakes = wakes
+        self._workforce = workforce
+        self._terms = terms
+        self._clock = clock
+        self._admission = admission
+        self._recent: Recent[FitView] = Recent(RECENT_MAX, lambda view: view.small)
+        store.on_change(self._recent.forget)
+
+    def submit(self, request: Mapping[str, Any], keep: Keep[FitView], replay: Replay | None = None) -> FitView:
+        """Check a fit in full and queue it; what it brings inline becomes a graph and a dataset of its own.
+
+        One that is to start paused waits to be resumed. One that begins at a checkpoint of another fit is like that
+        one in all that the request leaves out. A `replay` says which fit it runs again.
+
+        Invalid with everything that is wrong, Corrupt if the checkpoint is damaged, or a dataset that is known to be;
+        TooLarge beyond the memory, QueueFull, StorageFull, Draining while
+        stopping.
+        """
+        if self._wakes.closed:
+            raise Draining("the server is stopping and takes no new fits; try again when it is back")
+        self._space.check()
+        with self._sweeper.holding() as stored:
+            fork, asked = self._fork(request), request.get("classes") or ()
+            request = request if fork is None else fork.completed(request)
+            inputs = self._inputs.read(request, stored)
+            request = complete_classes(request, inputs.definition.inputs, inputs.datasets, asked)
+            self._check_whole(inputs, fork)
+            fit, *variants = self._drawn_up(request, inputs, None if fork is None else fork.runtime_of(request))
+            fit = replace(fit, replay=None if replay is None else asdict(replay))
+            if fork is not None:
+                fork.check(request, inputs, fit.total_steps)
+            with self._store.begin() as work:
+                inputs.store(work)
+                self._terms.check_queue(work)
+                fit = self._added(work, fit) if fork is None else fork.begin(work, fit)
+                record_state(work, fit)
+                for finding in inputs.graph.report["findings"]:
+                    if finding.get("severity") == "warning":
+                        place = f"{finding['pointer']}: " if finding["pointer"] else ""
+                        record_log(work, fit.id, Log("warning", place + finding["detail"], finding["code"]))
+                for variant in variants:
+                    record_state(work, self._added(work, variant))
+                view = view_of(work, fit)
+                keep(work, view)
+                work.after_commit(self._workforce.wake)
+        return view
+
+    def _check_whole(self, inputs: FitInputs, fork: Fork | None) -> None:
+        """Corrupt if the fit could not begin. Datasets are read as a whole by its process, before the first step."""
+        if fork is not None:
+            self._integrity.checkpoint(fork.checkpoint, "/from_checkpoint")
+        for place, datasets in (("/dataset", inputs.datasets), ("/validation/dataset", inputs.validation)):
+            for dataset in datasets:
+                self._integrity.check_marked(dataset, place)
+
+    def get(self, fit_id: str) -> FitView:
+        """Return the fit; NotFound if there is none."""
+        return self._recent.read(fit_id, self._read)
+
+    def known(self, fit_id: str) -> FitView | None:
+        """Return the fit if it is in memory as it is now; an event loop may ask."""
+        return self._recent.get(fit_id)
+
+    async def wait(
+        self, fit_id: str, *, seconds: float, any_change: bool = False, news: Callable[[FitView], bool] | None = None
+    ) -> FitView:
+        """Return the fit once it is terminal, `news` says so of it, it has changed (if `any_change` will do), or
+        `seconds` are over. Holds neither a thread nor the database while it waits.
+        """
+        clock = asyncio.get_running_loop().time
+        end = clock() + seconds
+        first = None
+        with self._wakes.watch(fit_id) as watch:
+            while True:
+                known = self.known(fit_id)
+                view = await asyncio.to_thread(self.get, fit_id) if known is None else known
+                first = first or view
+                told = view.fit.terminal or (any_change and view.fit.version != first.fit.version)
+                left = end - clock()
+                if told or left <= 0 or self._wakes.closed or (news is not None and news(view)):
+                    return view
+                await watch.wait(left)
+
+    def list(
+        self,
+        page: PageRequest,
+        state: FitState | None = None,
+        label: tuple[str, str] | None = None,
+        parent: str | None = None,
+        origin: str | None = None,
+    ) -> Page[FitView]:
+        """Return a page of fits: those in `state`, with `label`, forked from the fit `origin`, where these are given.
+
+        Variants of sweeps are listed where they are asked for by their `parent`. Invalid if there is no fit of the id
+        that is given for it, or for `origin`.
+        """
+        with self._store.begin() as work:
+            fits = work.fits.list(page, state=state, label=label, parent=parent, origin=origin)
+            if not fits.items:
+                _check_known(work, {"parent": parent, "origin": origin})
+            return Page(tuple(view_of(work, fit) for fit in fits.items), fits.next_cursor, fits.findings)
+
+    def delete(self, fit_id: str) -> None:
+        """Forget a terminal fit with its journal, its checkpoints and its variants (see `remove_fit`)."""
+        with self._store.begin() as work:
+            remove_fit(work, work.fits.get(fit_id), self._sweeper, self._wakes.notify)
+
+    def variants(self, fit_id: str) -> FitView:
+        """Return a sweep with all its variants; Conflict if the fit is none."""
+        view = self.get(fit_id)
+        if view.fit.sweep is None:
+            raise Conflict(f"fit {fit_id} has no variants: it was submitted without a sweep", code="no_sweep")
+        return view
+
+    def _read(self, fit_id: str) -> FitView:
+        with self._store.begin() as work:
+            return view_of(work, work.fits.get(fit_id))
+
+    def _drawn_up(
+        self, request: Mapping[str, Any], inputs: FitInputs, runtime: Mapping[str, Any] | None
+    ) -> tuple[FitRecord, ...]:
+        """Return the new fit and, if it is a sweep, its variants; Invalid or TooLarge if it cannot be run."""
+        if request.get("sweep") is None:
+            admitted = self._admission.fit(inputs.candidate(request, runtime))
+            fit = self._new(request, inputs, admitted.estimate.total_steps)
+            return (replace(fit, memory_bytes=admitted.memory_bytes),)
+        sweep = self._admission.sweep(inputs.candidate(request))
+        # A variant that ends its processes is to fail before the sweep does, which then goes on without it.
+        parent = replace(
+            self._new(request, inputs, sweep.total_steps),
+            attempts_max=self._terms.attempts_max + 1,
+            sweep=asdict(sweep.terms),
+        )
+        variants = [
+            replace(
+                self._new(variant.request, inputs, variant.total_steps),
+                state=FitState.QUEUED,
+                phase=FitState.QUEUED.value,
+                deadline_at=None,
+                parent_id=parent.id,
+                variant=asdict(VariantTerms(index, dict(variant.parameters), [])),
+            )
+            for index, variant in enumerate(sweep.variants)
+        ]
+        return (parent, *variants)
+
+    def _fork(self, request: Mapping[str, Any]) -> Fork | None:
+        if request.get("from_checkpoint") is None:
+            return None
+        with self._store.begin() as work:
+            return find_fork(work, request)
+
+    def _added(self, work: UnitOfWork, fit: FitRecord) -> FitRecord:
+        work.fits.add(fit)
+        return fit
+
+    def _new(self, request: Mapping[str, Any], inputs: FitInputs, total_steps: int) -> FitRecord:
+        first = inputs.datasets[0].id
+        dataset = first if inputs.rows_are_new else request["dataset"]
+        state = FitState.PAUSED if request.get("start_paused") else FitState.QUEUED
+        labels, now = dict(request.get("labels") or {}), self._clock.now()
+        return FitRecord(
+            id=new_id("fit"),
+            state=state,
+            phase=state.value,
+            graph_id=inputs.graph.id,
+            dataset_id=first,
+            request={**request, "graph": inputs.graph.id, "dataset": dataset},
+            labels=labels,
+            step=0,
+            total_steps=total_steps,
+            epoch=0,
+            latest={},
+            best=None,
+            attempt=0,
+            attempts_max=self._terms.attempts_max,
+            error=None,
+            created_at=now,
+            started_at=None,
+            finished_at=None,
+            priority=priority_of(request),
+            version=1,
+            deadline_at=deadline_of(request, now),
+            share=self._terms.share(labels),
+        )
+
+
+def _check_known(work: UnitOfWork, asked: Mapping[str, str | None]) -> None:
+    """Refuse a filter by a fit that there is not: nothing can match it."""
+    for name, fit_id in asked.items():
+        if fit_id is None:
+            continue
+        try:
+            if not is_id("fit", fit_id):
+                raise NotFound("an id of a fit is fit_ and 26 characters")
+            work.fits.get(fit_id)
+        except NotFound as error:
+            detail = f"query parameter: there is no fit of this id: {error.detail}"
+            raise Invalid(detail, code="not_found", findings=[Finding(f"/{name}", "not_found", detail)]) from error

@@ -1,0 +1,1 @@
+"""Graphs, datasets, checkpoints and what all use cases share: memory, quota, storage."""

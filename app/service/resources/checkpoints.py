@@ -1,0 +1,209 @@
+"""Checkpoints: take, look at, hand out, predict with, pin, delete."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+import engine
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import Clock
+from app.domain.errors import Conflict, Finding, Gone, NotFound
+from app.domain.graph import GraphRecord
+from app.domain.ids import is_id, new_id
+from app.domain.storage_faults import storage_faults
+from app.service.computing import Model, Order
+from app.service.integrity import Integrity
+from app.service.recorded_classes import with_recorded_classes
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.definitions import read_definition
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.engine_faults import invalid
+from app.service.resources.idempotency import Keep
+from app.service.resources.uploaded_checkpoint import read_uploaded
+from app.store.blobs.store import BlobStore, BlobWriter
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store
+
+Array = NDArray[Any]
+Alias = Literal["latest", "best"]
+
+
+class Checkpoints:
+    """The use cases of checkpoints."""
+
+    def __init__(
+        self,
+        store: Store,
+        blobs: BlobStore,
+        integrity: Integrity,
+        sweeper: BlobSweeper,
+        scratch: Path,
+        space: DiskSpace,
+        clock: Clock,
+    ) -> None:
+        """Keep rows in `store` and files in `blobs`, which are opened by `integrity`.
+
+        Files made to order stand below `scratch` for a while.
+        """
+        self._store = store
+        self._blobs = blobs
+        self._integrity = integrity
+        self._sweeper = sweeper
+        self._scratch = scratch
+        self._space = space
+        self._clock = clock
+
+    def open_upload(self) -> BlobWriter:
+        """Open a writer for the bytes of an upload; leave its context and nothing is left of them."""
+        self._space.check()
+        return self._blobs.writer()
+
+    def create(self, upload: BlobWriter, graph_id: str, keep: Keep[CheckpointRecord]) -> CheckpointRecord:
+        """Store what was written to `upload` as a checkpoint of the graph; Invalid if it is none of it."""
+        definition = read_definition(self._graph(graph_id).definition)
+        with self._sweeper.holding() as stored:
+            blob = upload.commit()
+            stored.add(blob.digest)
+            self._space.check(blob.size)
+            loaded = read_uploaded(self._blobs.local_path(blob.digest), definition)
+            checkpoint = CheckpointRecord(
+                id=new_id("ckpt"),
+                fit_id=None,
+                graph_id=graph_id,
+                step=loaded.cursor.get("step", 0),
+                epoch=loaded.cursor.get("epoch", 0),
+                digest=blob.digest,
+                size_bytes=blob.size,
+                metrics={},
+                created_at=self._clock.now(),
+                is_best=False,
+                deleted=False,
+            )
+            with self._store.begin() as work:
+                work.graphs.get(graph_id)  # it may have been deleted meanwhile
+                work.checkpoints.add(checkpoint)
+                keep(work, checkpoint)
+        return checkpoint
+
+    def of_fit(self, fit_id: str, page: PageRequest) -> Page[CheckpointRecord]:
+        """Return a page of the fit's checkpoints; NotFound if there is no such fit."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            return work.checkpoints.for_fit(fit_id, page)
+
+    def alias(self, fit_id: str, alias: Alias) -> CheckpointRecord:
+        """Return the fit's furthest or best checkpoint; NotFound if it has none yet."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            found = work.checkpoints.latest(fit_id) if alias == "latest" else work.checkpoints.best(fit_id)
+        if found is None:
+            raise NotFound(f"fit {fit_id} has no {alias} checkpoint; wait until one is written", code="no_checkpoint")
+        return found
+
+    def get(self, checkpoint_id: str) -> CheckpointRecord:
+        """Return the checkpoint; NotFound if there never was one, Gone if it is deleted."""
+        with self._store.begin() as work:
+            return _present(work.checkpoints.get(checkpoint_id))
+
+    def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
+        """Return the checkpoint and its file; Corrupt if that is damaged."""
+        checkpoint = self.get(checkpoint_id)
+        return checkpoint, self._integrity.checkpoint(checkpoint)
+
+    @contextmanager
+    def parameters_file(self, checkpoint_id: str) -> Iterator[tuple[Path, str]]:
+        """Make a file of the parameters alone, which is gone after the block; yield its path and its SHA-256.
+
+        This and all that reads the file below raise Corrupt if it is damaged. StorageFull or StorageFailed if the disk
+        does not take it.
+        """
+        loaded = self._load(checkpoint_id)[1]
+        with ExitStack() as held:
+            with storage_faults("the file of the parameters"):
+                folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
+                path = Path(folder) / "parameters.safetensors"
+                engine.Checkpoint(loaded.parameters, cursor=loaded.cursor, meta=loaded.meta).save(path)
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            yield path, digest
+
+    def parameters(self, checkpoint_id: str) -> dict[str, Array]:
+        """Return all parameters, mapped from the file."""
+        return self._load(checkpoint_id)[1].parameters
+
+    def parameter(self, checkpoint_id: str, name: str) -> Array:
+        """Return one parameter; NotFound if the graph has none of that name."""
+        found = self.parameters(checkpoint_id).get(name)
+        if found is None:
+            raise NotFound(f"checkpoint {checkpoint_id} has no parameter of that name; list its parameters")
+        return found
+
+    def pin(self, checkpoint_id: str, *, pinned: bool) -> CheckpointRecord:
+        """Have the checkpoint kept whatever newer ones come, or not any more; Gone if it is deleted.
+
+        One that is unpinned may be superfluous: it goes when its fit next writes a checkpoint.
+        """
+        with self._store.begin() as work:
+            _present(work.checkpoints.get(checkpoint_id))
+            return work.checkpoints.pin(checkpoint_id, pinned=pinned)
+
+    def delete(self, checkpoint_id: str) -> None:
+        """Delete the file and keep the record.
+
+        Conflict if it is pinned, or for the one that an unfinished fit would go on from.
+        """
+        with self._store.begin() as work:
+            checkpoint = _present(work.checkpoints.get(checkpoint_id))
+            if checkpoint.pinned:
+                raise Conflict(f"checkpoint {checkpoint_id} is pinned; unpin it first", code="pinned")
+            fit_id = checkpoint.fit_id
+            if fit_id is not None and not work.fits.get(fit_id).terminal:
+                latest = work.checkpoints.latest(fit_id)
+                if latest is not None and latest.id == checkpoint_id:
+                    raise Conflict(
+                        f"fit {fit_id} would go on from this checkpoint; cancel the fit first", code="in_use"
+                    )
+            work.checkpoints.delete(checkpoint_id)
+            work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))
+
+    def prediction(self, checkpoint_id: str, body: bytes, media: str, options: dict[str, Any], accept: str) -> Order:
+        """Return the order to compute the graph's outputs in evaluation mode.
+
+        `body` holds a tensor document for each input that the outputs need, or the array of one of them (`.npy`); text
+        is fed as the class number that it had in training.
+        """
+        checkpoint, path = self.file(checkpoint_id)
+        model = Model(checkpoint_id, lambda: self._load_of(checkpoint, path))
+        return Order("predict", options, body, media, accept, model)
+
+    def _load_of(self, checkpoint: CheckpointRecord, path: Path) -> dict[str, Any]:
+        """Return what a process needs to know to load the model in a checkpoint."""
+        loaded = engine.Checkpoint.load(path)
+        with self._store.begin() as work:
+            document = work.graphs.get(checkpoint.graph_id).definition
+            loaded = with_recorded_classes(work, checkpoint, loaded, read_definition(document).inputs)
+        return {"path": str(path), "definition": document, "meta": dict(loaded.meta)}
+
+    def _graph(self, graph_id: str) -> GraphRecord:
+        try:
+            if not is_id("graph", graph_id):
+                raise NotFound("such ids start with graph_")
+            with self._store.begin() as work:
+                return work.graphs.get(graph_id)
+        except NotFound as error:
+            raise invalid([Finding("/graph", "not_found", f"there is no graph of this id: {error.detail}")]) from error
+
+    def _load(self, checkpoint_id: str) -> tuple[CheckpointRecord, engine.Checkpoint]:
+        checkpoint = self.get(checkpoint_id)
+        return checkpoint, engine.Checkpoint.load(self._integrity.checkpoint(checkpoint))
+
+
+def _present(checkpoint: CheckpointRecord) -> CheckpointRecord:
+    if checkpoint.deleted:
+        raise Gone(f"checkpoint {checkpoint.id} was deleted; list those that the fit keeps")
+    return checkpoint

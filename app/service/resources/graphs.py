@@ -1,0 +1,108 @@
+"""Graphs: define and look at."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import engine
+from app.domain.clock import Clock
+from app.domain.errors import Conflict
+from app.domain.graph import GraphRecord
+from app.service.resources.definitions import GRAPH_LIMITS, new_graph, read_definition
+from app.service.resources.engine_faults import engine_faults
+from app.service.resources.idempotency import Keep
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store
+
+
+class Graphs:
+    """The use cases of graphs."""
+
+    def __init__(self, store: Store, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS) -> None:
+        """Keep graphs in `store`, of which new ones are within `limits`."""
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+
+    def create(self, document: object, keep: Keep[GraphRecord]) -> GraphRecord:
+        """Check and store a definition in any of its spellings; Invalid with everything that is wrong with it."""
+        graph = new_graph(read_definition(document, limits=self._limits), self._clock)
+        with self._store.begin() as work:
+            work.graphs.add(graph)
+            keep(work, graph)
+        return graph
+
+    def validate(self, document: object) -> GraphRecord:
+        """Do all that `create` does, but store nothing."""
+        return new_graph(read_definition(document, limits=self._limits), self._clock)
+
+    def get(self, graph_id: str) -> GraphRecord:
+        """Return the graph; NotFound if there is none."""
+        with self._store.begin() as work:
+            return work.graphs.get(graph_id)
+
+    def list(self, page: PageRequest) -> Page[GraphRecord]:
+        """Return a page of graphs."""
+        with self._store.begin() as work:
+            return work.graphs.list(page)
+
+    def delete(self, graph_id: str) -> None:
+        """Forget the graph; Conflict while a fit in progress, an open session or a checkpoint needs it."""
+        with self._store.begin() as work:
+            work.graphs.get(graph_id)
+            if work.graphs.in_use(graph_id):
+                raise Conflict(
+                    f"graph {graph_id} is needed by a fit in progress, an open session or checkpoints; cancel, close "
+                    "or delete those first",
+                    code="in_use",
+                )
+            work.graphs.delete(graph_id)
+
+    def nodes(self, graph_id: str, *, backward: bool) -> Sequence[dict[str, Any]]:
+        """Return the nodes in the order of execution, the backward ones after the forward ones."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_nodes(definition, backward=backward)
+
+    def text(self, graph_id: str, *, backward: bool) -> str:
+        """Return the graph as lines for a person to read."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_text(definition, backward=backward)
+
+    def dot(self, graph_id: str, *, backward: bool) -> str:
+        """Return the graph in the language of Graphviz."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_dot(definition, backward=backward)
+
+    def plan(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> dict[str, Any]:
+        """Return the plan of a training step with `optimizer`, or of an evaluation without one."""
+        _, report = self._planned(graph_id, batch, optimizer, executor)
+        return report
+
+    def plan_text(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> str:
+        """Return the plan as lines for a person to read."""
+        plan, _ = self._planned(graph_id, batch, optimizer, executor)
+        return plan.to_text()
+
+    def plan_dot(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> str:
+        """Return the plan in the language of Graphviz."""
+        plan, _ = self._planned(graph_id, batch, optimizer, executor)
+        return engine.plan_dot(plan)
+
+    def program(self, graph_id: str, *, batch: int, optimizer: str | None) -> str:
+        """Return a training step with `optimizer`, or an evaluation without one, as a script that needs NumPy only."""
+        definition = self._definition(graph_id)
+        with engine_faults():
+            return engine.graph_program(definition, batch, None if optimizer is None else {"kind": optimizer})
+
+    def _planned(
+        self, graph_id: str, batch: int, optimizer: str | None, executor: str
+    ) -> tuple[engine.Plan, dict[str, Any]]:
+        definition = self._definition(graph_id)
+        with engine_faults():
+            kind = None if optimizer is None else {"kind": optimizer}
+            return engine.plan_report(definition, batch, kind, executor)
+
+    def _definition(self, graph_id: str) -> engine.Definition:
+        return read_definition(self.get(graph_id).definition)

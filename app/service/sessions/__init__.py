@@ -1,0 +1,1 @@
+"""Sessions: creation, steps, states and their processes."""

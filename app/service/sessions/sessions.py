@@ -1,0 +1,161 @@
+"""Sessions: begin, look at, have steps carried out, pause, close, let expire."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from app.domain.errors import AdjointError, StepRefused
+from app.domain.frames import Step
+from app.domain.session import OPEN, SessionRecord, SessionState
+from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.idempotency import Keep
+from app.service.sessions.session_creation import BEGINNING_SEQ, SessionCreation
+from app.service.sessions.session_folders import SessionFolders
+from app.service.sessions.session_states import ended
+from app.service.sessions.session_steps import Carried, SessionSteps
+from app.service.sessions.session_use import SessionUse
+from app.service.sessions.session_view import SessionView
+from app.service.sessions.session_workforce import SessionWorkforce
+from app.store.pages import Page, PageRequest
+from app.store.unit_of_work import Store, UnitOfWork
+
+_logger = logging.getLogger(__name__)
+
+
+class Sessions:
+    """The use cases of sessions. Its coroutines belong to the server's event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        creation: SessionCreation,
+        steps: SessionSteps,
+        use: SessionUse,
+        folders: SessionFolders,
+        sweeper: BlobSweeper,
+        workforce: SessionWorkforce,
+    ) -> None:
+        """Keep sessions in `store`; the `workforce` has their processes."""
+        self._store = store
+        self._creation = creation
+        self._steps = steps
+        self._use = use
+        self._folders = folders
+        self._sweeper = sweeper
+        self._workforce = workforce
+
+    def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
+        """Check and store a session (see `SessionCreation.create`)."""
+        return self._creation.create(request, keep)
+
+    def get(self, session_id: str) -> SessionView:
+        """Return the session; NotFound if there is none."""
+        with self._store.begin() as work:
+            return self._view(work.sessions.get(session_id))
+
+    def list(
+        self, page: PageRequest, state: SessionState | None = None, label: tuple[str, str] | None = None
+    ) -> Page[SessionView]:
+        """Return a page of sessions: those in `state`, with `label`, where these are given."""
+        with self._store.begin() as work:
+            found = work.sessions.list(page, state=state, label=label)
+        return Page(tuple(map(self._view, found.items)), found.next_cursor, found.findings)
+
+    async def carry_out(self, session_id: str, step: Step, body: bytes = b"") -> Carried:
+        """Have a step carried out, and return what came of it (see `SessionSteps.carry_out`)."""
+        return await self._steps.carry_out(session_id, step, body)
+
+    async def operation(self, session_id: str, seq: int, wait: float = 0.0) -> Carried:
+        """Return what came of a step that was accepted, or that it is not done yet (see `SessionSteps.operation`)."""
+        return await self._steps.operation(session_id, seq, wait)
+
+    async def wake(self, session_id: str) -> SessionView:
+        """Have the session's process started, if it is active and has none, and return the session as that tells."""
+        view = await asyncio.to_thread(self.get, session_id)
+        if view.session.state is SessionState.ACTIVE:
+            await self._workforce.wake(view.session)
+        return await asyncio.to_thread(self.get, session_id)
+
+    async def pause(self, session_id: str) -> SessionView:
+        """Have the session take no steps for now, and its process go; StepRefused if it has ended."""
+        await asyncio.to_thread(self._move, session_id, SessionState.PAUSED)
+        await self._workforce.rest(session_id)
+        return await asyncio.to_thread(self.get, session_id)
+
+    async def resume(self, session_id: str) -> SessionView:
+        """Have the session take steps again; StepRefused if it has ended."""
+        await asyncio.to_thread(self._move, session_id, SessionState.ACTIVE)
+        return await asyncio.to_thread(self.get, session_id)
+
+    async def close(self, session_id: str) -> SessionView:
+        """End the session: its process, and what that has kept on the disk, are gone when this returns.
+
+        What waits for an answer is refused. One that has ended already stays as it is.
+        """
+        await asyncio.to_thread(self._end, session_id, SessionState.CLOSED)
+        await self._workforce.end(session_id)
+        await asyncio.to_thread(self._folders.remove, session_id)
+        self._use.forget(session_id)
+        return await asyncio.to_thread(self.get, session_id)
+
+    async def expire(self) -> None:
+        """End the sessions that have not been used for too long, each with a last checkpoint."""
+        for session in await asyncio.to_thread(self._overdue):
+            if self._use.begin_end(session):
+                try:
+                    await self._expire(session)
+                except AdjointError as error:
+                    _logger.warning("session %s cannot expire yet: %s", session.id, error.detail)
+                finally:
+                    self._use.give_up_end(session.id)
+
+    async def _expire(self, session: SessionRecord) -> None:
+        checkpoint_id = None
+        try:
+            # The same name for the same silence: what was saved and could not be taken over is not saved twice.
+            saved = await self._steps.save(session, f"expiry {self._use.last(session).isoformat()}")
+            checkpoint_id = saved.id
+        except StepRefused as error:
+            _logger.warning("session %s expires without a checkpoint: %s", session.id, error.detail)
+        await asyncio.to_thread(self._end, session.id, SessionState.EXPIRED, checkpoint_id)
+        await self._workforce.end(session.id)
+        await asyncio.to_thread(self._folders.remove, session.id)
+        self._use.forget(session.id)
+
+    def _view(self, session: SessionRecord) -> SessionView:
+        return SessionView(replace(session, used_at=self._use.last(session)), self._workforce.status(session.id))
+
+    def _overdue(self) -> tuple[SessionRecord, ...]:
+        with self._store.begin() as work:
+            return work.sessions.expired()
+
+    def _move(self, session_id: str, state: SessionState) -> None:
+        with self._store.begin() as work:
+            session = work.sessions.get(session_id)
+            if session.state not in OPEN:
+                raise ended(session)
+            if session.state is not state:
+                work.sessions.update(replace(session, state=state, used_at=self._use.last(session)))
+
+    def _end(self, session_id: str, state: SessionState, checkpoint_id: str | None = None) -> None:
+        with self._store.begin() as work:
+            session = work.sessions.get(session_id)
+            if session.state in OPEN:
+                self._finish(work, session, state, checkpoint_id)
+
+    def _finish(self, work: UnitOfWork, session: SessionRecord, state: SessionState, checkpoint_id: str | None) -> None:
+        """Enter the end of a session; the checkpoint that it began with is not needed any more."""
+        finished = replace(
+            session,
+            state=state,
+            used_at=self._use.last(session),
+            finished_at=work.now,
+            checkpoint_id=checkpoint_id,
+        )
+        work.sessions.update(finished)
+        beginning = work.checkpoints.of_step(session.id, BEGINNING_SEQ)
+        if beginning is not None and not beginning.deleted:
+            work.checkpoints.delete(beginning.id)
+            work.after_commit(lambda: self._sweeper.discard([beginning.digest]))

@@ -1,0 +1,133 @@
+"""Blobs in memory, for tests."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from app.domain.errors import Corrupt, NotFound
+from app.store.blobs.store import Blob, checked_digest
+from app.store.blobs.usage import Usage
+from app.store.blobs.verification import BlobVerifier
+
+
+class MemoryBlobStore:
+    """Keeps blobs in a dict; writes one to a file in `spill` only when its path is asked for."""
+
+    def __init__(self, spill: Path) -> None:
+        self._spill = spill
+        self._blobs: dict[str, bytes] = {}
+        self._verifier = BlobVerifier()
+        self.usage = Usage()
+
+    def writer(self) -> "MemoryBlobWriter":
+        """Open a new blob for writing."""
+        return MemoryBlobWriter(self._blobs, self.usage)
+
+    def put(self, content: bytes | BinaryIO) -> Blob:
+        """Store bytes, or all that is left in an open file."""
+        with self.writer() as writer:
+            writer.write(content if isinstance(content, bytes) else content.read())
+            return writer.commit()
+
+    def adopt(self, path: Path) -> Blob:
+        """Move a finished local file in; NotFound if it is no plain file of its own."""
+        if path.is_symlink() or not path.is_file() or path.stat().st_nlink != 1:
+            raise NotFound(f"{path.name} is not a plain file with one name")
+        blob = self.put(path.read_bytes())
+        path.unlink()
+        return blob
+
+    def open(self, digest: str) -> BinaryIO:
+        """Open the blob for reading; NotFound if there is none."""
+        return io.BytesIO(self._get(digest))
+
+    def local_path(self, digest: str) -> Path:
+        """Return a file with the blob's bytes; NotFound if there is none."""
+        content = self._get(digest)
+        path = self._spill / digest
+        if not path.exists():
+            path.write_bytes(content)
+        return path
+
+    def verified_path(self, digest: str) -> Path:
+        """Return a file with the blob's bytes; Corrupt if there is none, or it was changed."""
+        try:
+            path = self.local_path(digest)
+        except NotFound as error:
+            raise Corrupt(f"blob {digest} is missing", blob=digest, problem="is missing") from error
+        problem = self._verifier.problem(path, digest)
+        if problem is not None:
+            raise Corrupt(f"blob {digest} {problem}", blob=digest, problem=problem)
+        return path
+
+    def size(self, digest: str) -> int:
+        """Return how many bytes the blob has; NotFound if there is none."""
+        return len(self._get(digest))
+
+    def delete(self, digest: str) -> None:
+        """Delete the blob, if it is there."""
+        gone = self._blobs.pop(checked_digest(digest), b"")
+        self.usage.settle(stored=-len(gone))
+        (self._spill / digest).unlink(missing_ok=True)
+
+    def move_out(self, digest: str, target: Path) -> None:
+        """Write the blob's bytes to `target`; it is no blob any more."""
+        target.write_bytes(self._get(digest))
+        self.delete(digest)
+
+    def move_in(self, digest: str, path: Path) -> None:
+        """Make the content of `path` the blob `digest`, unless there is one."""
+        if digest not in self._blobs:
+            self._blobs[checked_digest(digest)] = path.read_bytes()
+            self.usage.settle(stored=path.stat().st_size)
+        path.unlink()
+
+    def digests(self) -> Iterator[str]:
+        """Yield the digest of every blob."""
+        yield from tuple(self._blobs)
+
+    def _get(self, digest: str) -> bytes:
+        content = self._blobs.get(checked_digest(digest))
+        if content is None:
+            raise NotFound(f"there is no blob {digest}")
+        return content
+
+
+class MemoryBlobWriter:
+    """A blob on its way into the dict."""
+
+    def __init__(self, blobs: dict[str, bytes], usage: Usage) -> None:
+        self._blobs = blobs
+        self._usage = usage
+        self._content = bytearray()
+
+    @property
+    def size(self) -> int:
+        """How many bytes were written so far."""
+        return len(self._content)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what was written so far, in hexadecimal."""
+        return hashlib.sha256(self._content).hexdigest()
+
+    def write(self, data: bytes) -> None:
+        """Take more bytes."""
+        self._content += data
+
+    def commit(self) -> Blob:
+        """Make what was written a blob."""
+        self._usage.settle(stored=self.size - len(self._blobs.get(self.digest, b"")))
+        self._blobs[self.digest] = bytes(self._content)
+        return Blob(self.digest, self.size)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing to clear away: only `commit` puts anything into the dict."""

@@ -1,0 +1,128 @@
+"""What a blob store promises."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self
+
+from app.domain.errors import NotFound
+from app.store.blobs.usage import Usage
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Stored bytes: the SHA-256 of them in hexadecimal, and how many there are."""
+
+    digest: str
+    size: int
+
+
+def is_digest(text: str) -> bool:
+    """Whether `text` is spelled as a digest: 64 hexadecimal digits in lower case."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def checked_digest(digest: str) -> str:
+    """Return `digest`; NotFound if it is not spelled as one. Ask this before a path is made of it."""
+    if not is_digest(digest):
+        raise NotFound(f"there is no blob {digest[:80]!r}: a digest is 64 hexadecimal digits in lower case")
+    return digest
+
+
+class BlobWriter(Protocol):
+    """Takes bytes as they come. Leave its context without `commit`, and nothing is left of them."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes were written so far."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what was written so far, in hexadecimal."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
+        ...
+
+    def commit(self) -> Blob:
+        """Make what was written a blob that survives a power cut, and return it. To be called once, last.
+
+        StorageFailed if that cannot be: then nothing is stored.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+
+class BlobStore(Protocol):
+    """Bytes by digest. NotFound if there is no such blob; to delete one that is not there is no error."""
+
+    @property
+    def usage(self) -> Usage:
+        """How many bytes the blobs have together, and may have."""
+        ...
+
+    def writer(self) -> BlobWriter:
+        """Open a new blob for writing."""
+        ...
+
+    def put(self, content: bytes | BinaryIO) -> Blob:
+        """Store bytes, or all that is left in an open file."""
+        ...
+
+    def adopt(self, path: Path) -> Blob:
+        """Move a finished local file in: afterwards it is a blob, and gone from `path`.
+
+        Made by this server's own processes, on the file system of the store, and not open for writing any more.
+        StorageFull if there is no room for it, when it stays where it is; StorageFailed if it cannot be stored.
+        """
+        ...
+
+    def open(self, digest: str) -> BinaryIO:
+        """Open the blob for reading; the caller closes it."""
+        ...
+
+    def local_path(self, digest: str) -> Path:
+        """Return where a process of this machine finds the blob's bytes, for reading or mapping only."""
+        ...
+
+    def verified_path(self, digest: str) -> Path:
+        """Return the path as `local_path` does, once the file is known to hold the blob's bytes.
+
+        The file is read as a whole, unless this process has done so since it was last changed. Corrupt if it is missing
+        or holds other bytes.
+        """
+        ...
+
+    def size(self, digest: str) -> int:
+        """Return how many bytes the blob has."""
+        ...
+
+    def delete(self, digest: str) -> None:
+        """Delete the blob, if it is there. Whoever has it open can read on."""
+        ...
+
+    def move_out(self, digest: str, target: Path) -> None:
+        """Move the blob's bytes to the new file `target`, on the file system of the store: it is no blob any more."""
+        ...
+
+    def move_in(self, digest: str, path: Path) -> None:
+        """Make a file that was moved out the blob `digest` again; it is deleted if there is one by now.
+
+        The bytes are not read: who opens them compares them with the digest.
+        """
+        ...
+
+    def digests(self) -> Iterator[str]:
+        """Yield the digest of every blob, in no order."""
+        ...

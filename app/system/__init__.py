@@ -1,0 +1,1 @@
+"""The operating system: durable writes, confinement, control groups, logging."""

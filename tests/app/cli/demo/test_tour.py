@@ -1,0 +1,74 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from app.cli.demo.lessons import LESSONS
+from tests.patience import PATIENCE
+
+ROOT = Path(__file__).parents[4]
+
+
+def heed_interrupts():
+    """Let a process heed Ctrl-C, though the tests may have been started in the background, where nobody does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def demo(tmp_path):
+    return subprocess.Popen(
+        [sys.executable, "-m", "app", "demo"],
+        cwd=ROOT,
+        # A key and a port of one's own server must not get into the way of the demo's.
+        env={**os.environ, "TMPDIR": str(tmp_path), "ADJOINT_API_KEY": "other", "ADJOINT_PORT": "1", "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heed_interrupts,
+    )
+
+
+def address(line):
+    return re.search(r"http://\S+", line)[0]
+
+
+def check_nothing_is_left(tmp_path, url):
+    assert list(tmp_path.glob("adjoint-demo-*")) == []
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        urllib.request.urlopen(f"{url}/healthz")
+
+
+@pytest.mark.slow
+def test_the_demo_trains_well_and_leaves_nothing_behind(tmp_path):
+    with demo(tmp_path) as process:
+        text, errors = process.communicate()
+    assert (process.returncode, errors) == (0, ""), text
+    assert "f = 16, df/dx = 12" in text
+    for lesson in LESSONS:
+        accuracy = float(re.search(rf"^{lesson.name}: held-out accuracy ([\d.]+)", text, re.MULTILINE)[1])
+        assert accuracy >= lesson.enough
+        assert re.search(rf"^{lesson.name} succeeded .*loss .*val_accuracy", text, re.MULTILINE)
+        assert f"{lesson.name}.safetensors" in text
+    assert text.count("truth") == len(LESSONS)
+    assert text.count("norm of the gradient") == len(LESSONS)
+    assert "linear_0.weight" in text
+    assert "curl -s" in text
+    check_nothing_is_left(tmp_path, address(text))
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, stop):
+    with demo(tmp_path) as process:
+        url = address(process.stdout.readline())
+        process.send_signal(stop)
+        text, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "stopped" in text
+    assert "Traceback" not in errors
+    check_nothing_is_left(tmp_path, url)

@@ -1,0 +1,50 @@
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from app.domain.errors import Unparsable
+from app.http.strict_json import read_json
+from tests.hostile.corpus.json_bodies import BODIES
+
+DEEP = 64
+GOOD: dict[str, Any] = {
+    "every kind": {"a": [1, -2.5, True, False, None, "text \u2713", {}, []]},
+    "the deepest nesting": json.loads("[" * DEEP + "]" * DEEP),
+    "the largest integer": 2**64 - 1,
+    "the largest float": 1.7976931348623157e308,
+    "a character beyond the plane": "\U0001f600",
+}
+
+
+@pytest.mark.parametrize("what", GOOD)
+def test_what_json_can_say_is_read(what: str) -> None:
+    assert read_json(json.dumps(GOOD[what]).encode()) == GOOD[what]
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_what_readers_could_understand_differently_is_refused(what: str) -> None:
+    body, code, pointer = BODIES[what]
+    with pytest.raises(Unparsable) as caught:
+        read_json(body)
+    assert (caught.value.code, [finding.pointer for finding in caught.value.findings]) == (code, [pointer])
+
+
+@pytest.mark.parametrize("what", BODIES)
+@pytest.mark.parametrize("path", ["/v1/fits", "/v1/graphs:validate"])
+def test_hostile_bodies_are_answered_with_a_problem(http: httpx.Client, path: str, what: str) -> None:
+    body, code, _ = BODIES[what]
+    response = http.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert (response.status_code, response.json()["code"]) == (400, code)
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_brackets_within_texts_are_not_nesting() -> None:
+    text = "[{" * 500 + '\\"' + "[" * 500
+    assert read_json(json.dumps([text]).encode()) == [text]
+
+
+def test_colons_within_texts_are_not_keys() -> None:
+    document = {"a": ":" * 200_000}
+    assert read_json(json.dumps(document).encode()) == document

@@ -1,0 +1,56 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.service.admin.system import NotReady, System
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.memory import memory_budget, memory_needed
+from app.service.resources.wakes import Wakes
+from app.store.blobs.usage import Usage
+from app.store.unit_of_work import Store
+
+
+@pytest.fixture
+def system(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> System:
+    return System(store, wakes, workforce, DiskSpace(tmp_path, 0))
+
+
+def test_a_server_is_ready_until_it_stops(system: System, wakes: Wakes) -> None:
+    system.check_ready()
+    wakes.close()
+    with pytest.raises(NotReady, match="stopping"):
+        system.check_ready()
+
+
+def test_a_server_without_room_is_not_ready(store: Store, wakes: Wakes, workforce: Any, tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match="bytes free"):
+        System(store, wakes, workforce, DiskSpace(tmp_path, 2**62)).check_ready()
+
+
+def test_a_server_whose_quota_is_used_up_is_not_ready(
+    store: Store, wakes: Wakes, workforce: Any, tmp_path: Path
+) -> None:
+    system = System(store, wakes, workforce, DiskSpace(tmp_path, 0, Usage(10, 10)))
+    assert system.overview().stored_bytes == 10
+    with pytest.raises(NotReady, match="ADJOINT_STORAGE_QUOTA_BYTES"):
+        system.check_ready()
+
+
+def test_a_server_that_can_start_no_fit_is_not_ready(system: System, workforce: Any) -> None:
+    workforce.wrong = "there is no process to fork workers from"
+    with pytest.raises(NotReady, match="no fit can be started: there is no process"):
+        system.check_ready()
+
+
+def test_the_overview_counts_fits(system: System) -> None:
+    overview = system.overview()
+    assert (overview.queued, overview.running, list(overview.workers)) == (0, 0, [])
+    assert overview.fingerprint["executor"]
+
+
+def test_rows_are_not_counted_since_they_are_mapped() -> None:
+    small = memory_needed({"state_bytes": 1000, "plan_bytes": 1000, "data_bytes": 0}, "numpy")
+    assert memory_needed({"state_bytes": 1000, "plan_bytes": 1000, "data_bytes": 10**12}, "numpy") == small
+    assert memory_needed({"state_bytes": 10**9, "plan_bytes": 1000}, "native") > 10**9 > small
+    assert memory_budget() > small

@@ -1,0 +1,81 @@
+from collections.abc import Callable
+
+import pytest
+
+from app.domain.fit import FitState
+from app.domain.messages import Finished
+from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.claim import Claim
+from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
+from app.service.fits.journal import record_reopening, record_state
+from tests.app.service.office import Office, rows
+
+Step = Callable[[Office, Claim], None]
+
+
+def makes_a_row(office: Office, claim: Claim) -> None:
+    with office.store.begin() as work:
+        last = work.events.last_metric_seq("fit_1")
+    office.attempts.record(claim, Progress(points=rows(last + 1)))
+
+
+def writes_a_checkpoint(office: Office, claim: Claim) -> None:
+    office.attempts.record(claim, Progress(written=[office.written(claim, claim.fit.attempt)]))
+
+
+@pytest.mark.parametrize("progress", [makes_a_row, writes_a_checkpoint])
+def test_crashes_are_counted_from_the_last_that_got_any_further(office: Office, progress: Step) -> None:
+    claim = office.begin()
+    losses = []
+    for works in (True, False, True, False, False):
+        if works:
+            progress(office, claim)
+        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+        if recorded.fit.state == "interrupted":
+            claim = office.go_on()
+    assert losses == [1, 2, 1, 2, 3]
+    assert office.fit().state == "failed"
+
+
+def test_crashes_are_counted_afresh_when_a_fit_is_taken_up_again(office: Office) -> None:
+    claim = office.begin()
+    losses = []
+    for _ in range(2):
+        recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+        claim = office.go_on()
+    recorded = office.attempts.record(claim, Progress(verdict=Died("killed", "killed")))
+    assert (recorded.losses, recorded.fit.state) == (3, "failed")
+    with office.store.begin() as work:
+        record_reopening(work, recorded.fit)
+        queued = work.fits.update(recorded.fit.to(FitState.QUEUED, error=None, finished_at=None))
+        record_state(work, queued)
+    for _ in range(2):
+        recorded = office.attempts.record(office.go_on(), Progress(verdict=Died("killed", "killed")))
+        losses.append(recorded.losses)
+    assert losses == [1, 2, 1, 2]
+    assert recorded.fit.state == "interrupted"
+
+
+def test_what_the_server_did_is_no_crash(office: Office) -> None:
+    claim = office.begin()
+    for verdict in (Died("stopped", "stopped"), Finished("drained"), Died("killed", "killed")):
+        recorded = office.attempts.record(claim, Progress(verdict=verdict))
+        claim = office.go_on()
+    assert recorded.losses == 1
+    office.attempts.recover()
+    assert office.fit().state == "interrupted"
+
+
+@pytest.mark.parametrize("reason", CRASHES)
+def test_a_fit_that_is_given_up_says_why_and_what_can_be_done(office: Office, reason: str) -> None:
+    claim = office.begin()
+    for _ in range(3):
+        office.attempts.record(claim, Progress(verdict=Died(reason, "words")))
+        if not office.fit().terminal:
+            claim = office.go_on()
+    error = office.fit().error
+    assert error is not None
+    assert error["code"] == ("out_of_memory" if reason in FOR_MEMORY else "crash_loop")
+    assert f"({reason}): words; {advice(reason, 'resume it')}" in error["detail"]

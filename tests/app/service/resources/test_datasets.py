@@ -1,0 +1,92 @@
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.domain.clock import ManualClock
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import Invalid, NotFound, StorageFull
+from app.ingest.limits import IngestLimits
+from app.ingest.options import IngestOptions
+from app.service.resources.datasets import Datasets
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.ingestion import Ingestion, UploadTerms, blobs_of
+from app.store.blobs.local import LocalBlobStore
+
+CSV = UploadTerms("csv")
+
+
+def nothing(_work: Any, _thing: Any) -> None:
+    """Keep nothing."""
+
+
+def upload(datasets: Datasets, body: bytes, terms: UploadTerms = CSV, keep: Any = nothing) -> DatasetRecord:
+    with datasets.open_upload() as writer:
+        writer.write(body)
+        return datasets.create(writer, terms, keep)
+
+
+def test_bytes_and_columns_become_blobs(datasets: Datasets, blobs: LocalBlobStore, clock: ManualClock) -> None:
+    dataset = upload(datasets, b"a,b\n1,2.5\n3,4.5\n", UploadTerms("csv", "mine"))
+    assert (dataset.name, dataset.rows, dataset.created_at) == ("mine", 2, clock.now())
+    assert {*blobs.digests()} == blobs_of(dataset)
+    assert len(blobs_of(dataset)) == 3
+    total, columns = datasets.rows(dataset.id, 1, 5)
+    assert total == 2
+    assert {name: array.tolist() for name, array in columns.items()} == {"a": [3], "b": [4.5]}
+
+
+@pytest.mark.parametrize("body", [b"", b"a,b\n1\n", b"a\n1\n2,3\n"])
+def test_a_refused_upload_leaves_nothing(datasets: Datasets, blobs: LocalBlobStore, scratch: Path, body: bytes) -> None:
+    with pytest.raises(Invalid):
+        upload(datasets, body)
+    assert not [*blobs.digests()]
+    assert not [*scratch.iterdir()]
+
+
+def test_an_upload_that_cannot_be_stored_leaves_nothing(datasets: Datasets, blobs: LocalBlobStore) -> None:
+    def fail(_work: Any, _thing: Any) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        upload(datasets, b"a\n1\n", keep=fail)
+    assert not [*blobs.digests()]
+
+
+def test_an_upload_that_is_its_own_column_is_stored_and_digested_once(
+    datasets: Datasets, blobs: LocalBlobStore, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = io.BytesIO()
+    np.save(file, np.arange(6.0).reshape(3, 2))
+    monkeypatch.setattr(blobs, "adopt", lambda _path: pytest.fail("digested again"))
+    dataset = upload(datasets, file.getvalue(), UploadTerms("npy"))
+    assert [column.blob for column in dataset.columns] == [dataset.digest] == [*blobs.digests()]
+    assert not [*scratch.iterdir()]
+    assert datasets.rows(dataset.id, 2, 1)[1]["x"].tolist() == [[4.0, 5.0]]
+
+
+def test_a_dataset_takes_only_its_own_blobs_with_it(datasets: Datasets, blobs: LocalBlobStore) -> None:
+    first = upload(datasets, b"a,b\n1,2\n")
+    second = upload(datasets, b"a,b\n1,3\n")
+    datasets.delete(first.id)
+    assert {*blobs.digests()} == blobs_of(second)
+    with pytest.raises(NotFound):
+        datasets.get(first.id)
+
+
+def test_columns_can_be_grouped(datasets: Datasets) -> None:
+    dataset = upload(
+        datasets, b"a,b,c\n1,2,0\n", UploadTerms("csv", options=IngestOptions("x:float64[2]=a..b,y:int64=c"))
+    )
+    assert [(column.name, column.dtype, column.shape) for column in dataset.columns] == [
+        ("x", "float64", (2,)),
+        ("y", "int64", ()),
+    ]
+
+
+def test_a_nearly_full_disk_takes_no_upload(blobs: LocalBlobStore, scratch: Path, clock: ManualClock) -> None:
+    ingestion = Ingestion(blobs, scratch, DiskSpace(scratch, 2**62), IngestLimits(), clock)
+    with pytest.raises(StorageFull, match="ADJOINT_STORAGE_MIN_FREE_BYTES"):
+        ingestion.open()

@@ -1,0 +1,97 @@
+"""A file is read once as long as nothing changes it, and every change is seen."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import Planted
+from app.store.blobs.verification import UNSETTLED_NS, BlobVerifier
+
+CONTENT = bytes(range(256)) * 64
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+WRONG = "does not hold the bytes that its digest names"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A whole file, that was written long enough ago for verdicts to be kept."""
+    path = tmp_path / DIGEST
+    path.write_bytes(CONTENT)
+    real = path.stat().st_ctime_ns
+    monkeypatch.setattr("app.store.blobs.verification.time.time_ns", lambda: real + 100 * UNSETTLED_NS)
+    return path
+
+
+def rewritten(path: Path) -> None:
+    path.write_bytes(CONTENT[:-1] + b"?")
+
+
+def replaced(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(CONTENT[::-1])
+    other.rename(path)
+
+
+def changed_with_its_old_times(path: Path) -> None:
+    status = path.stat()
+    rewritten(path)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_file_is_read_once(file: Path) -> None:
+    verifier = BlobVerifier()
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(lambda _: verifier.problem(file, DIGEST), range(20))] == [None] * 20
+    assert verifier.read_bytes == len(CONTENT)
+
+
+def test_a_damaged_file_is_read_once_as_well(file: Path) -> None:
+    verifier, other = BlobVerifier(), "0" * 64
+    assert [verifier.problem(file, other) for _ in range(3)] == [WRONG] * 3
+    assert verifier.read_bytes == len(CONTENT)
+
+
+@pytest.mark.parametrize("change", [rewritten, replaced, changed_with_its_old_times])
+def test_every_change_is_seen_and_so_is_its_undoing(file: Path, change: Callable[[Path], None]) -> None:
+    verifier = BlobVerifier()
+    assert verifier.problem(file, DIGEST) is None
+    # The clock that tells changes apart must have gone on.
+    before = file.stat().st_ctime_ns
+    while file.stat().st_ctime_ns == before:
+        os.utime(file)
+    assert verifier.problem(file, DIGEST) is None
+    before = file.stat().st_ctime_ns
+    change(file)
+    while file.stat().st_ctime_ns == before:
+        change(file)
+    assert verifier.problem(file, DIGEST) == WRONG
+    file.unlink()
+    assert verifier.problem(file, DIGEST) == "is missing"
+    file.write_bytes(CONTENT)
+    assert verifier.problem(file, DIGEST) is None
+
+
+def test_a_verdict_on_a_file_that_was_changed_just_now_is_not_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.store.blobs.verification.time.time_ns", lambda: file.stat().st_ctime_ns + 1)
+    verifier = BlobVerifier()
+    assert verifier.problem(file, DIGEST) is None
+    # Within one tick of the clock of the file system: nothing but the bytes tells of it.
+    rewritten(file)
+    assert verifier.problem(file, DIGEST) == WRONG
+
+
+def test_old_verdicts_are_forgotten(file: Path) -> None:
+    verifier = BlobVerifier(remembered=2)
+    for digest in (DIGEST, "1" * 64, "2" * 64, DIGEST):
+        verifier.problem(file, digest)
+    assert verifier.read_bytes == 4 * len(CONTENT)
+
+
+def test_a_link_is_no_file_of_the_store(file: Path) -> None:
+    (file.parent / "link").symlink_to(file)
+    with pytest.raises(Planted):
+        BlobVerifier().problem(file.parent / "link", DIGEST)
