@@ -31,12 +31,13 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
 # What needs no server, without the walks over every sample of every op, kernel and layer, and every combination of options.
-WALKS := test_batching.py test_script.py data/test_prefetcher.py data/test_scaling.py golden native \
-	ops/test_samples.py ops/test_half.py ops/test_op_errors.py plan/test_every_op.py plan/test_program.py random_graphs \
-	fit/test_resuming.py graph/test_autocast.py graph/test_segments.py layers/test_layer_golden.py layers/test_layers.py layers/test_losses.py \
-	metrics/test_metric_values.py fit/test_stepping.py fit/test_reopening.py fit/test_forking.py fit/test_capturing.py fit/test_proceeding.py \
-	recipe/test_continuation.py session training/test_budget.py \
-	optim/test_chain.py optim/test_lbfgs.py optim/test_momentum.py optim/test_optimizers.py optim/test_schedules.py optim/test_tape_optimizer.py
+WALKS := core/test_batching.py diagnostics/test_script.py data/test_prefetcher.py data/test_scaling.py golden execution/native \
+	ops/test_samples.py ops/test_half.py ops/test_op_errors.py execution/plan/test_every_op.py execution/plan/test_program.py \
+	random_graphs training/fit/test_resuming.py graph/test_autocast.py graph/test_segments.py nn/layers/test_layer_golden.py \
+	nn/layers/test_layers.py nn/layers/test_losses.py training/metrics/test_metric_values.py training/fit/test_stepping.py \
+	training/fit/test_reopening.py training/fit/test_forking.py training/fit/test_capturing.py training/fit/test_proceeding.py \
+	training/recipe/test_continuation.py session training/step/test_budget.py optim/test_chain.py optim/test_lbfgs.py \
+	optim/test_momentum.py optim/test_optimizers.py optim/test_schedules.py optim/test_tape_optimizer.py
 QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/store/blobs tests/app/service tests/app/config/test_settings.py
 
 test: $(VENV)/test.stamp ## run all tests
@@ -46,8 +47,8 @@ check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not slow" $(QUICK)
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
-COMBINATIONS := $(addprefix tests/engine/,test_batching.py fit/test_resuming.py graph/test_hostile.py \
-	metrics/test_metric_values.py ops/test_samples.py plan/test_every_op.py random_graphs) \
+COMBINATIONS := $(addprefix tests/engine/,core/test_batching.py training/fit/test_resuming.py graph/test_hostile.py training/metrics/test_metric_values.py \
+	ops/test_samples.py execution/plan/test_every_op.py random_graphs) \
 	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
 	tests/deploy/test_installed.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.

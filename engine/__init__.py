@@ -90,7 +90,7 @@ from engine.diagnostics.report import graph_report, plan_report
 from engine.diagnostics.script import graph_program
 from engine.execution.native import executors
 from engine.execution.native import why_unusable as why_native_unusable
-from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program
+from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
 from engine.ggml import ggml, ggml_opt
 from engine.ggml.compute_plan import ComputePlan
 from engine.ggml.context import Context
@@ -320,6 +320,7 @@ __all__ = [
     "parse_graph",
     "plan_dot",
     "plan_program",
+    "plan_text",
     "plan_report",
     "predict_in_chunks",
     "probability_cross_entropy_loss",

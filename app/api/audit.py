@@ -3,9 +3,9 @@
 from fastapi import Response
 
 from app.api.deps import AuditDep, PageDep
+from app.api.routing import router
 from app.api.schemas.audit import AuditList
 from app.http.answers import JsonAnswer
-from app.http.routing import router
 
 routes = router("audit")
 

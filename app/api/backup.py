@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.deps import BackupsDep, SlowDep
 from app.api.openapi_parts import binary_answer
-from app.http.routing import router
+from app.api.routing import router
 from app.service.admin.backup import Backup
 
 routes = router("system")

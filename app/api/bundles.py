@@ -7,11 +7,11 @@ from pydantic_core import to_json
 
 from app.api.deps import BundlesDep, FitId, ReplaysDep
 from app.api.once import OnceDep
+from app.api.routing import router
 from app.api.schemas.bundles import Bundle, ReplayRequest
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit
 from app.http.answers import JsonAnswer
-from app.http.routing import router
 from app.http.validation import validated
 from app.service.fits.fit_view import FitView
 from app.service.fits.replays import ReplayTerms

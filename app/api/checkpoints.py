@@ -14,6 +14,7 @@ from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsD
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
 from app.api.openapi_parts import binary_answer, upload_body
+from app.api.routing import router
 from app.api.schemas.checkpoints import (
     Checkpoint,
     CheckpointChanges,
@@ -29,7 +30,6 @@ from app.domain.frames import to_json
 from app.domain.media import JSON, NPY, SAFETENSORS
 from app.http.answers import JsonAnswer
 from app.http.content_digest import check_digest, stated_digest
-from app.http.routing import router
 from app.http.strict_json import read_json
 from app.http.validation import validated
 from app.service.resources.checkpoints import Alias

@@ -14,12 +14,12 @@ from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
 from app.api.once import OnceDep
 from app.api.openapi_parts import binary_answer, upload_body
+from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.media import JSON, NPY, NPZ, SAFETENSORS
 from app.http.answers import JsonAnswer
 from app.http.content_digest import check_digest, stated_digest
-from app.http.routing import router
 from app.ingest.options import Header as HeaderOption
 from app.ingest.options import IngestOptions
 from app.service.resources.ingestion import UploadTerms

@@ -15,7 +15,6 @@ from app.service.admin.audit import AuditTrail
 from app.service.admin.backup import Backups
 from app.service.admin.keys import Keys
 from app.service.admin.system import System
-from app.service.computing import Computing
 from app.service.fits.bundles import Bundles
 from app.service.fits.events import Events
 from app.service.fits.fit_control import FitControl
@@ -25,6 +24,7 @@ from app.service.fits.gradients import Gradients
 from app.service.fits.metrics import Metrics
 from app.service.fits.replays import Replays
 from app.service.resources.checkpoints import Checkpoints
+from app.service.resources.computing import Computing
 from app.service.resources.datasets import Datasets
 from app.service.resources.graphs import Graphs
 from app.service.resources.idempotency import Idempotency

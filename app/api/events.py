@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from app.api.deps import EventsDep, FitId
 from app.api.openapi_parts import text_answer
-from app.http.routing import router
+from app.api.routing import router
 from app.service.fits.events import Events, StreamTerms, spelled
 
 routes = router("events")

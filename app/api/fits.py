@@ -7,6 +7,7 @@ from fastapi import Query, Request, Response
 from app.api.deps import FitControlDep, FitId, FitRevisionDep, FitsDep, IfMatch, IfNoneMatch, PageDep
 from app.api.once import OnceDep
 from app.api.polling import PolledRoute, fit_answer, tag_of
+from app.api.routing import router
 from app.api.schemas.fit_changes import FitChanges, FitExtension
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit, FitList
@@ -14,7 +15,6 @@ from app.api.schemas.sweeps import VariantList
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
 from app.http.answers import JsonAnswer, matches
-from app.http.routing import router
 from app.http.validation import validated
 from app.service.fits.fit_view import FitView
 

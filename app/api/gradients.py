@@ -8,12 +8,12 @@ from app.api.arrays import TensorFormatDep, tensor_answer
 from app.api.deps import FitId, GradientsDep, PageDep
 from app.api.downloads import open_file, send_file
 from app.api.openapi_parts import binary_answer
+from app.api.routing import router
 from app.api.schemas.gradients import GradientList, GradientStatistics, gradient_path
 from app.api.schemas.tensors import Tensor
 from app.domain.errors import Finding, Invalid
 from app.domain.media import NPY
 from app.http.answers import JsonAnswer, matches, not_modified
-from app.http.routing import router
 
 routes = router("gradients")
 

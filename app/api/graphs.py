@@ -8,6 +8,7 @@ from fastapi.responses import PlainTextResponse
 from app.api.deps import GraphId, GraphsDep, PageDep
 from app.api.once import OnceDep
 from app.api.openapi_parts import text_answer
+from app.api.routing import router
 from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graphs import (
     Graph,
@@ -19,7 +20,6 @@ from app.api.schemas.graphs import (
 )
 from app.domain.media import DOT
 from app.http.answers import JsonAnswer
-from app.http.routing import router
 
 routes = router("graphs")
 

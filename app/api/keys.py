@@ -3,12 +3,12 @@
 from fastapi import Request, Response
 
 from app.api.deps import KeyId, KeysDep, PageDep
+from app.api.routing import router
 from app.api.schemas.keys import ApiKey, ApiKeyList, KeyRequest, NewApiKey
 from app.domain.api_key import Scope
 from app.domain.clock import read_rfc3339
 from app.domain.errors import Finding, Invalid
 from app.http.answers import JsonAnswer
-from app.http.routing import router
 
 routes = router("keys")
 

@@ -8,13 +8,13 @@ from pydantic import AfterValidator
 
 from app.api.computing import REFUSALS, ThreadsDep, answer_of
 from app.api.deps import GraphId, LaboratoryDep
+from app.api.routing import router
 from app.api.schemas.bounds import bounded
 from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graph_compute import ComputeRequest, ComputeResult
 from app.api.schemas.graph_gradcheck import GradcheckRequest, GradcheckResult
 from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.laboratory import NonfiniteTrace, Profile, RowLosses
-from app.http.routing import router
 
 routes = router("graphs")
 

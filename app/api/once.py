@@ -8,8 +8,8 @@ from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel
 
 from app.api.deps import services_of
+from app.api.routing import ReadRequest
 from app.http.answers import JsonAnswer
-from app.http.routing import ReadRequest
 from app.service.resources.idempotency import Idempotency, Keep, Ticket
 from app.store.unit_of_work import UnitOfWork
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
+from app.api.routing import router
 from app.api.schemas.catalogue import CatalogueList, LossList, MetricList, OpEntry, OpList
 from app.http.answers import JsonAnswer
-from app.http.routing import router
 from app.service.resources.catalogue import CATALOGUES, op
 
 routes = router("catalogue")

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from fastapi import Request, Response
 
 from app.api.deps import services_of
+from app.api.routing import Handler, StrictRoute
 from app.api.schemas.fits import Fit
 from app.http.answers import JsonAnswer, matches, not_modified
-from app.http.routing import Handler, StrictRoute
 from app.service.fits.fit_view import FitView
 
 SPELLED_MAX = 1024

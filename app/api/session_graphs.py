@@ -6,6 +6,7 @@ from fastapi import Path, Query, Request, Response
 
 from app.api.deps import SessionId
 from app.api.openapi_parts import JSON, binary_answer, text_answer
+from app.api.routing import router
 from app.api.schemas.static_answers import (
     ComputePlanAnswer,
     ElementAnswer,
@@ -24,7 +25,6 @@ from app.api.session_relay import PATH, relay
 from app.api.session_verbs import SAFETENSORS
 from app.domain.errors import Finding, Invalid
 from app.domain.media import DOT, NPY, TEXT
-from app.http.routing import router
 
 routes = router("sessions")
 

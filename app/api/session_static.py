@@ -25,6 +25,7 @@ Where each of ggml's functions is found (`graph` names one of the session's grap
 """  # noqa: E501 (a table)
 
 from app.api.openapi_parts import JSON
+from app.api.routing import router
 from app.api.schemas.session_answers import StepAnswer
 from app.api.schemas.static_answers import (
     BackwardExpandAnswer,
@@ -58,7 +59,6 @@ from app.api.schemas.static_steps import (
 )
 from app.api.session_steps import add_verbs
 from app.api.session_verbs import SAFETENSORS, TENSORS, Verb
-from app.http.routing import router
 
 routes = router("sessions")
 

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Header, Request, Response
 from app.api.deps import SessionId
 from app.api.once import KEY_PATTERN
 from app.api.openapi_parts import BINARY, JSON, query_parameters, upload_body
+from app.api.routing import Handler, StrictRoute
 from app.api.session_bodies import Said, read_step
 from app.api.session_relay import PATH, relay, session_id_of
 from app.api.session_verbs import Verb
-from app.http.routing import Handler, StrictRoute
 
 Read = Callable[[Request, Verb], Coroutine[Any, Any, Said]]
 

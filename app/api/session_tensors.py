@@ -8,6 +8,7 @@ from fastapi import Query, Request, Response
 from app.api.bodies import content_type, read_json_body, whole
 from app.api.deps import SessionId, services_of
 from app.api.openapi_parts import JSON, binary_answer, upload_body
+from app.api.routing import router
 from app.api.schemas.session_answers import StepAnswer, TensorList, TensorStatistics
 from app.api.schemas.session_steps import Seq
 from app.api.schemas.tensors import Tensor
@@ -17,7 +18,6 @@ from app.api.session_steps import Key, Prefer, accepted
 from app.api.session_verbs import SAFETENSORS
 from app.domain.errors import UnsupportedMedia
 from app.domain.media import NPY
-from app.http.routing import router
 
 routes = router("sessions")
 

@@ -4,6 +4,7 @@ from fastapi import Request
 
 from app.api import session_static
 from app.api.openapi_parts import JSON
+from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
 from app.api.schemas.session_answers import (
     BatchAnswer,
@@ -39,7 +40,6 @@ from app.api.session_bodies import Said
 from app.api.session_steps import add_verbs
 from app.api.session_verbs import SAFETENSORS, TENSORS, Verb
 from app.domain.media import NPY
-from app.http.routing import router
 
 routes = router("sessions")
 

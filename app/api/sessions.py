@@ -7,6 +7,7 @@ from fastapi import Path, Query, Response
 
 from app.api.deps import PageDep, SessionId, SessionsDep
 from app.api.once import OnceDep
+from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
 from app.api.schemas.session_answers import Operation
 from app.api.schemas.session_request import SessionRequest
@@ -15,7 +16,6 @@ from app.api.schemas.sessions import Session, SessionList
 from app.api.session_relay import PATH, relayed
 from app.domain.session import SessionState
 from app.http.answers import JsonAnswer
-from app.http.routing import router
 
 routes = router("sessions")
 

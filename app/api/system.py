@@ -5,10 +5,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from app.api.deps import SettingsDep, SystemDep
 from app.api.openapi_parts import text_answer
+from app.api.routing import router
 from app.api.schemas.system import SystemOverview
 from app.http.answers import JsonAnswer
 from app.http.problem_schema import Status
-from app.http.routing import router
 
 routes = router("system")
 

@@ -13,10 +13,10 @@ from app.domain.clock import SystemClock, read_rfc3339
 from app.http.validation import validated
 from app.service.admin.audit_files import AUDIT, AuditFiles
 from app.service.admin.audit_rotation import AuditRotation
+from app.service.admin.directory_identity import open_database
 from app.service.admin.key_ring import KeyRing
 from app.service.admin.keys import Enter, Keys
-from app.service.directory_identity import open_database
-from app.service.quarantine import Quarantine
+from app.service.admin.quarantine import Quarantine
 from app.store.lock import data_directory_lock
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork

@@ -15,7 +15,7 @@ from app.domain.audit import TrailBroken, examined
 from app.domain.errors import AdjointError, DatabaseUnusable
 from app.service.admin.audit_files import AUDIT, AuditFiles
 from app.service.admin.audit_rotation import AuditRotation
-from app.service.directory_identity import foreign_identity
+from app.service.admin.directory_identity import foreign_identity
 from app.service.sessions.session_folders import SESSIONS
 from app.store.blobs.paths import blob_files, blob_path
 from app.store.blobs.verification import BlobVerifier

@@ -3,16 +3,17 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.shapes import ResourceShape
 from app.domain.errors import Finding
 
 CONTENT_TYPE = "application/problem+json"
 
 
-class ProblemError(ResourceShape):
+class ProblemError(BaseModel):
     """One fault in a request."""
+
+    model_config = ConfigDict(frozen=True)
 
     pointer: str = Field(description="JSON pointer into the request; empty for the whole of it.")
     code: str
@@ -24,7 +25,7 @@ class ProblemError(ResourceShape):
         return [cls(pointer=each.pointer, code=each.code, detail=each.detail) for each in findings]
 
 
-class Problem(ResourceShape):
+class Problem(BaseModel):
     """What went wrong, and what to change."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -41,7 +42,9 @@ class Problem(ResourceShape):
     expected_seq: int | None = Field(default=None, description="The seq of the session's next step, for a step.")
 
 
-class Status(ResourceShape):
+class Status(BaseModel):
     """An answer that says no more than that there is one."""
+
+    model_config = ConfigDict(frozen=True)
 
     status: Literal["ok", "ready"]

@@ -17,7 +17,6 @@ from app.http.head import BODY_ONLY
 from app.http.problem_encoding import encode_problem, header_text
 from app.http.problem_schema import CONTENT_TYPE
 from app.http.request_id import HEADER, request_id_of
-from app.http.routing import names_action
 from app.http.validation import findings_of, summed_up
 
 CLOSING = frozenset({408, 413, 414, 431})
@@ -77,6 +76,11 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_validation)
     app.add_exception_handler(ClientDisconnect, on_disconnect)
     app.add_exception_handler(Exception, on_anything)
+
+
+def names_action(path_params: Mapping[str, str]) -> bool:
+    """Whether what was taken for an id is one with an action behind it, of which another method or none is taken."""
+    return any(name.endswith("_id") and ":" in value for name, value in path_params.items())
 
 
 def _from_http(app: FastAPI, request: Request, error: HTTPException) -> AdjointError:

@@ -41,6 +41,7 @@ from app.api.fit_metrics import FitMetrics
 from app.api.openapi import check_operation_ids, openapi
 from app.api.polling import SpelledFits
 from app.config.settings import Settings, is_loopback
+from app.config.version import server_version
 from app.domain.errors import DoorOpen
 from app.http import problems
 from app.http.audited import Audited
@@ -56,7 +57,6 @@ from app.http.server import bound_socket, serve, url_of
 from app.http.telemetry import RequestMetrics, Telemetry
 from app.main.bootstrap import Container, open_container
 from app.main.housekeeping import housekeeping
-from app.service.admin.version import server_version
 from app.system.log import log_as_json
 
 TITLE = "Adjoint"

@@ -11,6 +11,7 @@ import engine
 from app.api.deps import Services
 from app.config.bounds import Bounds
 from app.config.settings import Settings
+from app.config.version import server_version
 from app.domain.clock import Clock, SystemClock
 from app.ingest.limits import IngestLimits
 from app.runner.compute_pool import ComputePool
@@ -22,14 +23,15 @@ from app.service.admin.audit import AuditTrail
 from app.service.admin.audit_files import AUDIT, AuditFiles
 from app.service.admin.audit_rotation import AuditRotation, AuditTerms
 from app.service.admin.backup import Backups
+from app.service.admin.directory_identity import open_database
 from app.service.admin.key_ring import KeyRing
 from app.service.admin.keys import Keys
+from app.service.admin.orphans import Orphans
+from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import recover
 from app.service.admin.system import System
-from app.service.admin.version import server_version
 from app.service.attempts.assignments import WorkTerms
 from app.service.attempts.attempts import Attempts
-from app.service.directory_identity import open_database
 from app.service.fits.admission import Admission, FitLengths
 from app.service.fits.bundles import Bundles
 from app.service.fits.events import Events
@@ -42,9 +44,6 @@ from app.service.fits.gradients import Gradients
 from app.service.fits.metrics import Metrics
 from app.service.fits.replays import Replays
 from app.service.fits.retention import Retention, RetentionTerms
-from app.service.integrity import Integrity
-from app.service.orphans import Orphans
-from app.service.quarantine import Quarantine
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets
@@ -52,6 +51,7 @@ from app.service.resources.disk_space import DiskSpace
 from app.service.resources.graphs import Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.ingestion import Ingestion
+from app.service.resources.integrity import Integrity
 from app.service.resources.laboratory import Laboratory
 from app.service.resources.memory import MemoryTerms
 from app.service.resources.room import Room

@@ -25,7 +25,7 @@ from app.domain.runtime import NICENESS, NUMPY, Runtime
 from app.runner.compute_places import ComputePlaces
 from app.runner.compute_worker import ComputeWorker, Lost
 from app.runner.session_host import SessionHost
-from app.service.computing import Computed, Order
+from app.service.resources.computing import Computed, Order
 from app.service.resources.memory import PROCESS_BYTES, MemoryTerms, memory_terms
 from app.service.resources.room import Room
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from app.domain.errors import AdjointError
 from app.domain.frames import Answered, Granted, Head, Need, Ready, Step
 from app.domain.messages import ComputeAssignment
+from app.domain.verdict import Died
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
-from app.service.attempts.attempt_progress import Died
 
 Answer = tuple[Answered, bytes]
 

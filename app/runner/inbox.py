@@ -1,7 +1,8 @@
 """What an attempt has reported and the database does not hold yet."""
 
 from app.domain.messages import Failed, Finished, Heartbeat, Message, NumericsChanged, Points, Started
-from app.service.attempts.attempt_progress import Died, Expired, Progress, Verdict
+from app.domain.verdict import Died, Expired, Verdict
+from app.service.attempts.attempt_progress import Progress
 
 NOW = float("-inf")
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from app.domain.clock import Clock
 from app.domain.fit import FitRecord, FitState
 from app.domain.messages import Failed
+from app.domain.verdict import Died, Expired
 from app.runner.inbox import Inbox
 from app.runner.port import Exited, Handle
-from app.service.attempts.attempt_progress import Died, Expired, Progress
+from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.claim import Claim
 from app.service.attempts.crashes import OUT_OF_MEMORY
 from app.service.fits.time_limits import expired, timeout_seconds

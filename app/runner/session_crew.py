@@ -18,12 +18,12 @@ from app.domain.errors import AdjointError, Corrupt, Draining, SessionsFull, Ste
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
+from app.domain.verdict import Died
 from app.runner.session_host import News, SessionHost
 from app.runner.session_line import SessionLine
 from app.runner.session_losses import Loss, Losses
 from app.runner.session_places import SessionPlaces
 from app.runner.session_post import Answer, Post
-from app.service.attempts.attempt_progress import Died
 from app.service.resources.room import Room
 from app.service.sessions.session_attempts import SessionAttempts
 from app.service.sessions.session_workforce import NO_PROCESS, SessionStatus

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from app.domain.messages import ComputeAssignment, Message, SessionAssignment, Started
+from app.domain.verdict import Died
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
 from app.runner.session_losses import Ends
-from app.service.attempts.attempt_progress import Died
 from app.service.resources.workforce import WorkerStatus
 
 News = Message | Died

@@ -26,6 +26,7 @@ from app.domain.errors import (
 )
 from app.domain.fit import FitState
 from app.domain.messages import Control, Failed
+from app.domain.verdict import Died
 from app.runner.inbox import NOW, Inbox
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.resident import rss_bytes
@@ -33,7 +34,7 @@ from app.runner.running import Running
 from app.runner.session_host import Hosted, SessionHost
 from app.runner.turns import Turns
 from app.runner.vigil import Vigil
-from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.claim import Claim
 from app.service.resources.room import Room

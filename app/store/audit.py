@@ -18,8 +18,8 @@ _LAST = select(audit.c.seq, audit.c.hash).order_by(audit.c.seq.desc()).limit(1)
 class Audit:
     """The trail, within one unit of work. `now` is the time it began. Nothing here changes what was entered.
 
-    The oldest entries may have left for files (`app.service.admin.audit_rotation`); the table always has the last one, which
-    the next one follows.
+    The oldest entries may have been moved to files (`app.service.admin.audit_rotation`); the last one is always in the
+    table, since the next one follows it.
     """
 
     def __init__(self, connection: Connection, now: datetime) -> None:

@@ -320,5 +320,5 @@ audit = Table(
     Column("hash", Text, nullable=False),
 )
 
-# At most one row: which data directory this is the database of (see `app.service.directory_identity`).
+# At most one row: which data directory this is the database of (see `app.service.admin.directory_identity`).
 identity = Table("identity", metadata, Column("id", Text, primary_key=True))

@@ -10,7 +10,7 @@ from typing import Any
 from engine.core.errors import DocumentError, Finding
 from engine.execution.native import chosen, most_shards
 from engine.execution.native.coverage import numpy_steps
-from engine.execution.plan import Plan
+from engine.execution.plan import Plan, plan_json
 from engine.graph.broadcasts import broadcast_findings
 from engine.graph.codec import unused_values
 from engine.graph.definition import Definition
@@ -101,7 +101,7 @@ def plan_report(
     """
     executor = chosen(executor)
     _, plan = plan_step(definition, batch, optimizer, most_shards(executor))
-    report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan.to_json()}
+    report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan_json(plan)}
     if executor == "native":
         report["numpy_steps"] = list(numpy_steps(plan))
     return plan, report

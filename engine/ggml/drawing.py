@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from engine.core.value import Value
-
-if TYPE_CHECKING:
-    from engine.ggml.graph import Graph
 
 SHOWN_ELEMENTS = 5
 """Leafs of so many elements show them in a drawing."""
 
 
-def graph_listing(graph: Graph) -> str:
+class DrawableGraph(Protocol):
+    """What is printed of a static graph."""
+
+    @property
+    def size(self) -> int:
+        """Capacity in nodes."""
+
+    @property
+    def nodes(self) -> Sequence[Value]:
+        """Nodes in the order of execution."""
+
+    @property
+    def leafs(self) -> Sequence[Value]:
+        """Values that no node computes."""
+
+    def grad(self, value: Value, /) -> Value | None:
+        """Return the gradient of a node, None if it has none."""
+
+    def is_param(self, value: Value, /) -> bool:
+        """Whether a value is marked as a parameter."""
+
+    def name_of(self, value: Value, /) -> str:
+        """Return the name of a node or leaf."""
+
+
+def graph_listing(graph: DrawableGraph) -> str:
     """Print nodes (index, first three extents in ggml's order, op, flag, name), then leafs (two extents, op, name)."""
-    lines = [f"graph of size {graph.size}", f"{graph.n_nodes} nodes"]
+    lines = [f"graph of size {graph.size}", f"{len(graph.nodes)} nodes"]
     for index, node in enumerate(graph.nodes):
         flag = "x" if graph.is_param(node) else "g" if graph.grad(node) is not None else " "
         lines.append(f"  {index:4d}: [{_extents(node, 3)}] {_op(node):>16} {flag} {graph.name_of(node)}")
-    lines.append(f"{graph.n_leafs} leafs")
+    lines.append(f"{len(graph.leafs)} leafs")
     for index, leaf in enumerate(graph.leafs):
         lines.append(f"  {index:4d}: [{_extents(leaf, 2)}] {_op(leaf):>16}   {graph.name_of(leaf)}")
     return "\n".join(lines) + "\n"
 
 
-def graph_drawing(graph: Graph, forward: Graph) -> str:
+def graph_drawing(graph: DrawableGraph, forward: DrawableGraph) -> str:
     """Draw `graph` in DOT; see `Graph.to_dot`."""
     drawing = _Drawing(graph, forward)
     return "\n".join(["digraph G {", "  newrank = true;", "  rankdir = TB;", *drawing.lines(), "}"]) + "\n"
 
 
 class _Drawing:
-    def __init__(self, graph: Graph, forward: Graph) -> None:
+    def __init__(self, graph: DrawableGraph, forward: DrawableGraph) -> None:
         self.graph = graph
         self.forward = {value.key for value in forward.nodes}
         self.parents: dict[object, Value] = {}  # by gradient, what it is the gradient of

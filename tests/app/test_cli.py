@@ -140,7 +140,10 @@ def test_a_strangers_address_is_refused_without_a_key_in_one_line(tmp_path):
 
 
 def test_a_server_loads_nothing_that_only_a_terminal_needs():
-    code = "import sys, app.__main__, app.cli.serve, app.main.application; print({'typer', 'rich', 'adjoint_client'} & {*sys.modules})"
+    code = (
+        "import sys, app.__main__, app.cli.serve, app.main.application; "
+        "print({'typer', 'rich', 'adjoint_client'} & {*sys.modules})"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
 
 

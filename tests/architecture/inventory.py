@@ -98,7 +98,7 @@ _SETTINGS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "attempts_max": ("the fit fails", "tests/app/service/attempts/test_attempts.py"),
         "storage_min_free_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
         "storage_quota_bytes": ("507 `storage_full`", "tests/app/test_storage.py"),
-        "quarantine_days": ("stored files are deleted", "tests/app/service/test_directory_identity.py"),
+        "quarantine_days": ("stored files are deleted", "tests/app/service/admin/test_directory_identity.py"),
         "retention_days": ("fits are deleted", "tests/app/service/fits/test_retention.py"),
         "retention_fits": ("fits are deleted", "tests/app/service/fits/test_retention.py"),
         "audit_entries": ("entries leave for files", "tests/app/service/admin/test_audit_rotation.py"),

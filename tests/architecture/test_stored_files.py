@@ -1,4 +1,4 @@
-"""Stored files are opened through `app.service.integrity`, which compares them with their digests."""
+"""Stored files are opened through `app.service.resources.integrity`, which compares them with their digests."""
 
 import ast
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ OTHERS: Mapping[str, str] = {
     "app/service/resources/checkpoints.py": "the upload itself, which was just written",
     "app/service/sessions/session_saves.py": "a file that was just taken over, by its digest",
     "app/service/admin/backup.py": "compares what it copies with the digest, and says at the end where it differs",
-    "app/service/integrity.py": "hands out paths of columns to processes that check what they open",
+    "app/service/resources/integrity.py": "hands out paths of columns to processes that check what they open",
 }
 """Who may ask the store for a file that is not verified, and why."""
 

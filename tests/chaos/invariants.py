@@ -13,7 +13,7 @@ from typing import Any
 
 import engine
 from app.domain.fit import TERMINAL, TRANSITIONS, FitState
-from app.service.directory_identity import MARKER
+from app.service.admin.directory_identity import MARKER
 from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.store import is_digest
 from app.store.database import FILE_NAME

@@ -24,9 +24,9 @@ from app.domain.errors import AdjointError, BackupInProgress, NotFound
 from app.domain.storage_faults import storage_faults
 from app.service.admin.audit_files import AuditFile
 from app.service.admin.audit_rotation import AuditRotation
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.disk_space import DiskSpace
+from app.service.resources.integrity import Integrity
 from app.service.sessions.session_folders import SessionFile, SessionFolders
 from app.store.blobs.store import BlobStore
 from app.store.snapshot import Snapshot

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.config.version import server_version
 from app.domain.errors import AdjointError, NotFound, StorageFailed, StorageFull
 from app.domain.fit import AT_WORK, CLAIMABLE, FitState
+from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
-from app.service.admin.version import server_version
-from app.service.quarantine import Quarantine
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.wakes import Wakes
 from app.service.resources.workforce import WorkerStatus, Workforce

@@ -15,9 +15,9 @@ from app.service.attempts.claim import Claim, MemoryNeed
 from app.service.attempts.resumption import Beginning, Resumption
 from app.service.attempts.staging import Staging
 from app.service.fits.admission import recipe_of, replicas_of
-from app.service.integrity import Integrity
-from app.service.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
+from app.service.resources.integrity import Integrity
 from app.service.resources.memory import MemoryTerms
+from app.service.resources.model_classes import Encodings, column_encodings, fed_encodings, model_classes, recodings
 from app.store.unit_of_work import Store, UnitOfWork
 
 

@@ -14,9 +14,9 @@ from app.domain.gradient import GradientRecord
 from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
 from app.domain.replay import Comparison, Replay, numerics_apart
 from app.domain.sweep import terms_of
-from app.service.attempts.attempt_progress import Died, Expired, Verdict
+from app.domain.verdict import Died, Expired, Verdict
 from app.service.attempts.crashes import CRASHES, crash_loop
-from app.service.fits.journal import REOPENED, record_state
+from app.service.fits.event_log import REOPENED, record_log, record_state
 from app.store.unit_of_work import UnitOfWork
 
 DIVERGED = (
@@ -239,11 +239,6 @@ def _differences(change: NumericsChanged) -> str:
     names = sorted(change.before.keys() | change.now.keys())
     pairs = [(name, change.before.get(name), change.now.get(name)) for name in names]
     return ", ".join(f"{name}: {old} -> {new}" for name, old, new in pairs if old != new)
-
-
-def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
-    """Append to the fit's journal what a person may want to know."""
-    work.events.append(fit_id, "log", _spell({"level": entry.level, "code": entry.code, "text": entry.text}))
 
 
 def _spell(body: Mapping[str, Any]) -> str:

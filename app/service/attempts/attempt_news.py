@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 import engine
-from app.service.attempts.attempt_journal import AttemptJournal, record_log
+from app.service.attempts.attempt_journal import AttemptJournal
 from app.service.attempts.attempt_progress import Progress
+from app.service.fits.event_log import record_log
 from app.store.unit_of_work import UnitOfWork
 
 

@@ -17,20 +17,22 @@ from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import WAITS_FOR_MEMORY, FitRecord
 from app.domain.messages import Assignment, Finished, Log
+from app.domain.verdict import Died
 from app.service.attempts.adoption import Adoption
 from app.service.attempts.assignments import Assignments, WorkTerms
-from app.service.attempts.attempt_journal import AttemptJournal, record_log
+from app.service.attempts.attempt_journal import AttemptJournal
 from app.service.attempts.attempt_news import write_down
-from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.claim import Claim, MemoryNeed
 from app.service.attempts.replay_verdict import compared
 from app.service.attempts.resumption import Resumption
 from app.service.attempts.staging import Staging
-from app.service.attempts.sweep_journal import SweepJournal, close_variants
-from app.service.fits.journal import record_state
+from app.service.attempts.sweep_journal import SweepJournal
+from app.service.fits.event_log import record_log, record_state
+from app.service.fits.sweeps import close_variants
 from app.service.fits.time_limits import fail_overdue
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.integrity import Integrity
 from app.service.resources.room import Room
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork

@@ -10,7 +10,7 @@ from app.domain.replay import COMPARED, Comparison
 from app.service.attempts.attempt_progress import Progress
 from app.service.fits.fit_outcome import last_checkpoint, outcome_of, state_of
 from app.service.fits.stored_rows import scan_rows
-from app.service.integrity import Integrity
+from app.service.resources.integrity import Integrity
 from app.store.unit_of_work import Store
 
 

@@ -10,8 +10,8 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import CheckpointCorrupt, Corrupt
 from app.domain.fit import FitRecord, Origin
 from app.domain.messages import Log
-from app.service.attempts.attempt_journal import record_log
-from app.service.integrity import Integrity
+from app.service.fits.event_log import record_log
+from app.service.resources.integrity import Integrity
 from app.store.unit_of_work import Store
 
 _logger = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """What an attempt at a sweep changes: the records of its variants beside that of the sweep, within one unit of work."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -9,13 +9,13 @@ from app.domain.attempt import Attempt
 from app.domain.fit import TERMINAL, FitRecord, FitState
 from app.domain.messages import Failed, Finished
 from app.domain.sweep import WAITING, terms_of
+from app.domain.verdict import Died, Expired, Verdict
 from app.service.attempts.attempt_journal import AttemptJournal
 from app.service.attempts.attempt_news import write_down
-from app.service.attempts.attempt_progress import Died, Expired, Progress, Verdict
-from app.service.fits.journal import record_state
+from app.service.attempts.attempt_progress import Progress
+from app.service.fits.event_log import record_state
+from app.service.fits.sweeps import Notify
 from app.store.unit_of_work import UnitOfWork
-
-Notify = Callable[[str], None]
 
 UNFINISHED = Died("error", "the process ended its work with variants left")
 IDLE = Died("lost", "the process of the sweep ended while this variant waited")
@@ -95,15 +95,3 @@ class SweepJournal:
 
     def _save(self, journal: AttemptJournal) -> None:
         self._work.after_commit(partial(self._notify, journal.save().id))
-
-
-def close_variants(work: UnitOfWork, sweep: FitRecord, notify: Notify) -> None:
-    """Have the variants that are left end as the sweep has ended, if it has; no process works on them any more."""
-    if not sweep.terminal:
-        return
-    state = FitState.FAILED if sweep.state is FitState.FAILED else FitState.CANCELLED
-    for fit in work.fits.variants(sweep.id):
-        if not fit.terminal:
-            closed = fit.to(state, phase=state.value, error=sweep.error, finished_at=work.now)
-            record_state(work, work.fits.update(closed))
-            work.after_commit(partial(notify, fit.id))

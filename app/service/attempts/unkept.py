@@ -5,8 +5,8 @@ from dataclasses import replace
 from app.domain.errors import StorageFull
 from app.domain.fit import WAITS_FOR_STORAGE, FitState
 from app.domain.messages import CheckpointWritten, GradientWritten, Log
-from app.service.attempts.attempt_journal import record_log
 from app.service.attempts.attempt_progress import Progress
+from app.service.fits.event_log import record_log
 from app.store.unit_of_work import UnitOfWork
 
 DAMAGED = "its file was damaged on the way"

@@ -15,9 +15,9 @@ from app.domain.fit import ids_in
 from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepTerms
 from app.service.fits.capture_volume import check_captures
-from app.service.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
 from app.service.resources.engine_faults import engine_faults, invalid
 from app.service.resources.memory import MemoryTerms, memory_needed, memory_terms
+from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
 from app.service.resources.recent import Recent
 
 NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})

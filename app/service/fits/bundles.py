@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.config.version import server_version
 from app.domain.attempt import Attempt
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import rfc3339
@@ -15,11 +16,10 @@ from app.domain.errors import Conflict, Gone, NotFound
 from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.graph import GraphRecord
 from app.domain.sweep import VariantTerms, terms_of
-from app.service.admin.version import server_version
 from app.service.fits.admission import recipe_of
 from app.service.fits.fit_outcome import last_checkpoint, outcome_of, state_of
 from app.service.fits.stored_rows import scan_rows
-from app.service.integrity import Integrity
+from app.service.resources.integrity import Integrity
 from app.store.unit_of_work import Store, UnitOfWork
 
 FORMAT = "adjoint-bundle/1"

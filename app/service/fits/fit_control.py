@@ -10,14 +10,14 @@ from functools import partial
 from app.domain.errors import Conflict
 from app.domain.fit import CLAIMABLE, KILLED, FitRecord, FitState
 from app.domain.sweep import WAITING, check_whole
-from app.service.attempts.sweep_journal import close_variants
+from app.service.fits.event_log import record_state
 from app.service.fits.fit_terms import FitTerms
 from app.service.fits.fit_view import FitView, view_of
-from app.service.fits.journal import record_state
+from app.service.fits.sweep_reopening import resumable
+from app.service.fits.sweeps import close_variants
 from app.service.fits.taking_up import TakingUp
 from app.service.resources.wakes import Wakes
 from app.service.resources.workforce import Workforce
-from app.service.sweep_reopening import resumable
 from app.store.unit_of_work import Store, UnitOfWork
 
 KILLED_BY_CLIENT = "killed_by_client"

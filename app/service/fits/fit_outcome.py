@@ -6,7 +6,7 @@ from typing import Any
 
 import engine
 from app.domain.checkpoint import CheckpointRecord
-from app.service.integrity import Integrity
+from app.service.resources.integrity import Integrity
 
 
 def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:

@@ -10,17 +10,17 @@ from app.domain.errors import Conflict, Finding
 from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.messages import Log
 from app.domain.sweep import check_whole
-from app.service.attempts.attempt_journal import record_log
-from app.service.fit_extension import Extension, FitExtension, check_checkpoint, with_rows_as_before
 from app.service.fits.admission import Admission, AdmittedFit, recipe_of
+from app.service.fits.event_log import record_log
+from app.service.fits.fit_extension import Extension, FitExtension, check_checkpoint, with_rows_as_before
 from app.service.fits.fit_inputs import FitInputs, InputReader
 from app.service.fits.fit_terms import LABELS_MAX, FitTerms, deadline_of, priority_of
 from app.service.fits.fit_view import FitView, view_of
 from app.service.fits.merge_patch import merged
 from app.service.fits.taking_up import TakingUp
-from app.service.model_classes import complete_classes
 from app.service.resources.engine_faults import engine_faults, invalid
 from app.service.resources.idempotency import Keep
+from app.service.resources.model_classes import complete_classes
 from app.service.resources.wakes import Wakes
 from app.service.resources.workforce import Workforce
 from app.store.unit_of_work import Store, UnitOfWork

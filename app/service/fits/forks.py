@@ -13,8 +13,8 @@ from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.service.fits.admission import recipe_of
 from app.service.fits.fit_inputs import FitInputs, referred
-from app.service.model_classes import complete_classes
 from app.service.resources.engine_faults import engine_faults, invalid
+from app.service.resources.model_classes import complete_classes
 from app.store.unit_of_work import UnitOfWork
 
 NOT_TAKEN = frozenset({"labels", "start_paused", "from_checkpoint", "sweep"})

@@ -1,11 +1,16 @@
 """Which variant of a sweep is the best so far."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import engine
-from app.domain.fit import FitRecord
+from app.domain.fit import FitRecord, FitState
 from app.domain.sweep import Standing, terms_of
+from app.service.fits.event_log import record_state
+from app.store.unit_of_work import UnitOfWork
+
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +28,15 @@ def ranking(sweep: FitRecord, standings: Sequence[Standing]) -> list[Ranked]:
     values = [engine.sweep.standing(terms.monitor, variant.best, variant.latest) for variant in standings]
     order = engine.sweep.ranked(values, terms.mode)
     return [Ranked(standings[place], rank, values[place]) for rank, place in enumerate(order, 1)]
+
+
+def close_variants(work: UnitOfWork, sweep: FitRecord, notify: Notify) -> None:
+    """Have the variants that are left end as the sweep has ended, if it has; no process works on them any more."""
+    if not sweep.terminal:
+        return
+    state = FitState.FAILED if sweep.state is FitState.FAILED else FitState.CANCELLED
+    for fit in work.fits.variants(sweep.id):
+        if not fit.terminal:
+            closed = fit.to(state, phase=state.value, error=sweep.error, finished_at=work.now)
+            record_state(work, work.fits.update(closed))
+            work.after_commit(partial(notify, fit.id))

@@ -7,8 +7,8 @@ from functools import partial
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.domain.sweep import terms_of
+from app.service.fits.event_log import record_reopening, record_state
 from app.service.fits.fit_terms import FitTerms
-from app.service.fits.journal import record_reopening, record_state
 from app.service.fits.time_limits import expired
 from app.service.resources.wakes import Wakes
 from app.service.resources.workforce import Workforce

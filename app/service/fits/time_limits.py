@@ -7,9 +7,9 @@ from functools import partial
 
 from app.domain.clock import rfc3339
 from app.domain.fit import FitRecord, FitState
-from app.service.attempts.attempt_progress import Expired
-from app.service.attempts.sweep_journal import close_variants
-from app.service.fits.journal import record_state
+from app.domain.verdict import Expired
+from app.service.fits.event_log import record_state
+from app.service.fits.sweeps import close_variants
 from app.store.unit_of_work import UnitOfWork
 
 TIMEOUT = (

@@ -16,14 +16,14 @@ from app.domain.errors import Conflict, Finding, Gone, NotFound
 from app.domain.graph import GraphRecord
 from app.domain.ids import is_id, new_id
 from app.domain.storage_faults import storage_faults
-from app.service.computing import Model, Order
-from app.service.integrity import Integrity
-from app.service.recorded_classes import with_recorded_classes
 from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.computing import Model, Order
 from app.service.resources.definitions import read_definition
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_faults import invalid
 from app.service.resources.idempotency import Keep
+from app.service.resources.integrity import Integrity
+from app.service.resources.recorded_classes import with_recorded_classes
 from app.service.resources.uploaded_checkpoint import read_uploaded
 from app.store.blobs.store import BlobStore, BlobWriter
 from app.store.pages import Page, PageRequest

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.idempotency import Keep
 from app.service.resources.ingestion import Ingestion, UploadTerms, blobs_of
+from app.service.resources.integrity import Integrity
 from app.store.blobs.store import BlobWriter
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store

@@ -83,7 +83,7 @@ class Graphs:
     def plan_text(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> str:
         """Return the plan as lines for a person to read."""
         plan, _ = self._planned(graph_id, batch, optimizer, executor)
-        return plan.to_text()
+        return engine.plan_text(plan)
 
     def plan_dot(self, graph_id: str, *, batch: int, optimizer: str | None, executor: str) -> str:
         """Return the plan in the language of Graphviz."""

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from app.domain.frames import to_json
-from app.service.computing import Order
+from app.service.resources.computing import Order
 from app.store.unit_of_work import Store
 
 Look = Literal["compute", "gradcheck", "profile", "row_losses", "trace_nonfinite"]

@@ -15,9 +15,9 @@ from app.domain.frames import Attach
 from app.domain.messages import Poison, SessionAssignment
 from app.domain.runtime import Runtime, allot
 from app.domain.session import OPEN, SessionRecord, SessionState
-from app.service.integrity import Integrity
-from app.service.model_classes import CLASSES
-from app.service.session_classes import session_classes
+from app.service.resources.integrity import Integrity
+from app.service.resources.model_classes import CLASSES
+from app.service.sessions.session_classes import session_classes
 from app.service.sessions.session_creation import BEGINNING_SEQ
 from app.service.sessions.session_folders import SessionFolders
 from app.service.sessions.session_states import ended

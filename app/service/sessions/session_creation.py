@@ -13,17 +13,17 @@ from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord, SessionState
 from app.service.fits.fit_inputs import referred
-from app.service.integrity import Integrity
-from app.service.recorded_classes import checkpoint_classes
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.definitions import GRAPH_LIMITS, new_graph, read_definition
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_faults import engine_faults, invalid
 from app.service.resources.idempotency import Keep
+from app.service.resources.integrity import Integrity
 from app.service.resources.memory import MemoryTerms
+from app.service.resources.recorded_classes import checkpoint_classes
 from app.service.resources.wakes import Wakes
-from app.service.session_classes import beginning_classes
 from app.service.sessions.session_admission import Applicant, Beginning, admit_session
+from app.service.sessions.session_classes import beginning_classes
 from app.service.sessions.session_view import SessionView
 from app.service.sessions.session_workforce import NO_PROCESS
 from app.store.unit_of_work import Store, UnitOfWork

@@ -10,9 +10,9 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Finding
 from app.domain.frames import Step
 from app.service.fits.fit_inputs import referred
-from app.service.integrity import Integrity
 from app.service.resources.engine_faults import engine_faults, invalid
-from app.service.session_classes import add_checkpoint_classes, add_dataset_classes
+from app.service.resources.integrity import Integrity
+from app.service.sessions.session_classes import add_checkpoint_classes, add_dataset_classes
 from app.store.unit_of_work import Store
 
 

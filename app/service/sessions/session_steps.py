@@ -17,8 +17,8 @@ from app.domain.ids import new_id
 from app.domain.media import JSON
 from app.domain.session import SessionRecord, SessionState
 from app.domain.tenancy import current_tenant
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.integrity import Integrity
 from app.service.resources.recent import Recent
 from app.service.sessions.session_folders import SessionFolders
 from app.service.sessions.session_inputs import SessionInputs, references, saves

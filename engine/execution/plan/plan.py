@@ -9,7 +9,6 @@ from typing import Any, Literal
 from engine.core.registry import Op
 from engine.core.value import Array, Spec
 from engine.execution.plan.operations import operations
-from engine.execution.plan.printer import plan_json, plan_text
 from engine.execution.plan.scratch import KEEPING, scratch_bytes
 from engine.ops.workspace import KEPT_BYTES
 
@@ -126,11 +125,3 @@ class Plan:
         inputs = [self.buffers[number].spec.shape for number in step.inputs]
         apart = any(self.roots[self.buffers[number].root].kind in ("shard", "partial") for number in step.outputs)
         return operations(step.op.name, step.attrs, inputs, outputs) * (self.shards if apart else 1)
-
-    def to_json(self) -> dict[str, Any]:
-        """Write steps, buffers, bytes and operations for a client."""
-        return plan_json(self)
-
-    def to_text(self) -> str:
-        """Print one line a step, as a person would write it down."""
-        return plan_text(self)

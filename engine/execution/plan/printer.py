@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.core.value import Spec
-
-if TYPE_CHECKING:
-    from engine.execution.plan.plan import Plan
+from engine.execution.plan.plan import Plan
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from engine.core.value import Value
-
-if TYPE_CHECKING:
-    from engine.nn.modules.module import Module
 
 WIDTH = 32
 """Columns for the names of parts."""
 
 
-def summarize(module: Module) -> str:
+class Part(Protocol):
+    """What is printed of a module."""
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """The modules directly inside, by name."""
+
+    def own(self) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
+        """Return the parameters and buffers that the module holds itself."""
+
+    def parameters(self) -> Mapping[str, Value]:
+        """Return all parameters, those of its parts included."""
+
+    def buffers(self) -> Mapping[str, Value]:
+        """Return all buffers, those of its parts included."""
+
+
+def summarize(module: Part) -> str:
     """Return the counts of a model, and a line for each part: name, kind, then dtype and shape of what it holds itself.
 
     Frozen parameters, buffers, and what another part holds too are marked so.
@@ -27,7 +41,7 @@ def summarize(module: Module) -> str:
     return "\n".join([f"{_kind(module)}: {counts}", *_lines(module, "", set())])
 
 
-def _lines(module: Module, path: str, seen: set[int]) -> Iterator[str]:
+def _lines(module: Part, path: str, seen: set[int]) -> Iterator[str]:
     parameters, buffers = module.own()
     held = [_describe(name, leaf, seen, "" if leaf.requires_grad else "frozen") for name, leaf in parameters.items()]
     held += [_describe(name, leaf, seen, "buffer") for name, leaf in buffers.items()]
@@ -44,5 +58,5 @@ def _describe(name: str, leaf: Value, seen: set[int], note: str) -> str:
     return f"{name} {leaf.dtype.name}{list(leaf.shape)}" + (f" ({', '.join(notes)})" if notes else "")
 
 
-def _kind(module: Module) -> str:
+def _kind(module: Part) -> str:
     return str(getattr(module, "kind", type(module).__name__))

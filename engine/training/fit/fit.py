@@ -27,7 +27,8 @@ from engine.training.fit.losses import LossTally
 from engine.training.fit.nonfinite import RecentState, failure_at, first_bad_parameter, source_row, trace_batch
 from engine.training.fit.point import Point
 from engine.training.fit.running import MOST
-from engine.training.fit.stepping import Order, Orders, Outcome, Passed, Stepper
+from engine.training.fit.stepping import Stepper
+from engine.training.fit.steps import SkippedSteps, StepBatch, StepInputs, StepResult
 from engine.training.metrics import Tally
 from engine.training.metrics.units_loss import loss_in_units_first
 from engine.training.model import LOSS_SCALE, SCALE, SHIFT, Model, at_precision
@@ -259,7 +260,7 @@ class Fit:
             steps = min(steps, recipe.budget.steps - step)
         return max(steps, 1)
 
-    def _orders(self, first: Order, epoch: int, position: int, steps: int) -> Orders:
+    def _orders(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepBatch:
         """Say what so many steps of an epoch are to do."""
         size, recipe, start = self._batches.batch_size, self.recipe, first.step
         rows = self._order[position * size : (position + steps) * size].reshape(steps, size)
@@ -269,9 +270,9 @@ class Fit:
             rates = [self._rates_at(epoch, step) for step in range(start, start + steps)]
             momenta = [recipe.schedule.momentum(epoch=epoch, step=step) for step in range(start, start + steps)]
         fed = None if first.momentum is None else np.array(momenta, np.float64)
-        return Orders(first, rows, np.array(rates, np.float64).reshape(steps, -1), fed)
+        return StepBatch(first, rows, np.array(rates, np.float64).reshape(steps, -1), fed)
 
-    def _steps(self, first: Order, epoch: int, position: int, steps: int) -> Outcome | None:
+    def _steps(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepResult | None:
         """Take so many steps in one call; return what came of the last, None where that cannot be done."""
         orders = self._orders(first, epoch, position, steps)
         taken = self._stepper.steps(self._examples.training, orders)
@@ -282,7 +283,7 @@ class Fit:
         self._pass_by(passed, len(first.rows), orders)
         return outcome
 
-    def _pass_by(self, passed: Passed, rows: int, orders: Orders) -> None:
+    def _pass_by(self, passed: SkippedSteps, rows: int, orders: StepBatch) -> None:
         """Take account of steps that were taken and that nobody has looked at."""
         cursor, steps = self._cursor, len(passed.losses)
         cursor.epoch_losses.extend(passed.losses, passed.weights)
@@ -398,7 +399,7 @@ class Fit:
         self._cursor.epoch_losses, self._cursor.epoch_rows = LossTally(self._reduction == "sum"), 0
         self._epoch_tally.clear()
 
-    def _ordered(self, rows: Array, epoch: int) -> Order:
+    def _ordered(self, rows: Array, epoch: int) -> StepInputs:
         """Say what the next step is to do."""
         cursor, recipe, step = self._cursor, self.recipe, self._cursor.step
         rates = self._rates_at(epoch, step)
@@ -407,7 +408,7 @@ class Fit:
             averaging = recipe.average.rate(cursor.averaged)
             cursor.averaged += 1
         self._rates = rates
-        return Order(rows, step, epoch + 1, rates, recipe.schedule.momentum(epoch=epoch, step=step), averaging)
+        return StepInputs(rows, step, epoch + 1, rates, recipe.schedule.momentum(epoch=epoch, step=step), averaging)
 
     def _rates_at(self, epoch: int, step: int) -> list[float]:
         """Return the learning rate of each parameter group."""
@@ -418,7 +419,7 @@ class Fit:
             rates.append(rate * cursor.rate_factor)
         return rates
 
-    def _values(self, outcome: Outcome) -> dict[str, float]:
+    def _values(self, outcome: StepResult) -> dict[str, float]:
         """Return what a metric row says of a step."""
         values = loss_in_units_first({"loss": outcome.loss, **self._stepper.tally.result(), "lr": self._rates[-1]})
         values.update({f"lr/{place}": rate for place, rate in enumerate(self._rates[:-1])})
@@ -429,13 +430,13 @@ class Fit:
             values["skipped"] = float(not outcome.finite)
         return values
 
-    def _has_diverged(self, outcome: Outcome) -> bool:
+    def _has_diverged(self, outcome: StepResult) -> bool:
         """Tell whether the step was not taken, and that is no matter of the scale of the loss."""
         if self.recipe.nonfinite == "continue":
             return False
         return not outcome.finite and not (self.recipe.scaled and math.isfinite(outcome.loss))
 
-    def _taken(self, outcome: Outcome, values: Mapping[str, float], rows: Array) -> list[Point]:
+    def _taken(self, outcome: StepResult, values: Mapping[str, float], rows: Array) -> list[Point]:
         """Go on after a step: record it, and end the epoch if it was its last."""
         cursor, recipe = self._cursor, self.recipe
         cursor.skipped = 0
@@ -451,7 +452,7 @@ class Fit:
             points.append(self._point("train", values))
         return points + self._evaluated_if_due()
 
-    def _diverged(self, outcome: Outcome, values: dict[str, float]) -> list[Point]:
+    def _diverged(self, outcome: StepResult, values: dict[str, float]) -> list[Point]:
         """Do what the recipe says about a step that was not finite, and record it."""
         cursor, action = self._cursor, self.recipe.nonfinite
         limit = (self.recipe.divergence or Divergence()).limit
@@ -474,7 +475,7 @@ class Fit:
             points += self._evaluated_if_due()
         return points
 
-    def _nonfinite_number(self, outcome: Outcome) -> str:
+    def _nonfinite_number(self, outcome: StepResult) -> str:
         """Say which number of the last step is not finite."""
         step, norm = self._cursor.step, outcome.norms.get("grad_norm")
         if not math.isfinite(outcome.loss):

@@ -13,11 +13,11 @@ from engine.core.value import Array
 from engine.data import Source
 from engine.execution.plan import NumpyExecutor
 from engine.graph.trace import KEY
+from engine.training.fit.steps import StepBatch
 from engine.training.step.names import AVERAGING, FINITE, LOSS, LOSS_WEIGHT, MOMENTUM, SQUARED_NORM, STEP, rate_input
 
 if TYPE_CHECKING:
     from engine.execution.native.loop import Loop
-    from engine.training.fit.stepping import Orders
 
 MOST = 4096
 """Steps of one call."""
@@ -69,7 +69,7 @@ class StepRunner:
         until = FINITE if FINITE in executor.outputs else None
         return cls(Loop(executor, stretch, rows, fed, logged, MOST, until))
 
-    def run(self, source: Source, orders: Orders, seed: int) -> Taken:
+    def run(self, source: Source, orders: StepBatch, seed: int) -> Taken:
         """Take the steps, until one is not finite where the plan tells that; return what each of them put out."""
         loop, steps = self._loop, len(orders.rows)
         first = orders.first.step

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ParamSpec, Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.training.collective import Collective
 from engine.training.fit.capturing import cut_out
 from engine.training.fit.losses import LossTally
 from engine.training.fit.running import StepRunner
+from engine.training.fit.steps import SkippedSteps, StepBatch, StepInputs, StepResult
 from engine.training.metrics import Tally
 from engine.training.model import LOSS_SCALE, Flat, Model, slot_array
 from engine.training.recipe import Recipe
@@ -52,71 +52,6 @@ class Rows(Protocol):
 
     def gather(self, examples: Array, into: Mapping[str, Array]) -> None:
         """Copy examples into the input of each name."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What one step is to do.
-
-    Attributes:
-        rows: the examples of the batch.
-        step: steps done before.
-        epoch: counted from 1.
-        rates: the learning rate of each parameter group.
-        momentum: what the schedule sets it to, if it does.
-        averaging: how far the average moves to the new weights; None when it does not.
-    """
-
-    rows: Array
-    step: int
-    epoch: int
-    rates: Sequence[float]
-    momentum: float | None = None
-    averaging: float | None = None
-
-
-@dataclass(frozen=True)
-class Orders:
-    """What some steps on equally many rows are to do.
-
-    Attributes:
-        first: the first of them.
-        rows: the examples of each batch [steps, rows], int64.
-        rates: the learning rates [steps, groups].
-        momenta: what the schedule sets the momentum to, if it does.
-        averaging: how far the average moves, if it does at each step.
-    """
-
-    first: Order
-    rows: Array
-    rates: Array
-    momenta: Array | None = None
-    averaging: Array | None = None
-
-
-@dataclass(frozen=True)
-class Passed:
-    """The losses of steps that nobody has looked at, and what they weigh."""
-
-    losses: Sequence[float]
-    weights: Sequence[float]
-
-
-@dataclass
-class Outcome:
-    """What came of a step: the loss of each part, statistics of metrics, norms, whether it was taken, and those
-    gradients that were asked for.
-    """
-
-    losses: LossTally
-    norms: dict[str, float] = field(default_factory=dict)
-    finite: bool = True
-    gradients: dict[str, Array] = field(default_factory=dict)
-
-    @property
-    def loss(self) -> float:
-        """The loss over the batch, before the step."""
-        return self.losses.value
 
 
 class Stepper:
@@ -165,7 +100,7 @@ class Stepper:
             self._recipe.closure or self._collective.size > 1 or (micro is not None and micro < self._recipe.batch_size)
         )
 
-    def step(self, rows: Rows, order: Order, captured: Sequence[str] = ()) -> Outcome:
+    def step(self, rows: Rows, order: StepInputs, captured: Sequence[str] = ()) -> StepResult:
         """Take one step; the statistics of metrics are in `tally` afterwards.
 
         Args:
@@ -181,7 +116,7 @@ class Stepper:
             return self._in_parts(rows, order, captured)
         return self._whole(rows, order, captured)
 
-    def _whole(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
+    def _whole(self, rows: Rows, order: StepInputs, captured: Sequence[str]) -> StepResult:
         executor = self._whole_executor(order, len(order.rows))
         self._feed(executor, order)
         rows.gather(order.rows, executor.inputs)
@@ -191,7 +126,7 @@ class Stepper:
         outcome.gradients = gradients
         return outcome
 
-    def _gradients(self, fed: NumpyExecutor, order: Order, names: Sequence[str]) -> dict[str, Array]:
+    def _gradients(self, fed: NumpyExecutor, order: StepInputs, names: Sequence[str]) -> dict[str, Array]:
         """Return gradients at the batch that a whole step is fed with, before it is taken.
 
         They are computed by themselves: a step whose plan put them out might be fused, and so be rounded, in another
@@ -216,21 +151,21 @@ class Stepper:
         executor.run()
         return {name: executor.outputs[GRADIENT + name].copy() for name in names}
 
-    def _outcome(self, executor: NumpyExecutor, count: int) -> Outcome:
+    def _outcome(self, executor: NumpyExecutor, count: int) -> StepResult:
         """Return what came of the last run of a whole step."""
         self.tally.add(executor.outputs)
         losses = LossTally(self._reduction == "sum")
         losses.add(executor.outputs[LOSS].item(), self._weight(executor, count))
-        return self._watched(Outcome(losses, _norms(executor), _finite(executor)))
+        return self._watched(StepResult(losses, _norms(executor), _finite(executor)))
 
-    def _watched(self, outcome: Outcome) -> Outcome:
+    def _watched(self, outcome: StepResult) -> StepResult:
         """Take a loss or a norm that is not finite for a step that is not, if the recipe fails by that."""
         if self._recipe.watched:
             numbers = (outcome.loss, outcome.norms.get("grad_norm", 0.0))
             outcome.finite = outcome.finite and all(map(math.isfinite, numbers))
         return outcome
 
-    def _whole_executor(self, order: Order, count: int) -> NumpyExecutor:
+    def _whole_executor(self, order: StepInputs, count: int) -> NumpyExecutor:
         flats, averaging = self._moving(order), order.averaging is not None
         return self._executor(
             ("whole", count, flats, averaging),
@@ -243,7 +178,7 @@ class Stepper:
             most_shards=self._most_shards,
         )
 
-    def steps(self, source: Source, orders: Orders) -> tuple[Passed, Outcome] | None:
+    def steps(self, source: Source, orders: StepBatch) -> tuple[SkippedSteps, StepResult] | None:
         """Take steps on whole batches in one call, until one is not finite; None where that cannot be done.
 
         A recipe that is `watched` finds such a step after the call: the arrays are those after all steps then.
@@ -265,13 +200,13 @@ class Stepper:
         self.tally.clear()
         bad = taken.first_nonfinite() if self._recipe.watched else None
         if bad is None:
-            return Passed(losses[:-1], weights[:-1]), self._outcome(executor, count)
+            return SkippedSteps(losses[:-1], weights[:-1]), self._outcome(executor, count)
         tally = LossTally(self._reduction == "sum")
         tally.add(losses[bad], weights[bad])
         norms = {} if taken.squared_norms is None else {"grad_norm": root(taken.squared_norms[bad])}
-        return Passed(losses[:bad], weights[:bad]), Outcome(tally, norms, finite=False)
+        return SkippedSteps(losses[:bad], weights[:bad]), StepResult(tally, norms, finite=False)
 
-    def _in_parts(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
+    def _in_parts(self, rows: Rows, order: StepInputs, captured: Sequence[str]) -> StepResult:
         losses = self._add_up(rows, order)
         flats, averaging = self._moving(order), order.averaging is not None
         gradients = self._cut_out(flats, captured, losses.weight / len(order.rows))
@@ -289,7 +224,7 @@ class Stepper:
             if name in executor.inputs:
                 executor.inputs[name][...] = value
         executor.run()
-        return self._watched(Outcome(losses, _norms(executor), _finite(executor), gradients))
+        return self._watched(StepResult(losses, _norms(executor), _finite(executor), gradients))
 
     def _cut_out(self, flats: Sequence[Flat], names: Sequence[str], weight: float) -> dict[str, Array]:
         """Copy gradients out of the sums over all parts of a batch."""
@@ -299,12 +234,12 @@ class Stepper:
             found.update(cut_out(flat, self._sums[GRADIENT + flat.name], names, divisor, self.loss_scale or 1.0))
         return found
 
-    def _minimize(self, rows: Rows, order: Order, captured: Sequence[str]) -> Outcome:
+    def _minimize(self, rows: Rows, order: StepInputs, captured: Sequence[str]) -> StepResult:
         """Let an optimizer that evaluates the loss itself move the one vector of parameters."""
         (flat,) = self._model.flats
         optimizer = self._model.optimizer(flat)
         assert isinstance(optimizer, LBFGS)
-        first: list[Outcome] = []
+        first: list[StepResult] = []
         statistics: dict[str, Array] = {}
         gradient = self._sums[GRADIENT + flat.name]
 
@@ -317,7 +252,7 @@ class Stepper:
                 np.divide(gradient, losses.weight / len(order.rows), out=gradient)
             if not first:
                 norms, kept = self._lengths(flat, gradient), cut_out(flat, gradient, captured)
-                first.append(Outcome(losses, norms, gradients=kept))
+                first.append(StepResult(losses, norms, gradients=kept))
             return losses.value, gradient
 
         state = {slot: self._model.arrays[slot_array(slot, flat.name)] for slot in self._model.slots[flat.name]}
@@ -328,7 +263,7 @@ class Stepper:
             self.tally.add(statistics)
         return self._watched(first[0])
 
-    def _add_up(self, rows: Rows, order: Order) -> LossTally:
+    def _add_up(self, rows: Rows, order: StepInputs) -> LossTally:
         """Add up the gradients of all parts of a batch, on all ranks; the sums are over rows / rows of the batch."""
         flats, count = self._moving(order), len(order.rows)
         for array in self._sums.values():
@@ -398,7 +333,7 @@ class Stepper:
             for array, part in zip(alike, np.split(joined, ends[:-1]), strict=True):
                 array[...] = part.reshape(array.shape)
 
-    def _feed(self, executor: NumpyExecutor, order: Order) -> None:
+    def _feed(self, executor: NumpyExecutor, order: StepInputs) -> None:
         """Fill in what is not of the batch."""
         executor.inputs[KEY][...] = (self._recipe.seed, order.step)
         values: dict[str, float | None] = {STEP: order.step, MOMENTUM: order.momentum, AVERAGING: order.averaging}
@@ -407,7 +342,7 @@ class Stepper:
             if name in executor.inputs:
                 executor.inputs[name][...] = value
 
-    def _moving(self, order: Order) -> tuple[Flat, ...]:
+    def _moving(self, order: StepInputs) -> tuple[Flat, ...]:
         return tuple(flat for flat in self._model.flats if flat.moves(order.epoch))
 
     def _executor(

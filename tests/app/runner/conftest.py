@@ -29,7 +29,7 @@ from app.runner.port import Handle, Runner
 from app.runner.supervisor import Supervisor
 from app.service.attempts.assignments import WorkTerms
 from app.service.attempts.attempts import Attempts
-from app.service.fits.journal import record_state
+from app.service.fits.event_log import record_state
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.room import Room
 from app.store.blobs.local import LocalBlobStore

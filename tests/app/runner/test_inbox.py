@@ -12,8 +12,8 @@ from app.domain.messages import (
     Points,
     Started,
 )
+from app.domain.verdict import Died, Expired, Verdict
 from app.runner.inbox import NOW, Inbox
-from app.service.attempts.attempt_progress import Died, Expired, Verdict
 
 WRITTEN = CheckpointWritten("a", 1, 1, 1, {}, "ab" * 32, 10, is_best=False)
 

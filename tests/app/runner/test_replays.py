@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 from app.domain.replay import Replay
 from app.service.fits.fit_outcome import outcome_of, state_of
-from app.service.integrity import Integrity
+from app.service.resources.integrity import Integrity
 
 from .conftest import Workshop
 from .test_supervised_processes import pid_of

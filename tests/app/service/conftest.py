@@ -18,12 +18,12 @@ from app.service.fits.fit_inputs import InputReader
 from app.service.fits.fit_revision import FitRevision
 from app.service.fits.fit_terms import FitTerms
 from app.service.fits.fits import Fits
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.datasets import Datasets
 from app.service.resources.definitions import new_graph
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.ingestion import Ingestion
+from app.service.resources.integrity import Integrity
 from app.service.resources.wakes import Wakes
 from app.service.resources.workforce import WorkerStatus
 from app.store.blobs.local import LocalBlobStore

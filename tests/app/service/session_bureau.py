@@ -16,10 +16,10 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.definitions import new_graph, read_definition
 from app.service.resources.disk_space import DiskSpace
+from app.service.resources.integrity import Integrity
 from app.service.resources.wakes import Wakes
 from app.service.sessions.session_creation import SessionCreation
 from app.service.sessions.session_folders import SessionFolders

@@ -9,7 +9,7 @@ from typing import Any
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import KILLED, FitRecord, FitState
 from app.domain.ids import new_id
-from app.service.fits.journal import record_state
+from app.service.fits.event_log import record_state
 from app.store.unit_of_work import Store, UnitOfWork
 
 Way = tuple[FitState, ...]

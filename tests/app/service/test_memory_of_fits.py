@@ -10,7 +10,7 @@ from app.domain.dataset import DatasetRecord
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.runtime import allot
-from app.service.fit_extension import Extension
+from app.service.fits.fit_extension import Extension
 from app.service.fits.fit_revision import FitRevision
 from app.service.fits.fits import Fits
 from app.service.resources.memory import PROCESS_BYTES

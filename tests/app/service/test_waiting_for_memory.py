@@ -8,8 +8,9 @@ import engine
 from app.domain.errors import StorageFull, TooLarge
 from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.sweep import SweepTerms
+from app.domain.verdict import Died
 from app.service.attempts.assignments import WorkTerms
-from app.service.attempts.attempt_progress import Died, Progress
+from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.claim import Claim, MemoryNeed
 from app.service.resources.blob_sweeper import BlobSweeper

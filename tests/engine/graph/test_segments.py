@@ -13,7 +13,7 @@ from engine.core.dtypes import BFLOAT16, FLOAT32, FLOAT64, DType
 from engine.core.errors import DocumentError
 from engine.core.options import read_options
 from engine.core.value import Value
-from engine.execution.plan import NumpyExecutor, Plan, make_plan
+from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_text
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition
 from engine.graph.segments import Segments
@@ -224,7 +224,7 @@ def test_a_graph_without_gradients_inside_segments_is_what_it_was() -> None:
     plain = build(definition, {"n": 3}, training=True)
     cut = build(definition, {"n": 3}, training=True, recompute=Segments(segments=2))
     forward = [
-        make_plan(graph.inputs, graph.parameters, {"loss": graph.total_loss()}, {}).to_text() for graph in (plain, cut)
+        plan_text(make_plan(graph.inputs, graph.parameters, {"loss": graph.total_loss()}, {})) for graph in (plain, cut)
     ]
     assert forward[0] == forward[1]
 

@@ -18,9 +18,9 @@ from app.service.admin import backup
 from app.service.admin.audit_files import AuditFiles
 from app.service.admin.audit_rotation import AuditRotation, AuditTerms
 from app.service.admin.backup import Backups
-from app.service.integrity import Integrity
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.resources.disk_space import DiskSpace
+from app.service.resources.integrity import Integrity
 from app.service.sessions.session_folders import SessionFolders
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store

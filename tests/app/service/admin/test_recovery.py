@@ -6,10 +6,10 @@ import pytest
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
+from app.service.admin.orphans import Orphans
+from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery, recover
 from app.service.attempts.attempts import Attempts
-from app.service.orphans import Orphans
-from app.service.quarantine import Quarantine
 from app.service.resources.blob_sweeper import BlobSweeper
 from app.service.sessions.session_attempts import SessionAttempts, SessionTerms
 from app.service.sessions.session_folders import SessionFolders

@@ -6,7 +6,8 @@ import pytest
 
 from app.domain.errors import NotFound
 from app.domain.runtime import Runtime
-from app.service.attempts.attempt_progress import Died, Progress
+from app.domain.verdict import Died
+from app.service.attempts.attempt_progress import Progress
 from tests.app.service.office import DEFINITION, Office
 
 

@@ -5,7 +5,8 @@ import pytest
 from app.domain.errors import Conflict, DatabaseBusy, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Failed, Finished, Log
-from app.service.attempts.attempt_progress import Died, Progress
+from app.domain.verdict import Died
+from app.service.attempts.attempt_progress import Progress
 from tests.app.service.office import Office, rows
 
 

@@ -16,7 +16,7 @@ from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.replay_verdict import compared
 from app.service.fits.fit_outcome import outcome_of, state_of
 from app.service.fits.fits import Fits
-from app.service.integrity import Integrity
+from app.service.resources.integrity import Integrity
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import MOMENT

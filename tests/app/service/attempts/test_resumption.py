@@ -6,7 +6,8 @@ import pytest
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Corrupt
 from app.domain.fit import Origin
-from app.service.attempts.attempt_progress import Died, Progress
+from app.domain.verdict import Died
+from app.service.attempts.attempt_progress import Progress
 from app.service.fits.forks import Restore
 from tests.app.service.office import Office, rows
 

@@ -7,8 +7,8 @@ import pytest
 from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Conflict, Invalid, PreconditionFailed, TooLarge
 from app.domain.fit import FitRecord, FitState
-from app.service.fit_extension import Extension
 from app.service.fits.admission import Admission, Candidate
+from app.service.fits.fit_extension import Extension
 from app.service.fits.fit_revision import FitRevision
 from app.service.fits.fit_view import FitView
 from app.service.fits.fits import Fits

@@ -27,11 +27,12 @@ from app.domain.messages import (
     SweepShare,
 )
 from app.domain.sweep import WAITING
-from app.service.attempts.attempt_progress import Died, Expired, Progress
+from app.domain.verdict import Died, Expired
+from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts, Recorded
 from app.service.attempts.claim import Claim
-from app.service.fit_extension import Extension
 from app.service.fits.fit_control import FitControl
+from app.service.fits.fit_extension import Extension
 from app.service.fits.fit_revision import FitRevision
 from app.service.fits.fit_view import FitView
 from app.service.fits.fits import Fits

@@ -8,10 +8,10 @@ import pytest
 from app.domain.errors import Conflict, Gone, Invalid, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.session import SessionRecord
-from app.service.integrity import Integrity
 from app.service.resources.datasets import Datasets
 from app.service.resources.graphs import Graphs
 from app.service.resources.ingestion import Ingestion
+from app.service.resources.integrity import Integrity
 from app.service.sessions.session_steps import Carried
 from tests.app.service.session_bureau import Answer, Bureau
 

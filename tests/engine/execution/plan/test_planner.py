@@ -12,6 +12,7 @@ from engine.core.infer import broadcast, broadcast_bool, same, same_bool
 from engine.core.value import Spec, Value
 from engine.execution.plan.fusion import overwritable
 from engine.execution.plan.planner import make_plan
+from engine.execution.plan.printer import plan_text
 from engine.graph.simplify import Instruction
 from engine.ops import OPS
 
@@ -359,7 +360,7 @@ def readable():
 
 def test_a_plan_reads_as_text():
     plan, _ = readable()
-    text = plan.to_text()
+    text = plan_text(plan)
     lines = text.splitlines()
     assert lines[-1] == f"# {len(plan.steps)} steps, arena {plan.arena_bytes} bytes, {plan.flops} operations"
     assert len(lines) == len(plan.steps) + len(plan.copies) + 1

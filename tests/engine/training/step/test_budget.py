@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.core.errors import DocumentError
-from engine.execution.plan import Plan
+from engine.execution.plan import Plan, plan_text
 from engine.training.check import ColumnInfo
 from engine.training.model import Form
 from engine.training.step import plan_training, trained_parameters
@@ -37,7 +37,7 @@ PLAIN = planned()
 
 
 def test_a_budget_that_is_large_enough_changes_nothing() -> None:
-    assert planned(memory_budget=PLAIN.peak_bytes).to_text() == PLAIN.to_text()
+    assert plan_text(planned(memory_budget=PLAIN.peak_bytes)) == plan_text(PLAIN)
 
 
 @pytest.mark.parametrize("share", [0.8, 0.6, 0.45])
@@ -46,7 +46,7 @@ def test_a_plan_fits_its_budget_and_computes_no_more_again_than_that_needs(share
     plan = planned(memory_budget=budget)
     assert plan.peak_bytes <= budget
     pieces = [planned(recompute={"segments": n}) for n in (2, 3, 4, 6, 8, 12)]
-    assert plan.to_text() == next(p for p in pieces if p.peak_bytes <= budget).to_text()
+    assert plan_text(plan) == plan_text(next(p for p in pieces if p.peak_bytes <= budget))
     assert plan.flops > PLAIN.flops
 
 

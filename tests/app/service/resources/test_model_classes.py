@@ -15,13 +15,18 @@ from app.domain.errors import Invalid
 from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord, SessionState
-from app.service.model_classes import column_encodings, complete_classes, fed_encodings, model_classes, recodings
-from app.service.recorded_classes import with_recorded_classes
-from app.service.session_classes import add_checkpoint_classes, add_dataset_classes, session_classes
+from app.service.resources.model_classes import (
+    column_encodings,
+    complete_classes,
+    fed_encodings,
+    model_classes,
+    recodings,
+)
+from app.service.resources.recorded_classes import with_recorded_classes
+from app.service.sessions.session_classes import add_checkpoint_classes, add_dataset_classes, session_classes
 from app.store.unit_of_work import Store
 from app.worker.mapped import MappedColumns
-
-from .office import Office
+from tests.app.service.office import Office
 
 NOW = datetime(2026, 2, 3, tzinfo=UTC)
 INPUTS = ("x", "y")

@@ -1,9 +1,10 @@
-"""What a fit's watchers are told of its states."""
+"""The event log of a fit: its states and the log entries that clients read and stream."""
 
 import json
 
 from app.domain.clock import rfc3339
 from app.domain.fit import FitRecord
+from app.domain.messages import Log
 from app.store.unit_of_work import UnitOfWork
 
 REOPENED = "reopened"
@@ -31,3 +32,9 @@ def record_state(work: UnitOfWork, fit: FitRecord) -> None:
     work.events.append(fit.id, "state", json.dumps(body, separators=(",", ":")))
     if fit.terminal:
         work.events.append(fit.id, "end", json.dumps({"state": fit.state}, separators=(",", ":")))
+
+
+def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
+    """Append a log entry to the event log of a fit."""
+    body = {"level": entry.level, "code": entry.code, "text": entry.text}
+    work.events.append(fit_id, "log", json.dumps(body, separators=(",", ":"), allow_nan=False))

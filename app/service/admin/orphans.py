@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from app.domain.errors import StorageFailed, StorageFull
-from app.service.quarantine import Quarantine
+from app.service.admin.quarantine import Quarantine
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 

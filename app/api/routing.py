@@ -1,6 +1,6 @@
 """How every route reads its body and tags its answer."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -12,6 +12,7 @@ from app.api.unread import check_headers, check_no_body, declared_headers, reads
 from app.domain.errors import AdjointError, UnsupportedMedia
 from app.http.answers import tagged
 from app.http.echo import without_echo
+from app.http.problems import names_action
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
 
@@ -70,11 +71,6 @@ class StrictRoute(APIRoute):
                 raise without_echo(error, await read.json()) from error
 
         return strict
-
-
-def names_action(path_params: Mapping[str, str]) -> bool:
-    """Whether what was taken for an id is one with an action behind it, of which another method or none is taken."""
-    return any(name.endswith("_id") and ":" in value for name, value in path_params.items())
 
 
 async def _read(request: Request) -> ReadRequest:

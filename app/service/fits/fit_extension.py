@@ -11,10 +11,10 @@ from app.domain.sweep import check_whole, terms_of
 from app.service.fits.admission import Admission, AdmittedFit
 from app.service.fits.fit_inputs import FitInputs, InputReader
 from app.service.fits.fit_view import FitView, record_every_steps, view_of
+from app.service.fits.sweep_reopening import extendable
 from app.service.fits.taking_up import TakingUp, check_startable
 from app.service.resources.engine_faults import invalid
 from app.service.resources.idempotency import Keep
-from app.service.sweep_reopening import extendable
 from app.store.unit_of_work import Store, UnitOfWork
 
 LENGTHS = ("epochs", "steps")

@@ -15,7 +15,7 @@ from app.domain.clock import Clock
 from app.domain.errors import DatabaseUnusable
 from app.domain.storage_faults import storage_faults
 from app.service.admin.audit_files import AUDIT
-from app.service.quarantine import QUARANTINE, Quarantine
+from app.service.admin.quarantine import QUARANTINE, Quarantine
 from app.service.sessions.session_folders import SESSIONS
 from app.store.blobs.paths import blob_files
 from app.store.check import JOURNALS, has_tables

@@ -6,8 +6,8 @@ from dataclasses import replace
 import engine
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
-from app.service.model_classes import Encodings, model_classes
 from app.service.resources.engine_faults import engine_faults
+from app.service.resources.model_classes import Encodings, model_classes
 from app.store.unit_of_work import UnitOfWork
 
 

@@ -9,9 +9,9 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import Finding
 from app.domain.session import SessionRecord
-from app.service.model_classes import CLASSES, Encodings, class_faults, column_encodings, complete_classes
-from app.service.recorded_classes import checkpoint_classes
 from app.service.resources.engine_faults import invalid
+from app.service.resources.model_classes import CLASSES, Encodings, class_faults, column_encodings, complete_classes
+from app.service.resources.recorded_classes import checkpoint_classes
 from app.store.unit_of_work import UnitOfWork
 
 Documents = dict[str, dict[str, Any]]
