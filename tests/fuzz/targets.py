@@ -90,7 +90,7 @@ def _arrays(media: str) -> Callable[[bytes], object]:
     return lambda data: read_arrays(data, media, LIMITS)
 
 
-_INGEST, _GRAPH = ("app/ingest",), ("engine/graph", "engine/documents", "engine/attributes")
+_INGEST, _GRAPH = ("app/ingest",), ("engine/graph", "engine/core/documents", "engine/core/attributes")
 _READERS = [
     Target(f"upload {format}", _upload(format), seeds.uploads(format), (IngestError,), seeds.WORDS[format], _INGEST)
     for format in READERS
@@ -105,7 +105,7 @@ _REFUSED = (AdjointError, engine.EngineError)
 TARGETS = (
     *_READERS,
     *_BODIES,
-    Target("json", read_json, seeds.JSON, (AdjointError,), seeds.WORDS["json"], ("app/api/strict_json", *_INGEST)),
+    Target("json", read_json, seeds.JSON, (AdjointError,), seeds.WORDS["json"], ("app/http/strict_json", *_INGEST)),
     Target(
         "columns",
         lambda data: parse_columns_spec(data.decode("latin-1")),
@@ -128,6 +128,6 @@ TARGETS = (
         seeds.CHECKPOINTS,
         _REFUSED,
         seeds.WORDS["safetensors"],
-        ("engine/checkpoint", "app/service/uploaded_checkpoint"),
+        ("engine/data/checkpoint", "app/service/resources/uploaded_checkpoint"),
     ),
 )

@@ -19,20 +19,20 @@ EXCHANGES = "hostile/test_exchanges.py::test_hostile_bytes_are_answered_as_the_t
 UPLOADS = "hostile/test_http.py::test_hostile_uploads_leave_the_server_as_it_was"
 BOMBS = "hostile/test_graphs.py::test_a_bomb_is_refused_within_little_memory"
 BOMBS_SENT = "hostile/test_http.py::test_graph_bombs_leave_the_server_as_it_was"
-TEXTS = "app/api/test_strict_json.py::test_what_readers_could_understand_differently_is_refused"
-TEXTS_SENT = "app/api/test_strict_json.py::test_hostile_bodies_are_answered_with_a_problem"
+TEXTS = "app/http/test_strict_json.py::test_what_readers_could_understand_differently_is_refused"
+TEXTS_SENT = "app/http/test_strict_json.py::test_hostile_bodies_are_answered_with_a_problem"
 REFERENCES = "hostile/test_documents.py::test_a_reference_that_reaches_for_a_file_is_none"
 
 SHOWN: dict[str, tuple[str, ...]] = {
     "S1": (
         "app/test_cli.py::test_a_strangers_address_is_refused_without_a_key_in_one_line",
         "app/test_cli.py::test_wrong_settings_are_refused_in_one_line",
-        "app/test_settings.py::test_another_address_is_refused_without_allowed_hosts",
+        "app/config/test_settings.py::test_another_address_is_refused_without_allowed_hosts",
         "deploy/test_container_files.py::test_the_server_is_published_on_loopback_only_and_wants_a_key",
     ),
     "S2": ("hostile/test_exchanges.py::test_nothing_else_is_listened_on_while_a_fit_and_a_session_run",),
-    "S3": (EXCHANGES, "app/api/test_guard.py::test_a_foreign_host_is_refused"),
-    "S4": (EXCHANGES, "app/api/test_guard.py::test_pages_of_other_sites_cannot_change_anything"),
+    "S3": (EXCHANGES, "app/http/test_guard.py::test_a_foreign_host_is_refused"),
+    "S4": (EXCHANGES, "app/http/test_guard.py::test_pages_of_other_sites_cannot_change_anything"),
     "S5": (
         EXCHANGES,
         "hostile/test_exchanges.py::test_no_answer_holds_the_host_that_was_asked",
