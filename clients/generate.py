@@ -45,17 +45,17 @@ def main() -> int:
 def build(target: Path) -> None:
     """Write all products below `target`."""
     document = openapi_document()
-    (target / CONTRACT).write_text(spelled(document), "utf-8")
+    (target / CONTRACT).write_text(encode(document), "utf-8")
     view = target / "view.json"
-    view.write_text(spelled(generator_view(document)), "utf-8")
+    view.write_text(encode(generator_view(document)), "utf-8")
     generate_package(view, target / GENERATED)
     generate_sync(target / SYNC)
     for tool in (("check", "--fix-only", "--exit-zero", "--select", "I,F401,RUF022"), ("format",)):
         _run("ruff", *tool, "--quiet", "--isolated", "--line-length", "120", "--target-version", "py311", target)
 
 
-def spelled(document: dict[str, Any]) -> str:
-    """Return a JSON document in the one spelling that it has here."""
+def encode(document: dict[str, Any]) -> str:
+    """Return a JSON document in its one canonical encoding."""
     return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 

@@ -20,7 +20,7 @@ _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9.+!]+)$")
 
 
 def canonical(name: str) -> str:
-    """Spell a package's name as all its spellings are compared."""
+    """Normalise the name of a package for comparison."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from app.domain.errors import RangeNotSatisfiable
 from app.http.answers import matches, not_modified
-from app.http.content_digest import spelled_digest
+from app.http.content_digest import format_digest
 from app.store.blobs.plain_files import open_plain_file
 
 CHUNK_BYTES = 1024 * 1024
@@ -80,7 +80,7 @@ def _headers(download: Download) -> dict[str, str]:
         "Cache-Control": "private, no-cache",
     }
     if download.digest is not None:
-        headers["Content-Digest"] = spelled_digest(download.digest)
+        headers["Content-Digest"] = format_digest(download.digest)
     return headers
 
 

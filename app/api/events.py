@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from app.api.deps import EventsDep, FitId
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
-from app.service.fits.events import Events, StreamTerms, spelled
+from app.service.fits.events import Events, StreamTerms, encode_event
 
 routes = router("events")
 
@@ -47,4 +47,4 @@ async def stream_events(fit_id: FitId, events: EventsDep, terms: Annotated[Strea
 async def _written(events: Events, fit_id: str, terms: StreamTerms) -> AsyncIterator[str]:
     yield RETRY
     async for several in events.stream(fit_id, terms):
-        yield "".join(map(spelled, several)) or HEARTBEAT
+        yield "".join(map(encode_event, several)) or HEARTBEAT

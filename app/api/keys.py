@@ -29,9 +29,9 @@ def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
         raise Invalid(detail, code=finding.code, findings=[finding])
     expires_at = None if request.expires_at is None else read_rfc3339(request.expires_at)
     scopes = [Scope(scope) for scope in request.scopes]
-    key, spelled = keys.create(request.name, scopes, expires_at, request.tenant)
+    key, text = keys.create(request.name, scopes, expires_at, request.tenant)
     headers = {"Location": f"/v1/keys/{key.id}", "Cache-Control": "no-store"}
-    return JsonAnswer(NewApiKey.made(key, spelled, closed_server=keys.closed_by == key.id), 201, headers)
+    return JsonAnswer(NewApiKey.made(key, text, closed_server=keys.closed_by == key.id), 201, headers)
 
 
 @routes.get("/v1/keys", response_model=ApiKeyList)

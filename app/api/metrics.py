@@ -26,7 +26,7 @@ POINTS_MAX = 10_000
 INLINE_CHARACTERS = 512 * 1024
 """Longest page that is put together in the event loop, which takes a fraction of a millisecond."""
 QUERIES_KEPT = 4096
-"""Queries whose parameters are remembered, and how long they may be spelled."""
+"""Queries whose parameters are remembered, and how long they may be."""
 KEPT_QUERY_BYTES = 256
 NDJSON = "application/x-ndjson"
 CSV = "text/csv"
@@ -59,27 +59,27 @@ class _Query:
         return f'"{hashlib.blake2b(text.encode(), digest_size=TAG_BYTES).hexdigest()}"'
 
     def answer(self, metrics: Metrics, fit_id: str) -> Response:
-        """Read the rows and spell them."""
+        """Read the rows and encode them."""
         if self.downsample is None:
             page = metrics.page(fit_id, self.after, self.limit, self.rows)
         else:
             page = metrics.downsampled(fit_id, self.after, self.downsample, self.rows)
-        return self.spelled(fit_id, page)
+        return self.encode(fit_id, page)
 
     def known_answer(self, metrics: Metrics, fit_id: str, stored: int) -> Response | None:
-        """Answer from memory, as most polls can be; None where rows are to be read, or long to be spelled."""
+        """Answer from memory, as most polls can be; None where rows have to be read or take long to encode."""
         if self.after == stored:  # nothing new
-            return self.spelled(fit_id, MetricPage((), self.after, stored))
+            return self.encode(fit_id, MetricPage((), self.after, stored))
         if self.downsample is not None or self.format == "csv":
             return None
         page = metrics.known_page(fit_id, self.after, self.limit, self.rows, stored)
         if page is None or sum(map(len, page.rows)) > INLINE_CHARACTERS:
             return None
-        return self.spelled(fit_id, page)
+        return self.encode(fit_id, page)
 
-    def spelled(self, fit_id: str, page: MetricPage) -> Response:
-        """Spell the rows."""
-        answer = _spelled(page, self.format)
+    def encode(self, fit_id: str, page: MetricPage) -> Response:
+        """Encode the rows."""
+        answer = _encode_page(page, self.format)
         answer.headers["ETag"] = self.tag(fit_id, page.stored)
         return answer
 
@@ -114,14 +114,14 @@ class MetricsRoute(StrictRoute):
         queries: dict[bytes, _Query] = {}
 
         async def polled(request: Request) -> Response:
-            spelled = request.scope["query_string"]
-            query = queries.get(spelled)
+            query_string = request.scope["query_string"]
+            query = queries.get(query_string)
             known = None if query is None else _from_memory(request, query)
             if known is not None:
                 return known
             answer = await handle(request)
-            if len(spelled) <= KEPT_QUERY_BYTES:
-                queries[spelled] = request.state.metric_query
+            if len(query_string) <= KEPT_QUERY_BYTES:
+                queries[query_string] = request.state.metric_query
                 if len(queries) > QUERIES_KEPT:
                     del queries[next(iter(queries))]
             return answer
@@ -161,7 +161,7 @@ routes.add_api_route(
 )
 
 
-def _spelled(page: MetricPage, format: str) -> Response:
+def _encode_page(page: MetricPage, format: str) -> Response:
     if format == "ndjson":
         return Response("".join(f"{row}\n" for row in page.rows), media_type=NDJSON)
     if format == "csv":

@@ -11,30 +11,30 @@ from app.api.schemas.fits import Fit
 from app.http.answers import JsonAnswer, matches, not_modified
 from app.service.fits.fit_view import FitView
 
-SPELLED_MAX = 1024
+MAX_ENCODED = 1024
 
 
-class SpelledFits:
+class EncodedFits:
     """The answers about the fits that were asked for last, each as long as its view is the present one."""
 
     def __init__(self) -> None:
         """Start without any."""
         self._lock = threading.Lock()
-        self._spelled: OrderedDict[str, tuple[FitView, bytes]] = OrderedDict()
+        self._encoded: OrderedDict[str, tuple[FitView, bytes]] = OrderedDict()
 
     def of(self, view: FitView) -> bytes:
         """Return the JSON of a fit."""
         with self._lock:
-            known = self._spelled.get(view.fit.id)
+            known = self._encoded.get(view.fit.id)
             if known is not None and known[0] is view:
-                self._spelled.move_to_end(view.fit.id)
+                self._encoded.move_to_end(view.fit.id)
                 return known[1]
-        spelled = Fit.of(view).model_dump_json().encode()
+        encoded = Fit.of(view).model_dump_json().encode()
         with self._lock:
-            self._spelled[view.fit.id] = view, spelled
-            if len(self._spelled) > SPELLED_MAX:
-                self._spelled.popitem(last=False)
-        return spelled
+            self._encoded[view.fit.id] = view, encoded
+            if len(self._encoded) > MAX_ENCODED:
+                self._encoded.popitem(last=False)
+        return encoded
 
 
 class PolledRoute(StrictRoute):
@@ -61,8 +61,8 @@ def fit_answer(request: Request, view: FitView) -> Response:
     tag = tag_of(view)
     if matches(request.headers.get("if-none-match"), tag):
         return not_modified(tag)
-    spelled: SpelledFits = request.app.state.spelled_fits
-    return JsonAnswer(spelled.of(view), headers={"ETag": tag})
+    encoded: EncodedFits = request.app.state.encoded_fits
+    return JsonAnswer(encoded.of(view), headers={"ETag": tag})
 
 
 def tag_of(view: FitView) -> str:

@@ -41,10 +41,10 @@ class DataDirectory:
         """Make a key; Invalid if a field is wrong."""
         request = validated(KeyRequest, {"name": name, "scopes": [*scopes], "expires_at": expires_at, "tenant": tenant})
         moment = None if request.expires_at is None else read_rfc3339(request.expires_at)
-        key, spelled = self._keys.create(
+        key, text = self._keys.create(
             request.name, [Scope(scope) for scope in request.scopes], moment, request.tenant, _enter("create_key")
         )
-        return NewApiKey.made(key, spelled, closed_server=self._keys.closed_by == key.id).model_dump(mode="json")
+        return NewApiKey.made(key, text, closed_server=self._keys.closed_by == key.id).model_dump(mode="json")
 
     def reset_keys(self) -> int:
         """Delete all keys and return how many there were, those that had ended too."""

@@ -1,4 +1,4 @@
-"""Keys of the interface: how they are made, spelled and known again, and what they allow.
+"""API keys: how they are created, formatted and recognised, and what they allow.
 
 A key is `adj_<id>_<secret>`. Its secret has 256 random bits, so nobody can guess it from its SHA-256, and only that is
 kept: a hash that is slow on purpose would protect no better.
@@ -67,7 +67,7 @@ def new_secret() -> str:
     return secrets.token_hex(SECRET_BYTES)
 
 
-def spelled(key_id: str, secret: str) -> str:
+def format_key(key_id: str, secret: str) -> str:
     """Return the key that a client sends."""
     return f"{KEY_PREFIX}_{key_id.removeprefix(f'{ID_PREFIX}_')}_{secret}"
 

@@ -66,7 +66,7 @@ def read_rfc3339(text: str) -> datetime:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Spell an aware `moment` in UTC with milliseconds: `2026-01-31T12:00:00.250Z` (RFC 3339)."""
+    """Format an aware `moment` in UTC with milliseconds: `2026-01-31T12:00:00.250Z` (RFC 3339)."""
     if moment.tzinfo is None:
         raise ValueError(f"{moment!r} has no time zone; pass an aware datetime")
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

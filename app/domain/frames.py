@@ -135,20 +135,20 @@ _KINDS: Mapping[str, type[Head]] = MappingProxyType(
     }
 )
 _SLOW = b" "
-"""Before what orjson cannot spell: it would read a whole number of more than 64 bits as a float."""
+"""Marks what orjson cannot encode: it would read a whole number of more than 64 bits as a float."""
 _NAME_OF = MappingProxyType({kind: name for name, kind in _KINDS.items()})
 _FIELDS = MappingProxyType({kind: dict.fromkeys(each.name for each in fields(kind)) for kind in _KINDS.values()})
 
 
 def to_frame(head: Head, body: bytes = b"") -> bytes:
-    """Spell a frame."""
+    """Encode a frame."""
     kind = type(head)
-    spelled = to_json({"kind": _NAME_OF[kind], **{name: getattr(head, name) for name in _FIELDS[kind]}})
-    return b"".join((_LENGTHS.pack(len(spelled), len(body)), spelled, body))
+    encoded = to_json({"kind": _NAME_OF[kind], **{name: getattr(head, name) for name in _FIELDS[kind]}})
+    return b"".join((_LENGTHS.pack(len(encoded), len(body)), encoded, body))
 
 
 def to_json(document: Any) -> bytes:
-    """Spell plain data, quickly; also whole numbers of any length, and halves of pairs of surrogates."""
+    """Encode plain data, quickly; also whole numbers of any length, and halves of pairs of surrogates."""
     try:
         return orjson.dumps(document)
     except orjson.JSONEncodeError:

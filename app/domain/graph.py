@@ -9,7 +9,7 @@ from app.domain.tenancy import DEFAULT_TENANT
 
 @dataclass(frozen=True, slots=True)
 class GraphRecord:
-    """A graph definition in its canonical spelling, and what the engine reported about it.
+    """A graph definition in its canonical form, and what the engine reported about it.
 
     `digest` is the engine's digest of the definition: equal digests mean equal graphs.
     """

@@ -1,4 +1,4 @@
-"""Types of bodies that the process of a session spells."""
+"""Media types of the bodies that the process of a session encodes."""
 
 JSON = "application/json"
 NPY = "application/x-npy"

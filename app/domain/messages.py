@@ -345,7 +345,7 @@ _TAG_OF = MappingProxyType({message: tag for tag, message in _TAGS.items()})
 
 
 def encode(message: Message) -> bytes:
-    """Spell `message` as UTF-8 JSON with its `type`."""
+    """Encode `message` as UTF-8 JSON with its `type`."""
     return json.dumps(_to_json(message), separators=(",", ":")).encode()
 
 

@@ -24,7 +24,7 @@ DYING = -1
 
 
 def to_line(message: Message) -> bytes:
-    """Spell `message` as one line; JSON leaves no line break in it."""
+    """Encode `message` as one line; JSON leaves no line break in it."""
     return encode(message) + b"\n"
 
 

@@ -24,11 +24,11 @@ class JsonAnswer(Response):
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Spell `content` unless it is spelled already."""
+        """Encode `content` unless it is encoded already."""
         super().__init__(content, status, headers)
 
     def render(self, content: Any) -> bytes:
-        """Spell `content` as UTF-8 JSON; what is not a finite number becomes null."""
+        """Encode `content` as UTF-8 JSON; what is not a finite number becomes null."""
         if isinstance(content, bytes):
             return content
         if isinstance(content, BaseModel):
@@ -37,7 +37,7 @@ class JsonAnswer(Response):
 
 
 def _plain(value: Any) -> Any:
-    # Arrays of a type or a layout that orjson does not spell, and models within plain documents.
+    # Arrays of a type or a layout that orjson does not encode, and models within plain documents.
     return value.model_dump(mode="json") if isinstance(value, BaseModel) else value.tolist()
 
 

@@ -10,8 +10,8 @@ _ENTRY = re.compile(r"\s*([a-z0-9*_.\-]+)=:([A-Za-z0-9+/=]*):\s*")
 ALGORITHM = "sha-256"
 
 
-def spelled_digest(hexadecimal: str) -> str:
-    """Spell a SHA-256 as the value of a Content-Digest header."""
+def format_digest(hexadecimal: str) -> str:
+    """Format a SHA-256 as the value of a Content-Digest header."""
     return f"{ALGORITHM}=:{base64.b64encode(bytes.fromhex(hexadecimal)).decode()}:"
 
 
@@ -22,7 +22,7 @@ def stated_digest(header: str | None) -> str | None:
     for entry in header.split(","):
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise _invalid("Content-Digest is malformed; spell it sha-256=:<base64>:")
+            raise _invalid("Content-Digest is malformed; write it as sha-256=:<base64>:")
         if match[1] == ALGORITHM:
             return _hexadecimal(match[2])
     return None

@@ -41,19 +41,19 @@ def _sent(document: Any, pointer: str) -> Any:
         elif isinstance(document, Sequence) and not isinstance(document, str):
             document = document[int(name)] if name.isdecimal() and int(name) < len(document) else None
         else:
-            return document  # a short spelling of what the pointer speaks of at length
+            return document  # a short form of the value that the pointer names
     return document
 
 
 def _without(detail: str, sent: Any) -> str:
-    """Replace a value, or those of the fields of an object, where an error spells them."""
+    """Remove a value, or those of the fields of an object, from the detail of an error."""
     for value in islice(sent.values(), FIELDS_MAX) if isinstance(sent, Mapping) else (sent,):
         if isinstance(value, str):
             for quoted in (repr(value), repr(value[:SHOWN_MAX]), repr(value)[:SHOWN_MAX]):
                 detail = detail.replace(quoted, PLACEHOLDER)
         elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
             # A bare number may be the limit as well.
-            for spelled in (f", not {value!r}", f", not {float(value)!r}"):
-                if spelled in detail:
-                    detail = re.sub(rf"{re.escape(spelled)}(?![0-9.])", "", detail)
+            for quoted in (f", not {value!r}", f", not {float(value)!r}"):
+                if quoted in detail:
+                    detail = re.sub(rf"{re.escape(quoted)}(?![0-9.])", "", detail)
     return detail

@@ -53,7 +53,7 @@ def client_address(peer: str, headers: Iterable[tuple[bytes, bytes]], proxies: S
 
 
 def _address(text: str) -> Address | None:
-    """Return the address that a text spells, and nothing beside it: no port, brackets, zone or name."""
+    """Return the address that a text holds, and nothing beside it: no port, brackets, zone or name."""
     if len(text) > ADDRESS_CHARACTERS_MAX or "%" in text:
         return None
     try:

@@ -94,7 +94,7 @@ class Parser(h11.Connection):
         return event
 
     def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]  # h11 declares it kind by kind
-        """Spell an event; an answer to a request whose body will not be read says that the connection ends."""
+        """Encode an event; an answer to a request whose body will not be read says that the connection ends."""
         if type(event) is h11.Response and self._is_not_worth_reading():
             headers = [item for item in event.headers.raw_items() if item[0].lower() != b"connection"]
             headers.append((b"connection", b"close"))

@@ -33,7 +33,7 @@ def encode_problem(error: AdjointError, instance: str, request_id: str) -> bytes
             **error.extensions,
         )
         return document.model_dump_json(exclude_none=True).encode()
-    except Exception:  # noqa: BLE001 - of whatever it is that cannot be spelled, the rest can
+    except Exception:  # noqa: BLE001 - whatever value cannot be encoded, the others can
         return _encode_leniently(error, instance, request_id)
 
 
@@ -80,7 +80,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _is_simple(value: Any) -> bool:
-    """Tell whether a value is spelled as it is; text may still have to be spelled with care."""
+    """Return whether a value encodes as it is; text may still need escaping."""
     if type(value) is int:
         return -INTEGER < value < INTEGER
     return value is None or type(value) in (str, bool) or (type(value) is float and isfinite(value))

@@ -44,7 +44,7 @@ def problem(request: Request, error: AdjointError) -> Response:
 
 
 def unrouted(error: AdjointError, request_id: str) -> bytes:
-    """Spell the answer to a client whose request, if it is one, no route and no middleware has seen."""
+    """Encode the answer to a client whose request no route and no middleware has seen."""
     return encode_problem(error, "", request_id)
 
 

@@ -49,7 +49,7 @@ def validated(shape: type[Shape], document: Any, pointer: str = "") -> Shape:
 
 
 def validated_text(shape: type[Shape], document: Mapping[str, Any]) -> Shape:
-    """Return a document whose numbers and truth values are spelled as text, as in a query, as a `shape`; likewise."""
+    """Return a document whose numbers and truth values are given as text, as in a query, as a `shape`; likewise."""
     try:
         return shape.model_validate_strings(document)
     except ValidationError as error:
@@ -84,11 +84,11 @@ def _finding(error: Mapping[str, Any], body: Any, shape: Any) -> Finding:
         return Finding(pointer, _code(error["type"]), f"{source} parameter: {_advice(error)}")
     steps = tuple(_steps(path, body, error["type"] == "missing"))
     if error["type"] == "missing":
-        pointer, name = _spelled(steps[:-1]), str(steps[-1]) if steps else ""
+        pointer, name = _pointer(steps[:-1]), str(steps[-1]) if steps else ""
         return Finding(pointer, "missing_field", f"the field {name!r} is required")
     if error["type"] == "extra_forbidden":
-        return Finding(_spelled(steps), "unknown_field", f"unknown field{_hint(steps, shape)}")
-    return Finding(_spelled(steps), _code(error["type"]), _advice(error))
+        return Finding(_pointer(steps), "unknown_field", f"unknown field{_hint(steps, shape)}")
+    return Finding(_pointer(steps), _code(error["type"]), _advice(error))
 
 
 def _steps(path: Sequence[Any], body: Any, missing: bool) -> Iterator[Any]:
@@ -105,7 +105,7 @@ def _steps(path: Sequence[Any], body: Any, missing: bool) -> Iterator[Any]:
         yield part
 
 
-def _spelled(steps: Iterable[Any]) -> str:
+def _pointer(steps: Iterable[Any]) -> str:
     return "".join(f"/{escaped(step)}" for step in steps)
 
 

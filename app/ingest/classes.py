@@ -46,7 +46,7 @@ class ClassCoder:
     """Codes texts in order of appearance; `sorted_codes` then renumbers the classes in order of their names.
 
     With `strict`, for a column that is not declared to be of classes, a text is refused that stands for something else:
-    a number in another spelling, a missing value, or a class with spaces around its name.
+    a number in another notation, a missing value, or a class with spaces around its name.
     """
 
     def __init__(self, pointer: str, limits: IngestLimits, *, strict: bool) -> None:

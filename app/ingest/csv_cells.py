@@ -1,4 +1,4 @@
-"""CSV cells to values, by a strict spelling of numbers.
+"""CSV cells to values, by a strict notation of numbers.
 
 A missing number is an empty cell, `nan`, `NA` or `null`. Refused are `1_000`, ` 5 `, `inf`, `1e400` and digits of other
 scripts, which Python's own `int` and `float` accept, and numbers other than 0 that float64 reads as 0.
@@ -18,7 +18,7 @@ from app.ingest.precision import CONSECUTIVE, is_rounded, is_vanished, precision
 from app.ingest.values import Block
 
 _SEPARATOR = "\0"  # in no cell: NUL is refused where lines are decoded
-# Over these characters `int` and `float` accept just the strict spellings, so one scan checks a whole column.
+# Over these characters `int` and `float` accept just the strict notation, so one scan checks a whole column.
 _NUMERIC = re.compile(rf"[0-9+\-.eE{_SEPARATOR}]*+")
 _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
@@ -51,7 +51,7 @@ def parse_cells(cells: list[str], expected: Expected, locate: Locate, *, numeric
 
 
 def _parse_numbers(cells: list[str], expected: Expected, locate: Locate) -> Block | None:
-    """Numbers of strictly spelled cells, some of which may be empty; None if a cell is anything else ("1-2")."""
+    """Numbers of strictly written cells, some of which may be empty; None if a cell is anything else ("1-2")."""
     whole = np.uint64 if expected.dtype == "uint64" else np.int64
     try:
         return np.fromiter(map(int, cells), whole, len(cells))
@@ -91,7 +91,7 @@ def _parse_mixed(cells: list[str], expected: Expected, locate: Locate) -> Block:
 
 
 def _kept(numbers: NDArray[np.float64], cells: Sequence[str], expected: Expected, locate: Locate) -> Block:
-    """Return `numbers`, if float64 holds what the cells spell."""
+    """Return `numbers`, if float64 represents the cells exactly."""
     for k in np.flatnonzero(numbers == 0).tolist():
         if is_vanished(cells[k], 0.0):
             detail = f"{locate(k)}: the number is closer to 0 than any of float64; write 0, or scale the column"

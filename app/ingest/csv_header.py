@@ -87,14 +87,14 @@ def _cells(selection: ColumnSelection, names: Sequence[str], places: dict[str, i
     plan = selection.plan
     wanted = prod(plan.shape)
     if selection.sources is None and wanted > 1:
-        detail = f"{plan.name!r} takes {wanted} columns of the file; name them, as in {_spelled(plan)}=FIRST..LAST"
+        detail = f"{plan.name!r} takes {wanted} columns of the file; name them, as in {_format_plan(plan)}=FIRST..LAST"
         raise bad_columns(f"{detail}, or say header=false if line 1 is data")
     sources = (Source(plan.name),) if selection.sources is None else selection.sources
     cells = [cell for source in sources for cell in _places(source, names, places)]
     if len(cells) != wanted:
-        raise bad_columns(f"{_spelled(plan)} takes {wanted} columns of the file, and {len(cells)} are named")
+        raise bad_columns(f"{_format_plan(plan)} takes {wanted} columns of the file, and {len(cells)} are named")
     if len(set(cells)) < len(cells):
-        raise bad_columns(f"{_spelled(plan)} takes a column of the file twice")
+        raise bad_columns(f"{_format_plan(plan)} takes a column of the file twice")
     return tuple(cells)
 
 
@@ -158,7 +158,7 @@ def unclear_header(name: str) -> IngestError:
     return IngestError("header_unclear", "/header", detail)
 
 
-def _spelled(plan: ColumnPlan) -> str:
+def _format_plan(plan: ColumnPlan) -> str:
     return f"{plan.name}:{plan.dtype}" + (f"[{','.join(map(str, plan.shape))}]" if plan.shape else "")
 
 

@@ -1,4 +1,4 @@
-"""Names of arrays in bodies of requests: what any reader takes, so that whatever names one can spell it."""
+"""Names of arrays in bodies of requests: what every reader accepts, so that any document can name one."""
 
 from app.ingest.errors import IngestError
 

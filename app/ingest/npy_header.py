@@ -1,4 +1,4 @@
-"""The header of a `.npy` file: a strict reader with a closed grammar, and the one spelling we write.
+"""The header of a `.npy` file: a strict reader with a closed grammar, and a writer of its one canonical form.
 
 Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html (versions 1.0, 2.0 and 3.0).
 NumPy itself evaluates the header as a Python literal; nothing is evaluated here.

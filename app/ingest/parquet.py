@@ -153,7 +153,7 @@ class _Rewritten(RawIOBase):
 
     def __init__(self, file: BufferedReader, footer: Footer) -> None:
         super().__init__()
-        self._file, self._start, self._footer = file, footer.start, footer.spelled
+        self._file, self._start, self._footer = file, footer.start, footer.encoded
         self._position = 0
 
     def readable(self) -> bool:

@@ -44,7 +44,7 @@ class Footer:
     rows: int
     chunks: tuple[Chunk, ...]
     start: int
-    spelled: bytes
+    encoded: bytes
 
 
 def read_footer(file: BufferedReader, size_bytes: int, limits: IngestLimits, check_name: CheckName) -> Footer:
@@ -136,10 +136,10 @@ def _check_apart(chunks: list[Chunk]) -> None:
 
 
 def _anew(leaves: tuple[Leaf, ...], rows: int, groups: list[Struct]) -> bytes:
-    """Spell a footer that says what was checked and nothing else."""
+    """Encode a footer that holds what was checked and nothing else."""
     root = {4: Field(thrift.BINARY, b"schema"), 5: Field(thrift.I32, len(leaves))}
-    elements = [root, *(element for leaf in leaves for element in leaf.spelled)]
-    spelled = thrift.spelled(
+    elements = [root, *(element for leaf in leaves for element in leaf.elements)]
+    encoded = thrift.encode(
         {
             1: Field(thrift.I32, _VERSION),
             2: Field(thrift.LIST, Sequence(thrift.STRUCT, elements)),
@@ -147,7 +147,7 @@ def _anew(leaves: tuple[Leaf, ...], rows: int, groups: list[Struct]) -> bytes:
             4: Field(thrift.LIST, Sequence(thrift.STRUCT, [_group(group) for group in groups])),
         }
     )
-    return spelled + _TAIL.pack(len(spelled), MAGIC)
+    return encoded + _TAIL.pack(len(encoded), MAGIC)
 
 
 def _group(group: Struct) -> Struct:

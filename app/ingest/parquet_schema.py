@@ -33,14 +33,14 @@ _HALF_BYTES = 2
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column: its dtype, None for text; whether each row is a list; and how the schema spells it, and its path."""
+    """A column: its dtype, None for text; whether each row is a list; and its elements in the schema, and its path."""
 
     name: str
     dtype: np.dtype[Any] | None
     in_list: bool
     physical: int
     path: tuple[str, ...]
-    spelled: tuple[Struct, ...]
+    elements: tuple[Struct, ...]
 
     @property
     def pointer(self) -> str:
@@ -96,9 +96,9 @@ def _leaf(elements: tuple[Struct, ...]) -> Leaf:
     dtype = _dtype(last, name)
     if dtype is None and in_list:
         raise _no_type(name, "a list is of numbers, not of texts")
-    spelled = tuple({number: element[number] for number in _KEPT if number in element} for element in elements)
+    kept = tuple({number: element[number] for number in _KEPT if number in element} for element in elements)
     path = tuple(_name(element) for element in elements)
-    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, spelled)
+    return Leaf(name, dtype, in_list, required(last, 1, thrift.I32), path, kept)
 
 
 def _name(element: Struct) -> str:

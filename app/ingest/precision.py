@@ -37,12 +37,12 @@ def inexact(block: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.bool_] | No
 
 
 def is_rounded(text: str, number: float) -> bool:
-    """Tell whether the spelling of a number, without an exponent, has a whole part that float64 rounds."""
+    """Return whether the text of a number, without an exponent, has a whole part that float64 rounds."""
     return abs(number) >= CONSECUTIVE and "e" not in text.lower() and Decimal(text) != Decimal(number)
 
 
 def is_vanished(text: str, number: float) -> bool:
-    """Tell whether the spelling of another number, with an exponent or hundreds of digits, is read as 0."""
+    """Return whether the text of another number, with an exponent or hundreds of digits, is read as 0."""
     if number != 0 or ("e" not in text and "E" not in text and len(text) < _LONG):
         return False
     return not set(text.lower().partition("e")[0]).isdisjoint("123456789")

@@ -17,7 +17,7 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
 def parse_json(data: bytes, max_depth: int, pointer: str = "", max_keys: int | None = None) -> Any:
-    """The value that `data` spells, of at most `max_keys` keys in all its objects; `pointer` is named by errors."""
+    """The value that `data` holds, of at most `max_keys` keys in all its objects; `pointer` is named by errors."""
     if max_keys is not None and data.count(b":") > max_keys and _STRING.sub(b"", data).count(b":") > max_keys:
         raise IngestError("too_many_fields", pointer, f"objects have more than {max_keys} keys in all; send fewer")
     if data.count(b"[") + data.count(b"{") > max_depth and _depth(data) > max_depth:

@@ -1,4 +1,4 @@
-"""Tensors spelled in JSON: nested lists, or `{"dtype", "shape", "data"}`."""
+"""Tensors in JSON: nested lists, or `{"dtype", "shape", "data"}`."""
 
 from collections.abc import Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which Parquet spells its metadata: a strict reader, and a writer of what it has read.
+"""Thrift's compact protocol, in which Parquet encodes its metadata: a strict reader, and a writer of what it has read.
 
 A structure is a dict of fields by their numbers; each field is its type and its value, so that it can be written again.
 """
@@ -111,7 +111,7 @@ class ThriftReader:
         return found
 
 
-def spelled(fields: Struct) -> bytes:
+def encode(fields: Struct) -> bytes:
     """Write a structure, its fields in the order of their numbers."""
     parts = []
     before = 0
@@ -119,12 +119,12 @@ def spelled(fields: Struct) -> bytes:
         step = number - before
         parts.append(bytes([step << 4 | type_]) if 0 < step < 16 else bytes([type_]) + _integer(number))
         if type_ not in (TRUE, FALSE):
-            parts.append(_spelled(type_, value))
+            parts.append(_encode(type_, value))
         before = number
     return b"".join((*parts, b"\0"))
 
 
-def _spelled(type_: int, value: Any) -> bytes:
+def _encode(type_: int, value: Any) -> bytes:
     if type_ in _INTEGERS:
         return _integer(value)
     if type_ in _SIZES:
@@ -132,13 +132,13 @@ def _spelled(type_: int, value: Any) -> bytes:
     if type_ == BINARY:
         return _varint(len(value)) + bytes(value)
     if type_ == STRUCT:
-        return spelled(value)
+        return encode(value)
     inner, values = value
     count = len(values)
     head = bytes([count << 4 | inner]) if count < _LONG_LIST else bytes([0xF0 | inner]) + _varint(count)
     if inner in (TRUE, FALSE):
         return head + bytes(values)
-    return head + b"".join(_spelled(inner, each) for each in values)
+    return head + b"".join(_encode(inner, each) for each in values)
 
 
 def _integer(value: int) -> bytes:

@@ -39,7 +39,7 @@ from app.api import (
 from app.api.computing import THREADS
 from app.api.fit_metrics import FitMetrics
 from app.api.openapi import check_operation_ids, openapi
-from app.api.polling import SpelledFits
+from app.api.polling import EncodedFits
 from app.config.settings import Settings, is_loopback
 from app.config.version import server_version
 from app.domain.errors import DoorOpen
@@ -100,7 +100,7 @@ def create_app(container: Container) -> FastAPI:
     app.state.registry = registry
     app.state.slow = CapacityLimiter(SLOW_MAX)
     app.state.computing = CapacityLimiter(THREADS)
-    app.state.spelled_fits = SpelledFits()
+    app.state.encoded_fits = EncodedFits()
     problems.install(app)
     # The last one added is the outermost.
     app.add_middleware(HeadAsGet)

@@ -27,7 +27,7 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, _dialect: Dialect) -> str | None:
-        """Spell `value` as JSON; None is NULL."""
+        """Encode `value` as JSON; None is NULL."""
         return None if value is None else json.dumps(value, separators=(",", ":"))
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> Any:
@@ -57,11 +57,11 @@ class ExactNumber(TypeDecorator[float]):
     cache_ok = True
 
     def process_bind_param(self, value: float | None, _dialect: Dialect) -> str | None:
-        """Spell the number as Python does."""
+        """Format the number as Python does."""
         return None if value is None else repr(value)
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> float | None:
-        """Return an int for a whole number's spelling, else a float."""
+        """Return an int for the text of a whole number, else a float."""
         if value is None:
             return None
         return int(value) if value.lstrip("-").isdigit() else float(value)

@@ -40,7 +40,7 @@ class Page(Generic[T]):
 
 
 def encode_cursor(last: str) -> str:
-    """Spell what names the last item of a page so that clients do not read meaning into it."""
+    """Encode the position of the last item of a page as an opaque cursor."""
     return base64.urlsafe_b64encode(last.encode()).decode().rstrip("=")
 
 

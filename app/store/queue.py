@@ -26,7 +26,7 @@ from app.store.tables import fits, shares
 
 _IN_TURN = fits.c.parent_id.is_(None)
 _WAITING = (_IN_TURN, fits.c.state == bindparam("state"))
-# The phase is spelled out, else SQLite would not see that there is an index of just these.
+# The phase is a literal, else SQLite would not see that there is an index of just these.
 _FOR_MEMORY = text(f"phase = '{WAITS_FOR_MEMORY}'")
 # One state at a time: only so does the index of the queue give each of these without sorting the rest.
 _SHARES = (

@@ -14,7 +14,7 @@ CHATTY = MappingProxyType({"alembic": logging.WARNING, "uvicorn.error": logging.
 
 
 class JsonFormatter(logging.Formatter):
-    """Spells a record as JSON; what was passed as `extra` becomes fields of their own."""
+    """Encodes a record as JSON; what was passed as `extra` becomes fields of their own."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""

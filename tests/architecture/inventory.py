@@ -339,14 +339,14 @@ def meanings() -> dict[str, str]:
 
 
 def errors_document() -> str:
-    """Spell the table of codes."""
+    """Format the table of codes."""
     said = meanings()
     rows = [f"| `{code}` | {', '.join(sorted(how))} | {said.get(code, UNSAID)} |" for code, how in _sorted(codes())]
     return _document("Error codes", "Every code that a client can meet.", ("code", "status", "meaning"), rows)
 
 
 def limits_document() -> str:
-    """Spell the tables of limits: those that can be set, and those that are fixed."""
+    """Format the tables of limits: those that can be set, and those that are fixed."""
     about = "Everything that is bounded. The first table holds settings, the second one what is fixed, and why."
     head = ("limit", "default", "where it is set", "beyond it", "tested in")
     settings = [limit.row for limit in limits() if not limit.fixed]
@@ -355,7 +355,7 @@ def limits_document() -> str:
 
 
 def routes_document() -> str:
-    """Spell the table of routes."""
+    """Format the table of routes."""
     rows = [
         f"| `{method.upper()}` | `{path}` | {operation['summary']} |"
         for path, operations in openapi_document()["paths"].items()
@@ -382,5 +382,5 @@ def _table(head: tuple[str, ...], rows: list[str]) -> list[str]:
 
 if __name__ == "__main__":
     DOCS.mkdir(exist_ok=True)
-    for name, spelled in DOCUMENTS.items():
-        (DOCS / name).write_text(spelled(), encoding="utf-8")
+    for name, format_document in DOCUMENTS.items():
+        (DOCS / name).write_text(format_document(), encoding="utf-8")

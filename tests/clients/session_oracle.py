@@ -125,10 +125,10 @@ class Oracle:
     def _row_losses(self, options, arrays, place):
         top = options.pop("top", 10)
         losses = self.session.losses_by_row(self._inputs(options, arrays))
-        spelled = finite({str(row): loss for row, loss in enumerate(losses.tolist())})
-        nonfinite = spelled.pop("nonfinite")
+        encoded = finite({str(row): loss for row, loss in enumerate(losses.tolist())})
+        nonfinite = encoded.pop("nonfinite")
         worst = np.argsort(-np.where(np.isfinite(losses), losses, np.inf), kind="stable")[:top].tolist()
-        return {"losses": list(spelled.values()), "nonfinite": nonfinite, "top": [{"row": row} for row in worst]}, None
+        return {"losses": list(encoded.values()), "nonfinite": nonfinite, "top": [{"row": row} for row in worst]}, None
 
     def _trace_nonfinite(self, options, arrays, place):
         found = self.session.first_nonfinite(self._inputs(options, arrays))
@@ -151,7 +151,7 @@ class Oracle:
 
 
 def finite(answer: dict[str, Any]) -> dict[str, Any]:
-    """Spell numbers as JSON can."""
+    """Encode numbers as JSON can."""
     nonfinite: dict[str, str] = {}
 
     def plain(path: str, value: Any) -> Any:

@@ -136,7 +136,7 @@ def test_an_address_of_another_kind_is_refused(url):
 
 def test_a_request_has_the_path_of_its_server_and_the_length_of_its_body():
     writer = RequestWriter(Address.of("https://[::1]:444/adjoint"), {"Authorization": "Bearer key"})
-    head, *body = writer.spell(Request("POST", "/v1/x?seq=1", [b"ab", b"c"], "text/plain"))
+    head, *body = writer.encode(Request("POST", "/v1/x?seq=1", [b"ab", b"c"], "text/plain"))
     first, *lines = bytes(head).decode().split("\r\n")
     assert first == "POST /adjoint/v1/x?seq=1 HTTP/1.1"
     assert {"Host: [::1]:444", "Authorization: Bearer key", "Content-Length: 3", "Content-Type: text/plain"} < set(

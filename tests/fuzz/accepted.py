@@ -48,7 +48,7 @@ def check_accepted(document: Any) -> bool:
 
 
 def _facts(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a report without the places of findings, which are those of the spelling."""
+    """Return a report without the places of findings, which depend on the form."""
     return {**report, "findings": [(finding["code"], finding["severity"]) for finding in report["findings"]]}
 
 

@@ -37,9 +37,9 @@ def put_byte(data: bytearray, random: Random, _words: Sequence[bytes], _corpus: 
 
 def put_number(data: bytearray, random: Random, _words: Sequence[bytes], _corpus: Sequence[bytes]) -> None:
     """Write a number at the edge of its type over what is there, in either order of bytes."""
-    spelled = struct.pack(random.choice("<>") + "Q", random.choice(NUMBERS))[-random.choice((2, 4, 8)) :]
+    encoded = struct.pack(random.choice("<>") + "Q", random.choice(NUMBERS))[-random.choice((2, 4, 8)) :]
     start = random.randrange(len(data) + 1)
-    data[start : start + len(spelled)] = spelled
+    data[start : start + len(encoded)] = encoded
 
 
 def put_word(data: bytearray, random: Random, words: Sequence[bytes], _corpus: Sequence[bytes]) -> None:

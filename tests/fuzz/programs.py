@@ -1,4 +1,4 @@
-"""Random programs in the spelling that clients write, so that names, results and arguments meet in every way.
+"""Random programs in the syntax that clients write, so that names, results and arguments meet in every way.
 
 Each applies some op to leaves of one of its samples, and goes on from there with whatever names there are by then:
 many are refused, and those that are not are looked at by `accepted`.
@@ -31,7 +31,7 @@ def random_program(random: Random) -> dict[str, Any]:
     op, sample = _choice(random)
     leaves = _leaves(random, op, sample)
     known = [name for table in leaves.values() for name in table]
-    first = _spelled(op, known, sample.attrs)
+    first = _format_call(op, known, sample.attrs)
     lines: list[str] = []
     for number in range(random.choice((1, 2, 3, 5, 8))):
         for _ in range(TRIES):
@@ -88,7 +88,7 @@ def _targets(random: Random, line: int, *, several: bool) -> list[str]:
     return [random.choice(NAMES) if random.random() < 0.1 else name for name in fresh]
 
 
-def _spelled(op: Op[Any], operands: list[str], attrs: Mapping[str, Any]) -> str:
+def _format_call(op: Op[Any], operands: list[str], attrs: Mapping[str, Any]) -> str:
     """Return the call of an op."""
     return f"{op.name}({', '.join([*operands, *(f'{name}={_literal(value)}' for name, value in attrs.items())])})"
 
@@ -105,12 +105,12 @@ def _expression(random: Random, known: list[str], depth: int) -> str:
     if kind < 0.9:
         op, sample = _choice(random)
         operands = [_expression(random, known, depth - 1) for _ in sample.arguments]
-        return _spelled(op, operands, sample.attrs)
+        return _format_call(op, operands, sample.attrs)
     return random.choice(NUMBERS) if random.random() < 0.1 else random.choice(known)
 
 
 def _literal(value: Any) -> str:
-    """Return a value as programs spell it, "" if they cannot."""
+    """Return a value as programs write it, "" if they cannot."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):

@@ -20,7 +20,7 @@ _CORPUS = {
 }  # fmt: skip
 
 
-def _spelled(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
@@ -43,7 +43,7 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
     "parquet": [parquet.GOOD, parquet.CODED],
     "safetensors": [safetensors_body({"x": np.ones((2, 2), np.float32), "y": np.ones(2, np.uint8)}, {"a": "b"})],
     "csv": [b'a,b,c\n1,2.5,x\n3,,"y, ""z"""\r\n', b"a,b\n1,2\n3,4\n5,6\n", "\u00e9\n".encode()],
-    "json": [_spelled({"name": "n", "columns": _COLUMNS})],
+    "json": [_encode({"name": "n", "columns": _COLUMNS})],
     "ndjson": [b'{"x": [1, 2], "s": "a", "t": true}\n{"x": [3, null], "s": "b", "t": false}\n'],
 }
 
@@ -69,7 +69,7 @@ PROGRAMS = [
 ]
 
 GRAPHS = [
-    _spelled(document)
+    _encode(document)
     for document in (
         {
             "inputs": {"x": {"shape": ["batch", 3], "dtype": "float32"}},
@@ -99,7 +99,7 @@ GRAPHS = [
 ]
 
 RECIPES = [
-    _spelled(
+    _encode(
         {
             "optimizer": {"kind": "adamw", "lr": 0.001, "betas": [0.9, 0.99], "groups": [{"match": "w*", "lr": 0.1}]},
             "schedule": {
@@ -118,7 +118,7 @@ RECIPES = [
             "feeds": {"x": "features"},
         }
     ),
-    _spelled({"steps": 5, "optimizer": "sgd", "early_stopping": {"monitor": "loss", "patience": 2}}),
+    _encode({"steps": 5, "optimizer": "sgd", "early_stopping": {"monitor": "loss", "patience": 2}}),
 ]
 
 FRAMES = [

@@ -25,10 +25,10 @@ def _listening(table: str) -> Iterable[tuple[str, str]]:
         fields = line.split()
         host, port = fields[1].split(":")
         if fields[3] == LISTEN:
-            yield f"{_spelled(host)}:{int(port, 16)}", fields[9]
+            yield f"{_format_address(host)}:{int(port, 16)}", fields[9]
 
 
-def _spelled(host: str) -> str:
+def _format_address(host: str) -> str:
     return ".".join(str(byte) for byte in reversed(bytes.fromhex(host))) if len(host) == 8 else host
 
 

@@ -36,7 +36,7 @@ def named_graph(name: str) -> dict[str, Any]:
     return {"name": name, "inputs": {"a": []}, "parameters": {name: []}, "program": f"f = a * {name}"}
 
 
-def spelled(method: str, path: str, document: Any = None) -> bytes:
+def encode_request(method: str, path: str, document: Any = None) -> bytes:
     body = b"" if document is None else orjson.dumps(document)
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {KEY}\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -87,11 +87,11 @@ def test_nobody_gets_an_answer_that_was_meant_for_one_who_left(keyed: ServerProc
     chance = random.Random(SEED)
     theirs = keyed.http.post("/v1/graphs", json=named_graph("theirs")).json()["id"]
     requests = [
-        spelled("GET", f"/v1/graphs/{theirs}"),
-        spelled("GET", "/v1/graphs?limit=1000"),
-        spelled("GET", "/openapi.json"),
-        spelled("POST", "/v1/graphs:validate", named_graph("theirs")),
-        spelled("POST", f"/v1/graphs/{theirs}:evaluate", {"inputs": {"a": 2.0}, "parameters": {"theirs": 3.0}}),
+        encode_request("GET", f"/v1/graphs/{theirs}"),
+        encode_request("GET", "/v1/graphs?limit=1000"),
+        encode_request("GET", "/openapi.json"),
+        encode_request("POST", "/v1/graphs:validate", named_graph("theirs")),
+        encode_request("POST", f"/v1/graphs/{theirs}:evaluate", {"inputs": {"a": 2.0}, "parameters": {"theirs": 3.0}}),
     ]
     with ThreadPoolExecutor(STAYING + 4) as clients:
         staying = [clients.submit(answers_own, keyed, keys[number % 2], number) for number in range(STAYING)]
@@ -132,7 +132,7 @@ def test_a_step_whose_client_has_gone_is_carried_out_once(siege: Siege, keyed: S
     left = begin(http)
     for (verb, step), expected in zip(steps(), told, strict=True):
         with connect(keyed.url) as connection:
-            connection.sendall(spelled("POST", f"/v1/sessions/{left}:{verb}", step))
+            connection.sendall(encode_request("POST", f"/v1/sessions/{left}:{verb}", step))
             if step["seq"] % 2:  # the rest of the answer, unread, makes it a reset
                 connection.recv(1)
         end = time.monotonic() + PATIENCE

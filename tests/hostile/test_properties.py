@@ -54,10 +54,10 @@ def test_any_document_reads_back(document, ascii_only):
 @quick
 @given(st.lists(FRAMES, max_size=3), st.data())
 def test_frames_read_back_from_pieces_of_any_size(frames, data):
-    spelled = b"".join(to_frame(head, body) for head, body in frames)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(spelled)), max_size=6)))
+    encoded = b"".join(to_frame(head, body) for head, body in frames)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(encoded)), max_size=6)))
     reader = FrameReader()
-    pieces = [spelled[start:stop] for start, stop in pairwise([0, *cuts, len(spelled)])]
+    pieces = [encoded[start:stop] for start, stop in pairwise([0, *cuts, len(encoded)])]
     assert [frame for piece in pieces for frame in reader.feed(piece)] == frames
 
 

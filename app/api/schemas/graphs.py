@@ -14,7 +14,7 @@ Extent = int | str
 
 
 class GraphDefinition(BaseModel):
-    """A graph in one of three spellings: nodes, layers, or a program. The answer always holds the nodes."""
+    """A graph in one of three forms: nodes, layers, or a program. The answer always holds the nodes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,7 +47,9 @@ class GraphReport(ResourceShape):
 
     name: str
     digest: str = Field(description="Equal digests mean equal graphs.")
-    definition: dict[str, Any] = Field(title="Canonical spelling", description="The nodes, whatever was sent.")
+    definition: dict[str, Any] = Field(
+        title="Canonical definition", description="The graph as nodes, in whichever form it was sent."
+    )
     parameter_count: int
     node_counts: dict[str, int]
     shapes: dict[str, Any]

@@ -60,9 +60,9 @@ class NewApiKey(ApiKey):
     )
 
     @classmethod
-    def made(cls, key: ApiKeyRecord, spelled: str, *, closed_server: bool) -> "NewApiKey":
+    def made(cls, key: ApiKeyRecord, text: str, *, closed_server: bool) -> "NewApiKey":
         """Show a new key."""
-        return cls(**_shown(key), key=spelled, closed_server=closed_server)
+        return cls(**_shown(key), key=text, closed_server=closed_server)
 
 
 class ApiKeyList(ResourceShape):

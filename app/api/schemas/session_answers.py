@@ -1,4 +1,4 @@
-"""What the steps of a session are answered with. The session's process spells them; these shapes describe them."""
+"""Responses to the steps of a session. The session's process encodes them; these models describe them."""
 
 from typing import Annotated, Any, Literal
 

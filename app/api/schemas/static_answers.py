@@ -1,4 +1,4 @@
-"""What steps and reads of a session of kind "static" are answered with; its process spells them."""
+"""Responses to the steps and reads of a session of kind "static". Its process encodes them."""
 
 from typing import Literal
 

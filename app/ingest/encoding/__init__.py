@@ -1,1 +1,1 @@
-"""How arrays, and documents that hold some, are spelled: by the server and by the processes of sessions."""
+"""Encodings of arrays, and of documents that hold arrays: by the server and by the processes of sessions."""

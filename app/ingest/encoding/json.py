@@ -9,12 +9,12 @@ _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
 def _list(array: Any) -> Any:
-    # Of a type or a layout that orjson does not spell.
+    # Of a type or a layout that orjson does not encode.
     return array.tolist()
 
 
 def json_body(document: Any, plain: Callable[[Any], Any] = _list) -> bytes:
-    """Spell a document as UTF-8 JSON; what is not a finite number becomes null.
+    """Encode a document as UTF-8 JSON; what is not a finite number becomes null.
 
     `plain` makes plain data of what is neither that nor an array of a usual type in row-major order.
     """

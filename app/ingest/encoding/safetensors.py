@@ -10,7 +10,7 @@ import engine
 
 
 def safetensors_body(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> bytes:
-    """Spell arrays, with all the types that the engine has, in the order given; `metadata` goes to `__metadata__`."""
+    """Encode arrays, with all the types that the engine has, in the order given; `metadata` goes to `__metadata__`."""
     buffer = io.BytesIO()
     engine.write_tensors(buffer, tensors, metadata or {})
     return buffer.getvalue()

@@ -14,7 +14,7 @@ POSITIONS_MAX = 1000
 """So many numbers that are not finite are named by their positions; more of them, by runs of equal ones."""
 
 CHUNK = 1 << 16
-"""Elements, and runs, that are spelled at a time: what stands in memory beside the array is bounded by that."""
+"""Elements, and runs, that are encoded at a time: what stands in memory beside the array is bounded by that."""
 
 FINITE, NAN, INF, MINUS_INF = range(4)
 NAMES = (b"", b'"nan"', b'"inf"', b'"-inf"')
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 
 def tensor_document(array: Array) -> dict[str, Any]:
-    """Return the fields of a tensor, its data still an array, which is spelled when the answer is."""
+    """Return the fields of a tensor, its data still an array, which is encoded with the answer."""
     flat = np.ascontiguousarray(array).reshape(-1)
     named: Any = _positions(flat)
     if named is None:
@@ -35,7 +35,7 @@ def tensor_document(array: Array) -> dict[str, Any]:
 
 
 def json_pieces(document: Any) -> Iterator[bytes]:
-    """Spell a document whose arrays are tensors piece by piece, to the same bytes as of its `tensor_document`s."""
+    """Encode a document whose arrays are tensors piece by piece, to the same bytes as of its `tensor_document`s."""
     if isinstance(document, np.ndarray):
         yield from _tensor_pieces(document)
     elif isinstance(document, dict):
@@ -86,14 +86,14 @@ def _runs(flat: Array) -> Iterator[bytes]:
         if start + CHUNK > flat.size:
             kinds = np.append(kinds, FINITE)  # ends the last run
         changes = np.flatnonzero(np.diff(kinds, prepend=kind))
-        spelled = []
+        encoded = []
         for place, other in zip((start + changes).tolist(), kinds[changes].tolist(), strict=True):
             if kind != FINITE:
                 key = b"%d" % first if first == place - 1 else b"%d-%d" % (first, place - 1)
-                spelled.append(b'"%b":%b' % (key, NAMES[kind]))
+                encoded.append(b'"%b":%b' % (key, NAMES[kind]))
             kind, first = other, place
-        if spelled:
-            yield (b"," if written else b"") + b",".join(spelled)
+        if encoded:
+            yield (b"," if written else b"") + b",".join(encoded)
             written = True
     yield b"}"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from app.domain.api_key import ID_PREFIX, ApiKeyRecord, Scope, digest_of, new_secret, spelled
+from app.domain.api_key import ID_PREFIX, ApiKeyRecord, Scope, digest_of, format_key, new_secret
 from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.ids import new_id
 from app.domain.tenancy import DEFAULT_TENANT, current_tenant
@@ -44,7 +44,7 @@ class Keys:
         tenant: str | None = None,
         enter: Enter | None = None,
     ) -> tuple[ApiKeyRecord, str]:
-        """Make a key and return it with its spelling, which nobody can tell later.
+        """Create a key and return it with its text, which cannot be recovered later.
 
         It is for `tenant`, by default for the one of whoever makes it.
 
@@ -69,7 +69,7 @@ class Keys:
                 enter(work, key.id)
         if was_open:
             self.closed_by = key.id
-        return key, spelled(key.id, secret)
+        return key, format_key(key.id, secret)
 
     def get(self, key_id: str) -> ApiKeyRecord:
         """Return the key; NotFound if there is none."""

@@ -128,7 +128,7 @@ class AttemptJournal:
             "metrics": metrics,
             "nonfinite": nonfinite,
         }
-        self._work.events.append(self.fit.id, "checkpoint", _spell(body))
+        self._work.events.append(self.fit.id, "checkpoint", _encode(body))
 
     def reached(self, values: Sequence[float | None]) -> None:
         """Note what the metric was at the rungs that the fit, a variant of a sweep, has come to."""
@@ -241,5 +241,5 @@ def _differences(change: NumericsChanged) -> str:
     return ", ".join(f"{name}: {old} -> {new}" for name, old, new in pairs if old != new)
 
 
-def _spell(body: Mapping[str, Any]) -> str:
+def _encode(body: Mapping[str, Any]) -> str:
     return json.dumps(body, separators=(",", ":"), allow_nan=False)

@@ -257,7 +257,7 @@ def executor_here(resources: Mapping[str, Any], before: Mapping[str, Any] | None
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Spell numbers in order, runs of them by their ends."""
+    """Format numbers in order, runs of them by their ends."""
     ends: list[list[int]] = []
     for number in numbers:
         if ends and number == ends[-1][1] + 1:

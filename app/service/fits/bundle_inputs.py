@@ -52,12 +52,12 @@ def _recipe(bundle: Mapping[str, Any]) -> dict[str, Any]:
 def _graph(work: UnitOfWork, bundle: Mapping[str, Any]) -> str | Mapping[str, Any]:
     """Return the id of the same graph if it is stored here, else its definition.
 
-    Equal graphs may name their parameters in another order, by which rows are spelled and norms are summed up.
+    Equal graphs may name their parameters in another order, by which rows are encoded and norms are summed up.
     """
     definition: Mapping[str, Any] = bundle["graph"]["definition"]
-    spelled = json.dumps(definition)
+    encoded = json.dumps(definition)
     found = work.graphs.with_digest(bundle["graph"]["digest"], first=bundle["graph"]["id"])
-    return next((graph.id for graph in found if json.dumps(graph.definition) == spelled), definition)
+    return next((graph.id for graph in found if json.dumps(graph.definition) == encoded), definition)
 
 
 def _datasets(work: UnitOfWork, bundle: Mapping[str, Any], name: str, faults: list[Finding]) -> str | list[str] | None:

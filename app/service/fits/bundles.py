@@ -134,8 +134,8 @@ def _still_there(get: Any, thing_id: str) -> Any:
 
 def _identity(fit: FitRecord) -> dict[str, Any]:
     moments = {"created_at": fit.created_at, "started_at": fit.started_at, "finished_at": fit.finished_at}
-    spelled = {name: None if moment is None else rfc3339(moment) for name, moment in moments.items()}
-    return {"id": fit.id, "labels": fit.labels, **spelled}
+    encoded = {name: None if moment is None else rfc3339(moment) for name, moment in moments.items()}
+    return {"id": fit.id, "labels": fit.labels, **encoded}
 
 
 def _graph(graph: GraphRecord) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def _within(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
     return tuple(events[: max(1, count)])
 
 
-def spelled(event: Event) -> str:
-    """Spell an event as an entry of a `text/event-stream` (https://html.spec.whatwg.org/#server-sent-events)."""
+def encode_event(event: Event) -> str:
+    """Encode an event as an entry of a `text/event-stream` (https://html.spec.whatwg.org/#server-sent-events)."""
     # One line of data: JSON text has no line break of its own that would matter.
     data = event.body if "\n" not in event.body else json.dumps(json.loads(event.body), separators=(",", ":"))
     return f"id: {event.seq}\nevent: {event.kind}\ndata: {data}\n\n"

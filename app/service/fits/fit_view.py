@@ -9,7 +9,7 @@ from app.domain.sweep import Standing
 from app.store.unit_of_work import UnitOfWork
 
 SMALL = 32 * 1024
-"""So long is the spelling, at most, of what counts as small."""
+"""Longest encoding of what counts as small, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

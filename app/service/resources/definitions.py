@@ -13,7 +13,7 @@ GRAPH_LIMITS = engine.GraphLimits()
 def read_definition(
     document: object, pointer: str = "", limits: engine.GraphLimits = GRAPH_LIMITS
 ) -> engine.Definition:
-    """Read a graph in any of its spellings; Invalid, with pointers below `pointer`, if it is none or too large."""
+    """Read a graph in any of its forms. Raises Invalid, with pointers below `pointer`, if it is none or too large."""
     with engine_faults(pointer):
         return engine.parse_graph(document, limits)
 

@@ -24,7 +24,7 @@ class Graphs:
         self._limits = limits
 
     def create(self, document: object, keep: Keep[GraphRecord]) -> GraphRecord:
-        """Check and store a definition in any of its spellings; Invalid with everything that is wrong with it."""
+        """Check and store a definition in any of its forms. Raises Invalid with everything that is wrong with it."""
         graph = new_graph(read_definition(document, limits=self._limits), self._clock)
         with self._store.begin() as work:
             work.graphs.add(graph)

@@ -51,9 +51,9 @@ class MemoryTerms:
         """
         each = sum(terms.values())
         if processes * each > self.most:
-            spelled = ", ".join(f"{term} {size}" for term, size in terms.items())
+            listed = ", ".join(f"{term} {size}" for term, size in terms.items())
             for_each = f" for each of {processes} processes" if processes > 1 else ""
-            needed = f"{what} needs about {processes * each} bytes of memory ({spelled}{for_each})"
+            needed = f"{what} needs about {processes * each} bytes of memory ({listed}{for_each})"
             finding = Finding(pointer, "memory_exceeded", f"{needed}; this server gives {self.most}; {advice}")
             raise TooLarge(finding.detail, limit=self.most, code="memory_exceeded", findings=[finding])
         return each

@@ -204,8 +204,8 @@ class SessionSteps:
         return None if answered.file is None else self._folders.of(session.id) / answered.file
 
 
-def _told(seq: int, what: str, spelled: bytes) -> bytes:
-    return b'{"seq":%d,"done":true,"%s":%s}' % (seq, what.encode(), spelled)
+def _told(seq: int, what: str, encoded: bytes) -> bytes:
+    return b'{"seq":%d,"done":true,"%s":%s}' % (seq, what.encode(), encoded)
 
 
 def _problem(error: StepRefused) -> dict[str, Any]:

@@ -22,12 +22,12 @@ class Blob:
 
 
 def is_digest(text: str) -> bool:
-    """Whether `text` is spelled as a digest: 64 hexadecimal digits in lower case."""
+    """Whether `text` has the form of a digest: 64 hexadecimal digits in lower case."""
     return _DIGEST.fullmatch(text) is not None
 
 
 def checked_digest(digest: str) -> str:
-    """Return `digest`; NotFound if it is not spelled as one. Ask this before a path is made of it."""
+    """Return `digest`; NotFound if it does not have the form of one. Check this before building a path of it."""
     if not is_digest(digest):
         raise NotFound(f"there is no blob {digest[:80]!r}: a digest is 64 hexadecimal digits in lower case")
     return digest

@@ -69,7 +69,7 @@ class Answers:
 
 
 def npy_pieces(array: NDArray[Any]) -> Iterator[bytes]:
-    """Spell an array as `.npy` piece by piece, as `app.ingest.encoding.npy` does."""
+    """Encode an array as `.npy` piece by piece, as `app.ingest.encoding.npy` does."""
     array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
     array = np.ascontiguousarray(array).reshape(array.shape)
     header = io.BytesIO()

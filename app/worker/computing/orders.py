@@ -37,7 +37,7 @@ LABORATORY: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, Any
         "trace_nonfinite": (engine.trace_nonfinite, trace_document),
     }
 )
-"""By its verb, what looks at a graph at one point, and what spells what it has found."""
+"""By its verb, what looks at a graph at one point, and what encodes what it has found."""
 
 GRAPHS_KEPT = 16
 SMALL_BODY = 1 << 16

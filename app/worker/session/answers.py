@@ -45,14 +45,14 @@ STARVED: Mapping[str, Any] = MappingProxyType(
 """The answer to a step that finds no memory."""
 
 
-def spelled(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
-    """Spell an answer; return its type, which is JSON where the one asked for cannot hold it."""
+def encode_answer(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
+    """Encode an answer; return its type, which is JSON where the one asked for cannot hold it."""
     if isinstance(document, str):
         return accept, document.encode()
     if document is None:
         return JSON, json_body(None)
     if isinstance(document, np.ndarray):
-        return _spelled_array(document, accept)
+        return _encode_array(document, accept)
     told = {"seq": seq, **document}
     if _is_plain(told.values()):
         told.setdefault("nonfinite", {})
@@ -68,7 +68,7 @@ def spelled(document: dict[str, Any] | Array | str | None, seq: int | None, acce
     return (accept, _safetensors(plain, found.arrays)) if accept == SAFETENSORS else (JSON, json_body(plain))
 
 
-def _spelled_array(array: Array, accept: str) -> tuple[str, bytes]:
+def _encode_array(array: Array, accept: str) -> tuple[str, bytes]:
     if accept == NPY:
         return NPY, npy_body(array)
     if accept == SAFETENSORS:

@@ -10,7 +10,7 @@ from typing import Any
 import engine
 from app.domain.errors import AdjointError, Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.frames import Accepted, Answered, Step
-from app.worker.session.answers import POISON, refusal, spelled
+from app.worker.session.answers import POISON, encode_answer, refusal
 from app.worker.session.batch import LEFT_OUT, BatchedStep, check_alone, entry_of, first_seq, steps_of
 from app.worker.session.bench import Array, Bench, Verb
 from app.worker.session.folder import Folder
@@ -179,8 +179,8 @@ class Desk:
         found = self._run(step, body, verb, None, arrays)
         if isinstance(found, _Failed):
             return Answered(step.id, self.standing, error=self._with_seq(found.error)), b""
-        media, spelled_body, _ = found
-        return Answered(step.id, self.standing, media=media), spelled_body
+        media, encoded_body, _ = found
+        return Answered(step.id, self.standing, media=media), encoded_body
 
     def _done(
         self, step: Step, body: bytes, verb: Verb, place: Kept, arrays: Mapping[str, Array] | None, *, noted: bool
@@ -233,7 +233,7 @@ class Desk:
             _logger.exception("a step has met a fault")
             return _Failed(refusal(error), broken=True)
         try:
-            return *spelled(result.document, seq, step.accept), result.file
+            return *encode_answer(result.document, seq, step.accept), result.file
         except MemoryError as error:
             # What has no answer was not to be done.
             return _Failed(refusal(error), broken=verb.lasts is not None or seq is not None)

@@ -38,11 +38,11 @@ class Record:
 
 
 def to_record(head: Any, body: bytes, synced: int) -> bytes:
-    """Spell a record that is written when the first `synced` bytes of the log are on the disk."""
-    spelled = to_json(head)
-    fixed = _FIXED.pack(_MARK, 0, len(spelled), len(body), synced)[_SUMMED_FROM:]
-    checksum = crc32(body, crc32(spelled, crc32(fixed)))
-    return b"".join((_MARK, checksum.to_bytes(4, "big"), fixed, spelled, body))
+    """Encode a record that is written when the first `synced` bytes of the log are on the disk."""
+    encoded = to_json(head)
+    fixed = _FIXED.pack(_MARK, 0, len(encoded), len(body), synced)[_SUMMED_FROM:]
+    checksum = crc32(body, crc32(encoded, crc32(fixed)))
+    return b"".join((_MARK, checksum.to_bytes(4, "big"), fixed, encoded, body))
 
 
 def read_records(log: bytes) -> list[Record]:

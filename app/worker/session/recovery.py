@@ -8,7 +8,7 @@ from typing import Any
 import engine
 from app.domain.errors import AdjointError, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Step
-from app.worker.session.answers import POISON, refusal, spelled
+from app.worker.session.answers import POISON, encode_answer, refusal
 from app.worker.session.bench import Bench
 from app.worker.session.folder import Folder
 from app.worker.session.kept import KEPT_ANSWERS, Answers, Kept
@@ -115,6 +115,6 @@ class _Replay:
             return
         seconds = time.monotonic() - begun
         if answered:
-            media, answer = spelled(result.document, seq, step.accept)
+            media, answer = encode_answer(result.document, seq, step.accept)
             kept = replace(kept, media=media, body=answer, file=result.file)
         self._ledger.take_up(kept, seconds)

@@ -111,7 +111,7 @@ class Answer:
 
 
 class RequestWriter:
-    """Spells requests to one server, with what all of them say alike."""
+    """Encodes requests to one server, with the headers that all of them share."""
 
     def __init__(self, address: Address, headers: Mapping[str, str]) -> None:
         default = _PORTS["https" if address.secure else "http"]
@@ -123,7 +123,7 @@ class RequestWriter:
         self._path = address.path
         self._common = "".join(f"{name}: {value}\r\n" for name, value in named.items())
 
-    def spell(self, request: Request) -> list[Block]:
+    def encode(self, request: Request) -> list[Block]:
         """Return the bytes of a request, in blocks."""
         size = sum(map(len, request.body))
         head = f"{request.method} {self._path}{request.path} HTTP/1.1\r\n{self._common}Accept: {request.accept}\r\n"

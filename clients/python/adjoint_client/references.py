@@ -16,7 +16,7 @@ def references(
 
 
 def reference(thing: str | Graph | Dataset | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return how a request names the thing: by its id, or by spelling it out."""
+    """Return how a request names the thing: by its id, or by its definition."""
     return thing if isinstance(thing, str | Mapping) else thing.id
 
 

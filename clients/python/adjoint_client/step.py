@@ -59,7 +59,7 @@ class Step(Generic[T]):
         target = f"{session}:{self.verb}"
         if not self.blocks:
             options = self.options if seq is None else {"seq": seq, **self.options}
-            return Request("POST", target, [_spelled(options)], JSON, accept)
+            return Request("POST", target, [_encode(options)], JSON, accept)
         query = [] if seq is None else [f"seq={seq}"]
         query += [f"{name}={quote(_plain_text(value), safe='')}" for name, value in self.options.items()]
         if query:
@@ -85,7 +85,7 @@ def request_for_all(path: str, steps: Sequence[tuple[Step[Any], int | None]]) ->
     """Return the request that carries out several steps in order, up to the first that fails."""
     listed = [{"verb": step.verb, **({} if seq is None else {"seq": seq}), **step.options} for step, seq in steps]
     blocks = {f"{place}/{name}": found for place, (step, _) in enumerate(steps) for name, found in step.blocks.items()}
-    body: list[Buffer] = encode_blocks(blocks, {"steps": _text(listed)}) if blocks else [_spelled({"steps": listed})]
+    body: list[Buffer] = encode_blocks(blocks, {"steps": _text(listed)}) if blocks else [_encode({"steps": listed})]
     return Request("POST", f"{path}:batch", body, SAFETENSORS if blocks else JSON)
 
 
@@ -110,7 +110,7 @@ def named(kind: str, name: str) -> str:
     return f"/{kind}/{quote(name, safe='')}"
 
 
-def _spelled(document: Any) -> bytes:
+def _encode(document: Any) -> bytes:
     return _text(document).encode()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.api_key import ApiKeyRecord, Scope, spelled
+from app.domain.api_key import ApiKeyRecord, Scope, format_key
 from app.domain.audit import AuditRecord, verified
 from app.domain.clock import ManualClock, read_rfc3339
 from app.domain.ids import new_id
@@ -75,8 +75,8 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
             records[name], sent[name] = keys.create(name, [Scope(scope)], None)
         records["expired"], sent["expired"] = keys.create("old", [Scope.ADMIN], YEARS_AGO + timedelta(days=1))
         keys.revoke(records["revoked"].id)
-    sent["unknown"] = spelled(new_id("key"), "0" * 64)
-    sent["guessed"] = spelled(records["admin"].id, "0" * 64)
+    sent["unknown"] = format_key(new_id("key"), "0" * 64)
+    sent["guessed"] = format_key(records["admin"].id, "0" * 64)
     with serving(folder, failed_logins_per_minute=10_000, workers=1, log_level="info") as server:
         yield Keyed(server, sent, records)
 

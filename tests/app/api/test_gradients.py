@@ -109,7 +109,7 @@ def test_a_captured_gradient_is_that_of_the_loss_and_its_norm_that_of_the_row(
 
 def test_a_few_numbers_say_what_a_gradient_looks_like(http: httpx.Client, looked_into: dict[str, Any]) -> None:
     here = f"/v1/fits/{looked_into['id']}/gradients/block%2Fw.1"
-    # The numbers are spelled as what they are, float32: fewer digits than the sums in float64 have.
+    # The numbers are encoded as what they are, float32: fewer digits than the sums in float64 have.
     data = np.array(http.get(here, params={"step": 5}).json()["data"], np.float32).astype(float).tolist()
     stats = http.get(here, params={"step": 5, "stats": True}).json()
     assert (stats["step"], stats["parameter"], stats["elements"]) == (5, "block/w.1", 2)

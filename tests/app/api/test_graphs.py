@@ -27,7 +27,7 @@ PROGRAM = {
     "parameters": {"w": [3], "b": []},
     "program": "pred = x @ w + b\nloss = mean((pred - y) ** 2)",
 }
-SPELLINGS = {"nodes": (NODES, 6), "layers": (LAYERS, 26), "program": (PROGRAM, 4)}
+FORMS = {"nodes": (NODES, 6), "layers": (LAYERS, 26), "program": (PROGRAM, 4)}
 
 REFUSED = {
     "unknown field": ({**PROGRAM, "programme": ""}, "/programme", "unknown_field"),
@@ -42,9 +42,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_graph_is_taken_in_every_spelling_and_answered_in_one(http: httpx.Client, spelling: str) -> None:
-    document, parameters = SPELLINGS[spelling]
+@pytest.mark.parametrize("form", FORMS)
+def test_a_graph_is_accepted_in_every_form_and_answered_in_one(http: httpx.Client, form: str) -> None:
+    document, parameters = FORMS[form]
     response = http.post("/v1/graphs", json=document)
     graph = response.json()
     assert response.status_code == 201, graph

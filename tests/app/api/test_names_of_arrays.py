@@ -1,4 +1,4 @@
-"""Names in files and bodies that no answer could spell: refused by every route and reader, with a problem document."""
+"""Names in files and bodies that no answer could encode: refused by every route and reader, with a problem document."""
 
 import io
 import json
@@ -75,28 +75,28 @@ def check_refused(answer: httpx.Response) -> None:
 def test_a_session_refuses_arrays_of_such_names(
     http: httpx.Client, session: dict[str, Any], verb: str, reader: str
 ) -> None:
-    kind, spell = BODIES[reader]
+    kind, encode = BODIES[reader]
     for name in NAMES:
         url = f"/v1/sessions/{session['id']}:{verb}"
-        answer = http.post(url, content=spell(name), headers={"Content-Type": kind})
-        if answer.status_code != 200 or spell is not told_by_texts:  # texts beside the arrays stand for nothing here
+        answer = http.post(url, content=encode(name), headers={"Content-Type": kind})
+        if answer.status_code != 200 or encode is not told_by_texts:  # texts beside the arrays stand for nothing here
             check_refused(answer)
 
 
 @pytest.mark.parametrize("reader", FILES)
 def test_an_upload_of_such_names_is_refused(http: httpx.Client, reader: str) -> None:
-    kind, spell = FILES[reader]
+    kind, encode = FILES[reader]
     for name in NAMES:
-        check_refused(http.post("/v1/datasets", content=spell(name), headers={"Content-Type": kind}))
+        check_refused(http.post("/v1/datasets", content=encode(name), headers={"Content-Type": kind}))
 
 
-@pytest.mark.parametrize("spell", [safetensors, told_by_texts])
+@pytest.mark.parametrize("encode", [safetensors, told_by_texts])
 def test_a_checkpoint_of_such_names_is_refused(
-    http: httpx.Client, line: dict[str, Any], spell: Callable[[str], bytes]
+    http: httpx.Client, line: dict[str, Any], encode: Callable[[str], bytes]
 ) -> None:
     for name in NAMES:
         headers = {"Content-Type": "application/vnd.safetensors"}
-        check_refused(http.post(f"/v1/checkpoints?graph={line['id']}", content=spell(name), headers=headers))
+        check_refused(http.post(f"/v1/checkpoints?graph={line['id']}", content=encode(name), headers=headers))
 
 
 @pytest.mark.parametrize("action", ["predict", "compute"])

@@ -25,7 +25,7 @@ WIDE = {
     "program": "pred = x * w\nkept = k * 1\nloss = mean(pred)",
     "outputs": ["pred", "kept"],
 }
-SPELLINGS: list[Callable[[list[Any]], Any]] = [
+FORMS: list[Callable[[list[Any]], Any]] = [
     lambda numbers: numbers,
     lambda numbers: {"data": numbers},
     lambda numbers: {"data": numbers, "shape": [len(numbers)], "nonfinite": {}},
@@ -218,10 +218,10 @@ def test_every_operation_that_takes_tensors_is_asked() -> None:
     assert found - STATES_ITS_OWN_DTYPE | {"run_batch"} == CASES.keys()
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS, ids=["list", "object", "as answered"])
+@pytest.mark.parametrize("form", FORMS, ids=["list", "object", "as answered"])
 @pytest.mark.parametrize("operation", CASES)
-def test_numbers_take_the_dtype_of_their_tensor(stage: Stage, operation: str, spelling: Callable[[Any], Any]) -> None:
-    x, k = CASES[operation](stage, spelling(FLOATS), spelling(INTEGERS))
+def test_numbers_take_the_dtype_of_their_tensor(stage: Stage, operation: str, form: Callable[[Any], Any]) -> None:
+    x, k = CASES[operation](stage, form(FLOATS), form(INTEGERS))
     assert x in (None, FLOATS)
     assert k in (None, INTEGERS)
 

@@ -24,7 +24,7 @@ NORMED = {
 
 
 def safetensors(tensors: dict[str, Any], metadata: dict[str, str] | None = None) -> bytes:
-    """Spell arrays as a file."""
+    """Encode arrays as a file."""
     codes = {"float32": "F32", "float64": "F64", "float16": "F16", "int64": "I64", "bool": "BOOL"}
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
     data = b""

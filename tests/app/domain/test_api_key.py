@@ -1,14 +1,14 @@
 import pytest
 
-from app.domain.api_key import Scope, allowed_by, digest_of, new_secret, parsed, spelled
+from app.domain.api_key import Scope, allowed_by, digest_of, format_key, new_secret, parsed
 from app.domain.ids import new_id
 
 SECRET_DIGITS = 64
 
 
-def test_a_key_is_spelled_so_that_its_id_and_its_secret_can_be_told() -> None:
+def test_a_formatted_key_parses_to_its_id_and_secret() -> None:
     key_id, secret = new_id("key"), new_secret()
-    key = spelled(key_id, secret)
+    key = format_key(key_id, secret)
     assert key == f"adj_{key_id.removeprefix('key_')}_{secret}"
     assert parsed(key.encode()) == (key_id, secret.encode())
 

@@ -27,7 +27,7 @@ def test_a_manual_clock_moves_when_told_to() -> None:
         (datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))), "2025-12-31T23:00:00.000Z"),
     ],
 )
-def test_rfc3339_spells_utc_with_milliseconds(moment: datetime, text: str) -> None:
+def test_rfc3339_formats_utc_with_milliseconds(moment: datetime, text: str) -> None:
     assert rfc3339(moment) == text
 
 

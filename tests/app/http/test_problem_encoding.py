@@ -15,7 +15,7 @@ for _ in range(5000):
     DEEP = [DEEP]
 
 
-class Unspellable:
+class Unencodable:
     def __str__(self) -> str:
         return HALF * 2
 
@@ -29,7 +29,7 @@ VALUES: Mapping[str, Any] = {
     "huge": 10**5000,
     "deep": DEEP,
     "bytes": b"\xff",
-    "object": Unspellable(),
+    "object": Unencodable(),
     "nested": {HALF: {1: (float("nan"), {HALF})}},
     "nothing": None,
 }

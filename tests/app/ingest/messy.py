@@ -96,7 +96,7 @@ MESSY = {
     "spaces behind declared texts": taken("a\nx \nx\n", "a:class", a=("class", ["x ", "x"])),
     "line breaks in quotes": refused('a\n"x\ny"\n', "bad_value", "/columns/a"),
     "Latin 1": refused("a\ncafé\n".encode("latin-1"), "bad_utf8", "/lines/2"),
-    # Numbers in other spellings
+    # Numbers in other notations
     "thousands in quotes": refused(cells('"1,234"', '"5,678"'), "bad_number", "/columns/a"),
     "decimal commas in quotes": refused(cells('"2,5"', '"3,5"'), "bad_number", "/columns/a"),
     "decimal commas, declared a number": refused(cells('"2,5"'), "bad_number", "/columns/a", "a:float32"),

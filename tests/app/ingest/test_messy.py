@@ -57,7 +57,7 @@ def test_an_error_says_what_to_do(name, refusal):
 def test_every_number_is_kept_as_it_was_written_or_the_column_is_refused(seed, read, refusal):
     rng = np.random.default_rng(seed)
     for _ in range(25):
-        cells = [spell(rng) for _ in range(rng.integers(1, 6))]
+        cells = [encode(rng) for _ in range(rng.integers(1, 6))]
         data = ("a,b\n" + "".join(f"{cell},1\n" for cell in cells)).encode()
         whole = [int(cell) for cell in cells if cell.isdigit()]
         fits = len(whole) == len(cells) and max(whole) < 2**63
@@ -70,7 +70,7 @@ def test_every_number_is_kept_as_it_was_written_or_the_column_is_refused(seed, r
         assert column.missing == cells.count("")
 
 
-def spell(rng):
+def encode(rng):
     """A number as files hold them: whole, of up to 20 digits, a fraction of up to 17, or missing."""
     kind = rng.integers(5)
     if kind < 2:

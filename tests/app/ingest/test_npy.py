@@ -40,14 +40,14 @@ def test_every_version_is_read(version, arrays):
         "{ 'shape' : ( 2 , ) , 'fortran_order' : True , 'descr' : '<f4' }",
     ],
 )
-def test_other_spellings_of_a_header_are_read(header, read):
+def test_other_forms_of_a_header_are_read(header, read):
     assert read(raw(header, bytes(8)), "npy").rows == 2
 
 
 def test_the_same_values_become_the_same_bytes_whatever_their_order(read):
     array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    spellings = [array, np.asfortranarray(array), array.astype(">f4")]
-    files = {read(npy(spelling), "npy").columns[0].path.read_bytes() for spelling in spellings}
+    forms = [array, np.asfortranarray(array), array.astype(">f4")]
+    files = {read(npy(form), "npy").columns[0].path.read_bytes() for form in forms}
     assert len(files) == 1
 
 

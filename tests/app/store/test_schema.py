@@ -49,7 +49,7 @@ def test_the_migrations_make_them_word_for_word(database: Database) -> None:
         assert "".join(made[table.name].split()) == "".join(expected.split())
 
 
-def test_the_head_that_is_spelled_out_is_the_newest_revision() -> None:
+def test_the_head_in_the_code_is_the_newest_revision() -> None:
     config = Config()
     config.set_main_option("script_location", "app.store:migrations")
     assert ScriptDirectory.from_config(config).get_current_head() == HEAD

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest.thrift import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE, Field, Sequence, Struct, spelled
+from app.ingest.thrift import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE, Field, Sequence, Struct, encode
 
 VALUES = np.array([1.0, 2.0], "<f4").tobytes()
 FLOAT, INT32, INT64, INT96, TEXT, FIXED = 4, 1, 2, 3, 6, 7
@@ -31,19 +31,19 @@ def structs(*values: Struct) -> Field:
 
 
 def page(data: bytes = VALUES, count: int = 2, unpacked: int | None = None, packed: int | None = None) -> bytes:
-    """Spell a page of plain values."""
+    """Encode a page of plain values."""
     told = {1: number(count), 2: number(0), 3: number(3), 4: number(3)}
     sizes = (len(data) if size is None else size for size in (unpacked, packed))
-    return spelled({1: number(0), 2: number(next(sizes)), 3: number(next(sizes)), 5: Field(STRUCT, told)}) + data
+    return encode({1: number(0), 2: number(next(sizes)), 3: number(next(sizes)), 5: Field(STRUCT, told)}) + data
 
 
 def dictionary(count: int, data: bytes = b"\0" * 8) -> bytes:
     told = Field(STRUCT, {1: number(count), 2: number(0)})
-    return spelled({1: number(2), 2: number(len(data)), 3: number(len(data)), 7: told}) + data
+    return encode({1: number(2), 2: number(len(data)), 3: number(len(data)), 7: told}) + data
 
 
 def leaf(name: bytes = b"x", physical: int = FLOAT, **more: Field) -> Struct:
-    """Spell an element of the schema; `more` are fields by `f` and their numbers."""
+    """Encode an element of the schema; `more` are fields by `f` and their numbers."""
     given = {int(key[1:]): value for key, value in more.items()}
     return {1: number(physical), 3: number(0), 4: text(name), **given}
 
@@ -57,7 +57,7 @@ def chunk(size: int, name: bytes = b"x", physical: int = FLOAT, at: int = NOW, v
 
 
 def footer(size: int) -> Struct:
-    """Spell the footer of a column x of two rows, whose one page has so many bytes."""
+    """Encode the footer of a column x of two rows, whose one page has so many bytes."""
     root = {4: text(b"schema"), 5: number(1)}
     group = {1: structs(chunk(size)), 2: long(size), 3: long(2)}
     return {1: number(2), 2: structs(root, leaf()), 3: long(2), 4: structs(group)}
@@ -68,11 +68,11 @@ def whole(body: bytes, tail: bytes) -> bytes:
 
 
 def file(change: Callable[[Struct], Any] = lambda _: None, body: bytes | None = None) -> bytes:
-    """Spell a file after a change of its footer."""
+    """Encode a file after a change of its footer."""
     body = page() if body is None else body
     told = footer(len(body))
     change(told)
-    return whole(body, spelled(told))
+    return whole(body, encode(told))
 
 
 def schema(told: Struct) -> list[Struct]:
@@ -131,12 +131,12 @@ def nested(depth: int) -> bytes:
 
 
 def coded(*codes: int) -> bytes:
-    """Spell a file of two texts, which are the places of words in a dictionary of two."""
+    """Encode a file of two texts, which are the places of words in a dictionary of two."""
     words = dictionary(2, b"\1\0\0\0a\1\0\0\0b")
     # Codes of 8 bits, in one group of eight.
     data = b"\x08\x03" + bytes([*codes, *bytes(8 - len(codes))])
     told = Field(STRUCT, {1: number(2), 2: number(8), 3: number(3), 4: number(3)})
-    body = words + spelled({1: number(0), 2: number(len(data)), 3: number(len(data)), 5: told}) + data
+    body = words + encode({1: number(0), 2: number(len(data)), 3: number(len(data)), 5: told}) + data
 
     def change(footer: Struct) -> None:
         of_type(TEXT, f6=number(0))(footer)
@@ -168,7 +168,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a footer of zeros": (whole(page(), bytes(100)), "bad_metadata"),
     "a footer of ones": (whole(page(), b"\xff" * 100), "bad_metadata"),
     "an empty footer": (whole(page(), b""), "bad_metadata"),
-    "bytes behind the footer": (whole(page(), spelled(footer(len(page()))) + b"\0"), "bad_metadata"),
+    "bytes behind the footer": (whole(page(), encode(footer(len(page()))) + b"\0"), "bad_metadata"),
     "structures 1000 deep": (nested(1000), "bad_metadata"),
     "lists 1000 deep": (whole(page(), b"\x19" * 1000), "bad_metadata"),
     "a list of 2^60": (whole(page(), b"\x29\xfc" + b"\xff" * 8 + b"\x0f"), "bad_metadata"),
@@ -229,7 +229,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a page of 2^31 values": (file(body=page(count=2**31 - 1)), "bad_metadata"),
     "a page of less than no values": (file(body=page(count=-2)), "bad_metadata"),
     "a page of an unknown kind": (
-        file(body=spelled({1: number(9), 2: number(8), 3: number(8)}) + VALUES),
+        file(body=encode({1: number(9), 2: number(8), 3: number(8)}) + VALUES),
         "bad_metadata",
     ),
     "a page header of zeros": (file(body=bytes(100)), "bad_metadata"),

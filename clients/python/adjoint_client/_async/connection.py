@@ -45,7 +45,7 @@ class AsyncConnection:
                 self._stream = await AsyncStream.open(self._address)
             stream = self._stream
             stream.patience(silence)
-            await stream.write(self._writer.spell(request))
+            await stream.write(self._writer.encode(request))
             head = await _head(stream)
             answer = Answer(head, await _body(stream, head))
         except BaseException:

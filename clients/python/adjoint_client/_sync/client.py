@@ -77,7 +77,7 @@ class Client:
         return download_backup(self._transport, Path(path))
 
     def graph(self, definition: Mapping[str, Any]) -> Graph:
-        """Store a graph, spelled as nodes, layers or program; a fault is raised with its place in `definition`."""
+        """Store a graph, given as nodes, layers or program; a fault is raised with its place in `definition`."""
         return Graph.from_dict(self._transport.create("/v1/graphs", definition))
 
     def upload(

@@ -46,7 +46,7 @@ class Connection:
                 self._stream = Stream.open(self._address)
             stream = self._stream
             stream.patience(silence)
-            stream.write(self._writer.spell(request))
+            stream.write(self._writer.encode(request))
             head = _head(stream)
             answer = Answer(head, _body(stream, head))
         except BaseException:

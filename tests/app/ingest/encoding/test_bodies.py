@@ -75,11 +75,11 @@ MASKS = {
 
 
 @pytest.mark.parametrize("name", [*ARRAYS, *MASKS])
-def test_what_is_spelled_in_pieces_is_the_same_and_reads_back(name: str) -> None:
+def test_what_is_encoded_in_pieces_is_the_same_and_reads_back(name: str) -> None:
     array = {**ARRAYS, **MASKS}[name]
-    spelled = b"".join(json_pieces({"losses": {"a": None}, "all": [{"x": array}], "none": {}}))
-    assert spelled == json_body({"losses": {"a": None}, "all": [{"x": tensor_document(array)}], "none": {}})
-    told = json.loads(spelled)["all"][0]["x"]
+    encoded = b"".join(json_pieces({"losses": {"a": None}, "all": [{"x": array}], "none": {}}))
+    assert encoded == json_body({"losses": {"a": None}, "all": [{"x": tensor_document(array)}], "none": {}})
+    told = json.loads(encoded)["all"][0]["x"]
     for read in (from_wire(told), engine.read_tensor_document(told)):
         assert read.shape == array.shape
         assert np.array_equal(read.astype(np.float64), array.astype(np.float64), equal_nan=True)

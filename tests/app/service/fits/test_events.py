@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.domain.event import Event
-from app.service.fits.events import BATCH, BATCH_CHARACTERS, Events, StreamTerms, spelled
+from app.service.fits.events import BATCH, BATCH_CHARACTERS, Events, StreamTerms, encode_event
 from app.service.fits.fit_control import FitControl
 from app.service.fits.fits import Fits
 from app.service.resources.wakes import Wakes
@@ -121,9 +121,9 @@ def test_a_journal_longer_than_a_batch_comes_whole(
     assert [event.seq for event in seen if event is not None] == [*range(1, 1804)]
 
 
-def test_an_event_is_spelled_as_browsers_read_it(events: Events, fit_id: str) -> None:
+def test_an_event_is_encoded_as_browsers_read_it(events: Events, fit_id: str) -> None:
     (event,) = asyncio.run(take(events, fit_id, 1))
     assert event is not None
-    first, second, third, *rest = spelled(event).split("\n")
+    first, second, third, *rest = encode_event(event).split("\n")
     assert (first, second, rest) == ("id: 1", "event: state", ["", ""])
     assert third == f"data: {event.body}"

@@ -59,7 +59,7 @@ def test_records_of_one_write_may_be_torn_in_any_order() -> None:
 
 
 def forged(count: int, place: int) -> bytes:
-    """Spell beginnings of records that all claim to last to the end, and to have followed a sync beyond `place`."""
+    """Encode beginnings of records that all claim to last to the end, and to have followed a sync beyond `place`."""
     size = len(to_record({}, b"", 0)) - len(b"{}")
     marks = [b"\xabLOG" + pack("!IIQQ", 0, 0, (count - number - 1) * size, place + 1) for number in range(count)]
     return b"".join(marks)

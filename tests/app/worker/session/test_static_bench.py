@@ -17,7 +17,7 @@ from app.domain.errors import AdjointError
 from app.domain.runtime import Runtime
 from app.service.resources.memory import memory_left
 from app.worker.session import static_computing
-from app.worker.session.answers import refusal, spelled
+from app.worker.session.answers import encode_answer, refusal
 from app.worker.session.bench import Call, Writable
 from app.worker.session.static_bench import StaticBench
 
@@ -78,7 +78,7 @@ def call(made: StaticBench, verb: str, **options: Any) -> Any:
         result = found.run(Call(options, {}, 1, {}, "application/json", no_file))
     except (AdjointError, engine.EngineError) as error:
         return refusal(error)
-    return spelled(result.document, None, "application/json")[1].decode()
+    return encode_answer(result.document, None, "application/json")[1].decode()
 
 
 def seen(made: StaticBench) -> list[Any]:

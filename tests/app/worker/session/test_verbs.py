@@ -208,7 +208,7 @@ def test_a_large_answer_goes_through_a_file(session: Make) -> None:
     assert np.load(desk.folder() / str(head.file)).shape == (300_000,)
 
 
-def spelled(arrays: dict[str, Any]) -> bytes:
+def encode(arrays: dict[str, Any]) -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)
     return file.getvalue()
@@ -218,7 +218,7 @@ def test_bodies_of_every_type_hold_inputs(process: Process) -> None:
     x = np.array(TWO["x"], np.float32)
     losses = [
         process.do("forward", {"x": x})["losses"],
-        process.do("forward", body=spelled({"x": x}), media=NPZ)["losses"],
+        process.do("forward", body=encode({"x": x}), media=NPZ)["losses"],
         process.do("forward", body=npy_body(x), media=NPY)["losses"],
         process.do("forward", inputs=TWO)["losses"],
         process.do("forward", inputs={"x": {"dtype": "float32", "shape": [2, 2], "data": [1, 2, 3, 4]}})["losses"],

@@ -156,7 +156,7 @@ from .gradient_want_cotangents_type_0 import GradientWantCotangentsType0
 from .gradients_choice import GradientsChoice
 from .graph import Graph
 from .graph_answer import GraphAnswer
-from .graph_canonical_spelling import GraphCanonicalSpelling
+from .graph_canonical_definition import GraphCanonicalDefinition
 from .graph_clear_request import GraphClearRequest
 from .graph_compute_answer import GraphComputeAnswer
 from .graph_compute_answer_gradients import GraphComputeAnswerGradients
@@ -195,7 +195,7 @@ from .graph_plan_buffers_item import GraphPlanBuffersItem
 from .graph_plan_phases_item import GraphPlanPhasesItem
 from .graph_plan_steps_item import GraphPlanStepsItem
 from .graph_report import GraphReport
-from .graph_report_canonical_spelling import GraphReportCanonicalSpelling
+from .graph_report_canonical_definition import GraphReportCanonicalDefinition
 from .graph_report_memory import GraphReportMemory
 from .graph_report_node_counts import GraphReportNodeCounts
 from .graph_report_shapes import GraphReportShapes
@@ -583,7 +583,7 @@ __all__ = (
     "GradientsChoice",
     "Graph",
     "GraphAnswer",
-    "GraphCanonicalSpelling",
+    "GraphCanonicalDefinition",
     "GraphClearRequest",
     "GraphComputeAnswer",
     "GraphComputeAnswerGradients",
@@ -622,7 +622,7 @@ __all__ = (
     "GraphPlanPhasesItem",
     "GraphPlanStepsItem",
     "GraphReport",
-    "GraphReportCanonicalSpelling",
+    "GraphReportCanonicalDefinition",
     "GraphReportMemory",
     "GraphReportNodeCounts",
     "GraphReportShapes",

@@ -17,7 +17,7 @@ class BundleGraph:
     """The graph, complete."""
 
     definition: GraphDefinition
-    """ A graph in one of three spellings: nodes, layers, or a program. The answer always holds the nodes. """
+    """ A graph in one of three forms: nodes, layers, or a program. The answer always holds the nodes. """
     digest: str
     """ SHA-256 in hexadecimal digits. """
     id: str

@@ -10,7 +10,7 @@ from attrs import field as _attrs_field
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
-    from ..models.graph_canonical_spelling import GraphCanonicalSpelling
+    from ..models.graph_canonical_definition import GraphCanonicalDefinition
     from ..models.graph_finding import GraphFinding
     from ..models.graph_memory import GraphMemory
     from ..models.graph_node_counts import GraphNodeCounts
@@ -25,8 +25,8 @@ class Graph:
     """A stored graph."""
 
     created_at: datetime.datetime
-    definition: GraphCanonicalSpelling
-    """ The nodes, whatever was sent. """
+    definition: GraphCanonicalDefinition
+    """ The graph as nodes, in whichever form it was sent. """
     digest: str
     """ Equal digests mean equal graphs. """
     findings: list[GraphFinding]
@@ -92,7 +92,7 @@ class Graph:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
-        from ..models.graph_canonical_spelling import GraphCanonicalSpelling  # noqa: PLC0415
+        from ..models.graph_canonical_definition import GraphCanonicalDefinition  # noqa: PLC0415
         from ..models.graph_finding import GraphFinding  # noqa: PLC0415
         from ..models.graph_memory import GraphMemory  # noqa: PLC0415
         from ..models.graph_node_counts import GraphNodeCounts  # noqa: PLC0415
@@ -101,7 +101,7 @@ class Graph:
         d = dict(src_dict)
         created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
 
-        definition = GraphCanonicalSpelling.from_dict(d.pop("definition"))
+        definition = GraphCanonicalDefinition.from_dict(d.pop("definition"))
 
         digest = d.pop("digest")
 

@@ -22,7 +22,7 @@ T = TypeVar("T", bound="GraphDefinition")
 
 @_attrs_define
 class GraphDefinition:
-    """A graph in one of three spellings: nodes, layers, or a program. The answer always holds the nodes."""
+    """A graph in one of three forms: nodes, layers, or a program. The answer always holds the nodes."""
 
     inputs: GraphDefinitionInputs
     """ Name: a shape, or an object with shape and dtype. """

@@ -8,7 +8,7 @@ from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
     from ..models.graph_finding import GraphFinding
-    from ..models.graph_report_canonical_spelling import GraphReportCanonicalSpelling
+    from ..models.graph_report_canonical_definition import GraphReportCanonicalDefinition
     from ..models.graph_report_memory import GraphReportMemory
     from ..models.graph_report_node_counts import GraphReportNodeCounts
     from ..models.graph_report_shapes import GraphReportShapes
@@ -21,8 +21,8 @@ T = TypeVar("T", bound="GraphReport")
 class GraphReport:
     """What the engine makes of a definition."""
 
-    definition: GraphReportCanonicalSpelling
-    """ The nodes, whatever was sent. """
+    definition: GraphReportCanonicalDefinition
+    """ The graph as nodes, in whichever form it was sent. """
     digest: str
     """ Equal digests mean equal graphs. """
     findings: list[GraphFinding]
@@ -77,13 +77,13 @@ class GraphReport:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.graph_finding import GraphFinding  # noqa: PLC0415
-        from ..models.graph_report_canonical_spelling import GraphReportCanonicalSpelling  # noqa: PLC0415
+        from ..models.graph_report_canonical_definition import GraphReportCanonicalDefinition  # noqa: PLC0415
         from ..models.graph_report_memory import GraphReportMemory  # noqa: PLC0415
         from ..models.graph_report_node_counts import GraphReportNodeCounts  # noqa: PLC0415
         from ..models.graph_report_shapes import GraphReportShapes  # noqa: PLC0415
 
         d = dict(src_dict)
-        definition = GraphReportCanonicalSpelling.from_dict(d.pop("definition"))
+        definition = GraphReportCanonicalDefinition.from_dict(d.pop("definition"))
 
         digest = d.pop("digest")
 

@@ -65,8 +65,8 @@ def sync_detailed(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -101,8 +101,8 @@ def sync(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -132,8 +132,8 @@ async def asyncio_detailed(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -166,8 +166,8 @@ async def asyncio(
     Args:
         idempotency_key (None | str | Unset): Makes it safe to send the request again: it is
             carried out once.
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

@@ -61,8 +61,8 @@ def sync_detailed(
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -93,8 +93,8 @@ def sync(
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -120,8 +120,8 @@ async def asyncio_detailed(
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.
@@ -150,8 +150,8 @@ async def asyncio(
      Report on a graph as if it were stored, and store nothing.
 
     Args:
-        body (GraphDefinition): A graph in one of three spellings: nodes, layers, or a program.
-            The answer always holds the nodes.
+        body (GraphDefinition): A graph in one of three forms: nodes, layers, or a program. The
+            answer always holds the nodes.
 
     Raises:
         errors.UnexpectedStatus: If the server returns an undocumented status code and Client.raise_on_unexpected_status is True.

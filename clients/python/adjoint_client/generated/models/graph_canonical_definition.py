@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-T = TypeVar("T", bound="GraphReportCanonicalSpelling")
+T = TypeVar("T", bound="GraphCanonicalDefinition")
 
 
 @_attrs_define
-class GraphReportCanonicalSpelling:
-    """The nodes, whatever was sent."""
+class GraphCanonicalDefinition:
+    """The graph as nodes, in whichever form it was sent."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -25,10 +25,10 @@ class GraphReportCanonicalSpelling:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        graph_report_canonical_spelling = cls()
+        graph_canonical_definition = cls()
 
-        graph_report_canonical_spelling.additional_properties = d
-        return graph_report_canonical_spelling
+        graph_canonical_definition.additional_properties = d
+        return graph_canonical_definition
 
     @property
     def additional_keys(self) -> list[str]:

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
-T = TypeVar("T", bound="GraphCanonicalSpelling")
+T = TypeVar("T", bound="GraphReportCanonicalDefinition")
 
 
 @_attrs_define
-class GraphCanonicalSpelling:
-    """The nodes, whatever was sent."""
+class GraphReportCanonicalDefinition:
+    """The graph as nodes, in whichever form it was sent."""
 
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -25,10 +25,10 @@ class GraphCanonicalSpelling:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        graph_canonical_spelling = cls()
+        graph_report_canonical_definition = cls()
 
-        graph_canonical_spelling.additional_properties = d
-        return graph_canonical_spelling
+        graph_report_canonical_definition.additional_properties = d
+        return graph_report_canonical_definition
 
     @property
     def additional_keys(self) -> list[str]:
