@@ -92,22 +92,17 @@ from engine.execution.native import executors
 from engine.execution.native import why_unusable as why_native_unusable
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
 from engine.ggml import ggml, ggml_opt
-from engine.ggml.compute_plan import ComputePlan
-from engine.ggml.context import Context
+from engine.ggml.compute_plan import ComputePlan, Status
+from engine.ggml.context import Context, declare, graph_overhead, set_param
 from engine.ggml.graph import Graph
-from engine.ggml.leaves import declare, set_param
 from engine.ggml.opt_context import OptContext
-from engine.ggml.opt_dataset import OptDataset
+from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import opt_epoch, opt_fit
-from engine.ggml.opt_result import OptResult
-from engine.ggml.overhead import graph_overhead
+from engine.ggml.printer import describe_graph, describe_tensor
 from engine.ggml.session.computing import Computed, ComputeManner
-from engine.ggml.session.description import describe_graph, describe_tensor
-from engine.ggml.session.from_definition import checked_extents
+from engine.ggml.session.named_values import checked_extents
 from engine.ggml.session.session import ElementWrite, StaticSession, check_index
-from engine.ggml.status import Status
-from engine.ggml.threadpool import Threadpool
-from engine.ggml.threadpool_params import Priority, ThreadpoolParams
+from engine.ggml.threadpool import Priority, Threadpool, ThreadpoolParams
 from engine.graph.capture import capture, graph_function
 from engine.graph.codec import parse_graph
 from engine.graph.definition import Definition, tensor_to_json

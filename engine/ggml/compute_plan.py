@@ -1,9 +1,10 @@
-"""ComputePlan: how a graph is to be computed: memory, threads, when to give up (ggml_cplan)."""
+"""ComputePlan: memory, threads and abort callback of one computation (ggml_cplan), and its status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,16 @@ from engine.core.errors import GraphError
 from engine.core.value import Array
 from engine.ggml.storage import zeroed
 from engine.ggml.threadpool import Threadpool
+
+
+class Status(IntEnum):
+    """How a computation ended (GGML_STATUS_*); the two negative ones are raised, as the status of a ComputeError."""
+
+    SUCCESS = 0
+    ABORTED = 1
+    FAILED = -1
+    ALLOC_FAILED = -2
+
 
 DEFAULT_N_THREADS = 4
 NOBODY: tuple[str, ...] = ()

@@ -1,17 +1,104 @@
-"""Context: a budget of bytes for tensors, graphs and work buffers; going over it is an error (ggml_context)."""
+"""Context: a budget of bytes for tensors, graphs and work buffers (ggml_context), and the leaves that live in it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.core.errors import AttributeValueError, GraphError, OutOfContextMemory, ShapeError
+from engine.core.dtypes import dtype_of, is_float
+from engine.core.errors import AttributeValueError, DTypeError, GraphError, OutOfContextMemory, ShapeError
 from engine.core.value import Array, Value
-from engine.ggml.data_access import DataAccess
-from engine.ggml.leaves import declare
-from engine.ggml.overhead import aligned, tensor_overhead
-from engine.ggml.storage import Storage, zeroed
+from engine.ggml.storage import DataAccess, Storage, zeroed
+from engine.graph.tensors import is_extent
+
+DEFAULT_GRAPH_SIZE = 2048
+ALIGNMENT = 16
+OBJECT_BYTES, TENSOR_BYTES, GRAPH_BYTES = 32, 336, 96
+POINTER_BYTES, COUNT_BYTES, WORD_BITS = 8, 4, 32
+
+
+def tensor_overhead() -> int:
+    """Return the bytes charged for a tensor beside its elements."""
+    return OBJECT_BYTES + TENSOR_BYTES
+
+
+def graph_overhead(size: int = DEFAULT_GRAPH_SIZE, *, grads: bool = False) -> int:
+    """Return the bytes charged for a graph (ggml_graph_overhead_custom), to be known before it is made.
+
+    A graph holds `size` nodes and `size` leafs, a hash table with a prime number of at least 2 `size` keys, a use count
+    for each key, a bit for each key, and with `grads` two more entries for each key.
+    """
+    keys = next_prime(2 * size)
+    pointers = 2 * size + keys + (2 * keys if grads else 0)
+    words = -(-keys // WORD_BITS)
+    return aligned(OBJECT_BYTES + GRAPH_BYTES + POINTER_BYTES * pointers + COUNT_BYTES * (keys + words))
+
+
+def next_prime(number: int) -> int:
+    """Return the smallest prime that is at least `number`."""
+    candidate = max(number, 2)
+    while any(candidate % divisor == 0 for divisor in range(2, math.isqrt(candidate) + 1)):
+        candidate += 1
+    return candidate
+
+
+def aligned(nbytes: int) -> int:
+    """Round up to what a context gives out at a time."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+NAME_BYTES = 63
+"""Bytes that a name given by a caller may have (ggml's GGML_MAX_NAME is 64, with the closing zero)."""
+
+
+def declare(
+    shape: int | Sequence[int] = (),
+    dtype: object = "float32",
+    name: str | None = None,
+    *,
+    requires_grad: bool = False,
+) -> Value:
+    """Make a leaf without data: operations on it compute nothing, they only infer shapes.
+
+    Args:
+        shape: its extents in NumPy's order, the last one varying fastest.
+        dtype: its element type.
+        name: what it is called in the graphs it joins, at most 63 bytes.
+        requires_grad: whether it is a parameter (ggml_set_param).
+
+    Raises:
+        ShapeError: extents that are no numbers >= 0.
+        DTypeError: an unknown type, or a parameter that is not floating.
+        AttributeValueError: a name that is empty or too long.
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(is_extent(extent) for extent in extents):
+        raise ShapeError(f"shape {list(extents)}: an extent is a number >= 0")
+    if name is not None:
+        check_name(name)
+    leaf = Value(extents, dtype_of(dtype), None, name=name)
+    return set_param(leaf) if requires_grad else leaf
+
+
+def set_param(leaf: Value) -> Value:
+    """Mark a leaf as a parameter and return it; nothing is allocated. Mark before expanding (ggml_set_param)."""
+    if leaf.node is not None:
+        raise GraphError(f"only leaves can be parameters; this is the result of {leaf.node.op.name}")
+    if not is_float(leaf.dtype):
+        raise DTypeError(f"only floating tensors can be parameters; {leaf.name or 'this one'} is {leaf.dtype.name}")
+    leaf.requires_grad = True
+    return leaf
+
+
+def check_name(name: str) -> str:
+    """Return `name`, or refuse one that is empty or longer than 63 bytes."""
+    if not 0 < len(name.encode(errors="replace")) <= NAME_BYTES:
+        raise AttributeValueError(f"name {name[:NAME_BYTES]!r} must have 1 to {NAME_BYTES} bytes; shorten it")
+    return name
+
 
 MOST_AXES = 4
 

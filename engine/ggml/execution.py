@@ -1,23 +1,53 @@
-"""Execution: what a graph and its views share to be computed: memory, prepared calls, what is carried over."""
+"""Execution: the memory, prepared calls and random key that a graph shares with its views."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import INT64
 from engine.core.errors import ComputeError, GraphError
+from engine.core.keys import fold, key_value
+from engine.core.modes import MODES
 from engine.core.value import Array, Value
-from engine.ggml.arrangement import Arrangement, arrange
-from engine.ggml.compute_plan import ComputePlan
+from engine.ggml.compute_plan import ComputePlan, Status
 from engine.ggml.context import Context
-from engine.ggml.graph_key import GraphKey
-from engine.ggml.running import Bound
-from engine.ggml.status import Status
+from engine.ggml.executor import StaticExecutor, StaticPlan, make_static_plan
 from engine.ggml.storage import Storage, zeroed
 from engine.ggml.tensor_table import TensorTable
+from engine.ops.random import fold_in
+
+
+class GraphKey:
+    """Keys for random ops, all made from the leaf `value`, which changes with each computation."""
+
+    def __init__(self) -> None:
+        """Start from the keys of this thread, when the first one is needed."""
+        self.value = Value((2,), INT64, None, name="key")
+        self._root: tuple[int, int] | None = None
+        self._computed = 0
+        self._numbers = itertools.count()
+
+    def seed(self, number: int) -> None:
+        """Start again from `number`: equal numbers give equal random numbers, computation by computation."""
+        self._root = fold(0, 0, number)
+        self._computed = 0
+
+    def next_key(self) -> Value:
+        """Return the key of one more random op."""
+        return fold_in(self.value, next(self._numbers))
+
+    def advance(self, storage: Storage) -> None:
+        """Set the leaf for the coming computation."""
+        if self._root is None:
+            high, low = (int(word) for word in MODES.keys.next_key().numpy())
+            self._root = high, low
+        self._computed += 1
+        storage.set(self.value, key_value(*fold(*self._root, self._computed)))
 
 
 class Execution:
@@ -35,16 +65,16 @@ class Execution:
         self._table = table
         self._storage = storage
         self._key = key
-        self._arranged: tuple[int, Arrangement] | None = None
-        self._bound: tuple[tuple[object, ...], Any, Bound] | None = None
+        self._planned: tuple[int, StaticPlan] | None = None
+        self._bound: tuple[tuple[object, ...], Any, StaticExecutor] | None = None
         self._memory: tuple[Context | None, Array] | None = None
         self._computing = threading.Lock()
 
-    def arrangement(self) -> Arrangement:
+    def static_plan(self) -> StaticPlan:
         """Return what there is to compute, worked out once for each state of the table."""
-        if self._arranged is None or self._arranged[0] != self._table.version:
-            self._arranged = self._table.version, arrange(self._table, self.sums)
-        return self._arranged[1]
+        if self._planned is None or self._planned[0] != self._table.version:
+            self._planned = self._table.version, make_static_plan(self._table, self.sums)
+        return self._planned[1]
 
     def memory(self, context: Context | None = None) -> Array:
         """Return bytes for all results, kept from one computation to the next; of `context` when there is one.
@@ -53,7 +83,7 @@ class Execution:
             OutOfContextMemory: the context has not so many left.
             ComputeError: nor has the system.
         """
-        size = self.arrangement().work_size
+        size = self.static_plan().work_size
         if self._memory is None or not self._holds(context, size):
             try:
                 self._memory = context, zeroed(size) if context is None else context.take(size)
@@ -63,7 +93,7 @@ class Execution:
 
     def missing(self, context: Context | None = None) -> int:
         """Return how many bytes `memory` would allocate: those of all results, or none where it holds enough."""
-        size = self.arrangement().work_size
+        size = self.static_plan().work_size
         return 0 if self._holds(context, size) else size
 
     def _holds(self, context: Context | None, size: int) -> bool:
@@ -82,7 +112,7 @@ class Execution:
         if context is not None:
             self._memory = context, context.take(nbytes)
         memory = self.memory(context)
-        bound = Bound(self.arrangement(), self._storage, memory, self._table.name_of, ref=False)
+        bound = StaticExecutor(self.static_plan(), self._storage, memory, self._table.name_of, ref=False)
         held: dict[object, Array] = {}
         for key, array in results.items():
             held[key] = bound.results.get(key, array)
@@ -101,45 +131,45 @@ class Execution:
                 self._key.advance(self._storage)
             bound = self._bind(plan, partly=window is not None or plan.abort_callback is not None)
             self._storage.publish(bound.results)
-            status = bound.run(plan, window, auto_resume=auto_resume)
+            status = bound.compute(plan, window, auto_resume=auto_resume)
             if status is Status.SUCCESS and window is None:
                 self._update(bound)
             return status
         finally:
             self._computing.release()
 
-    def _bind(self, plan: ComputePlan, *, partly: bool) -> Bound:
-        arrangement = self.arrangement()
-        if plan.work_size < arrangement.work_size:
+    def _bind(self, plan: ComputePlan, *, partly: bool) -> StaticExecutor:
+        planned = self.static_plan()
+        if plan.work_size < planned.work_size:
             raise GraphError("the graph has grown since it was planned: plan() it again")
         memory = plan.memory()
         for leaf, _ in self.updates:
             self._storage.own(leaf)
         state = (self._table.version, self._storage.version, plan.use_ref)
         if self._bound is None or self._bound[0] != state or self._bound[1] is not plan.work_data:
-            self._check_filled(arrangement)
-            bound = Bound(arrangement, self._storage, memory, self._table.name_of, ref=plan.use_ref)
+            self._check_filled(planned)
+            bound = StaticExecutor(planned, self._storage, memory, self._table.name_of, ref=plan.use_ref)
             state = (self._table.version, self._storage.version, plan.use_ref)
             if partly:
-                self._carry_over(arrangement, bound)
+                self._carry_over(planned, bound)
             self._bound = state, plan.work_data, bound
         return self._bound[2]
 
-    def _check_filled(self, arrangement: Arrangement) -> None:
-        for number in arrangement.leaves:
-            leaf = arrangement.values[number]
+    def _check_filled(self, planned: StaticPlan) -> None:
+        for number in planned.leaves:
+            leaf = planned.values[number]
             if not self._storage.is_filled(leaf):
                 raise GraphError(f"{self._table.name_of(leaf)} has no data: set() it before the graph is computed")
 
-    def _carry_over(self, arrangement: Arrangement, bound: Bound) -> None:
+    def _carry_over(self, planned: StaticPlan, bound: StaticExecutor) -> None:
         """Let results that may not be computed now hold what they held in the memory they had before."""
-        owned = [arrangement.values[number] for number in arrangement.offsets]
+        owned = [planned.values[number] for number in planned.results]
         before = [(value, self._storage.result(value)) for value in owned]
         kept = [(value, array.copy()) for value, array in before if array is not None]
         for value, array in kept:
             np.copyto(bound.results[value.key], array)
 
-    def _update(self, bound: Bound) -> None:
+    def _update(self, bound: StaticExecutor) -> None:
         """Give leaves their new values, all as they were before the first of them changes."""
         targets = [self._storage.leaf(leaf) for leaf, _ in self.updates]
         sources = [bound.results[new.key] for _, new in self.updates]

@@ -16,17 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import ComputeError, PoolError
-from engine.core.value import Array, Value
-from engine.ggml.compute_plan import DEFAULT_N_THREADS, ComputePlan
-from engine.ggml.context import Context
-from engine.ggml.data_access import DataAccess
+from engine.core.value import Value
+from engine.ggml.compute_plan import DEFAULT_N_THREADS, ComputePlan, Status
+from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context, graph_overhead, set_param, tensor_overhead
 from engine.ggml.gradients import Accumulators
 from engine.ggml.graph import Graph
-from engine.ggml.leaves import set_param
-from engine.ggml.overhead import DEFAULT_GRAPH_SIZE, graph_overhead, tensor_overhead
-from engine.ggml.status import Status
-from engine.ggml.threadpool import Threadpool
-from engine.ggml.threadpool_params import Priority, ThreadpoolParams
+from engine.ggml.storage import DataAccess
+from engine.ggml.threadpool import Priority, Threadpool, ThreadpoolParams
 from engine.ops.arithmetic import scale
 from engine.ops.elementwise import add, div, mul, sub
 from engine.ops.likelihood import ggml_cross_entropy
@@ -48,16 +44,32 @@ ggml_tensor_overhead = tensor_overhead
 ggml_graph_overhead = graph_overhead
 ggml_threadpool_params = ThreadpoolParams
 ggml_threadpool_params_default = ThreadpoolParams
+ggml_free = Context.free
+ggml_set_loss = Graph.set_loss
+ggml_set_name = Graph.set_name
+ggml_get_name = Graph.name_of
+ggml_build_forward_select = Graph.select
+ggml_graph_plan = Graph.plan
+ggml_graph_node = Graph.node
+ggml_graph_get_tensor = Graph.find
+ggml_graph_get_grad = Graph.grad
+ggml_graph_get_grad_acc = Graph.grad_leaf
+ggml_graph_clear = Graph.clear
+ggml_graph_cpy = Graph.copy_to
+ggml_graph_view = Graph.view
+ggml_threadpool_params_init = ThreadpoolParams.init
+ggml_threadpool_params_match = ThreadpoolParams.matches
+ggml_threadpool_free = Threadpool.free
+ggml_threadpool_pause = Threadpool.pause
+ggml_threadpool_resume = Threadpool.resume
+ggml_set_f32_1d = DataAccess.set_at
+ggml_set_i32_1d = DataAccess.set_at
+ggml_get_data = DataAccess.get
 
 
 def ggml_init(mem_size: int, mem_buffer: Any = None, no_alloc: bool = False) -> Context:
     """Make a `Context`."""
     return Context(mem_size, mem_buffer, no_alloc=no_alloc)
-
-
-def ggml_free(ctx: Context) -> None:
-    """`Context.free`."""
-    ctx.free()
 
 
 def ggml_used_mem(ctx: Context) -> int:
@@ -88,21 +100,6 @@ def ggml_new_tensor_3d(ctx: Context, dtype: object, ne0: int, ne1: int, ne2: int
 def ggml_new_tensor_4d(ctx: Context, dtype: object, ne0: int, ne1: int, ne2: int, ne3: int) -> Value:
     """`Context.new_tensor`."""
     return ctx.new_tensor(dtype, ne0, ne1, ne2, ne3)
-
-
-def ggml_set_loss(graph: Graph, tensor: Value) -> None:
-    """`Graph.set_loss`."""
-    graph.set_loss(tensor)
-
-
-def ggml_set_name(graph: Graph, tensor: Value, name: str) -> None:
-    """`Graph.set_name`."""
-    graph.set_name(tensor, name)
-
-
-def ggml_get_name(graph: Graph, tensor: Value) -> str:
-    """`Graph.name_of`."""
-    return graph.name_of(tensor)
 
 
 def ggml_opt_step_adamw(graph: Graph, a: Value, grad: Value, m: Value, v: Value, params: Value) -> Value:
@@ -145,11 +142,6 @@ def ggml_build_forward_order(graph: Graph, tensor: Value) -> None:
     graph.expand(tensor, compute=False)
 
 
-def ggml_build_forward_select(graph: Graph, tensors: Sequence[Value], idx: int) -> Value:
-    """`Graph.select`."""
-    return graph.select(tensors, idx)
-
-
 def ggml_build_backward_expand(
     ctx: Context | None,  # noqa: ARG001 - a graph knows its context
     graph: Graph,
@@ -157,11 +149,6 @@ def ggml_build_backward_expand(
 ) -> None:
     """`Graph.build_backward`; what it needs is charged to the context of the graph."""
     graph.build_backward(grad_accs)
-
-
-def ggml_graph_plan(graph: Graph, n_threads: int = 0, threadpool: Threadpool | None = None) -> ComputePlan:
-    """`Graph.plan`."""
-    return graph.plan(n_threads, threadpool)
 
 
 def ggml_graph_compute(graph: Graph, plan: ComputePlan) -> Status:
@@ -192,35 +179,10 @@ def ggml_graph_nodes(graph: Graph) -> tuple[Value, ...]:
     return graph.nodes
 
 
-def ggml_graph_node(graph: Graph, i: int) -> Value:
-    """`Graph.node`."""
-    return graph.node(i)
-
-
-def ggml_graph_get_tensor(graph: Graph, name: str) -> Value | None:
-    """`Graph.find`."""
-    return graph.find(name)
-
-
-def ggml_graph_get_grad(graph: Graph, node: Value) -> Value | None:
-    """`Graph.grad`."""
-    return graph.grad(node)
-
-
-def ggml_graph_get_grad_acc(graph: Graph, node: Value) -> Value | None:
-    """`Graph.grad_leaf`: the tensor whose memory holds the sum, which another graph takes as an accumulator."""
-    return graph.grad_leaf(node)
-
-
 def ggml_graph_reset(graph: Graph | None, momenta: bool = False) -> None:
     """`Graph.reset`; without a graph nothing happens."""
     if graph is not None:
         graph.reset(momenta=momenta)
-
-
-def ggml_graph_clear(graph: Graph) -> None:
-    """`Graph.clear`."""
-    graph.clear()
 
 
 def ggml_graph_print(graph: Graph) -> None:
@@ -233,19 +195,9 @@ def ggml_graph_dump_dot(gb: Graph, cgraph: Graph | None, filename: str | Path) -
     Path(filename).write_text(gb.to_dot(cgraph), encoding="utf-8")
 
 
-def ggml_graph_cpy(src: Graph, dst: Graph) -> None:
-    """`Graph.copy_to`."""
-    src.copy_to(dst)
-
-
 def ggml_graph_dup(graph: Graph, force_grads: bool = False) -> Graph:
     """`Graph.dup`."""
     return graph.dup(force_grads=force_grads)
-
-
-def ggml_graph_view(graph: Graph, i0: int, i1: int) -> Graph:
-    """`Graph.view`."""
-    return graph.view(i0, i1)
 
 
 def ggml_set_f32(holder: DataAccess, tensor: Value, value: float) -> Value:
@@ -258,16 +210,6 @@ def ggml_set_i32(holder: DataAccess, tensor: Value, value: int) -> Value:
     """`set` of one number."""
     holder.set(tensor, value)
     return tensor
-
-
-def ggml_set_f32_1d(holder: DataAccess, tensor: Value, i: int, value: float) -> None:
-    """`set_at` a flat index."""
-    holder.set_at(tensor, i, value)
-
-
-def ggml_set_i32_1d(holder: DataAccess, tensor: Value, i: int, value: int) -> None:
-    """`set_at` a flat index."""
-    holder.set_at(tensor, i, value)
 
 
 def ggml_get_f32_1d(holder: DataAccess, tensor: Value, i: int) -> float:
@@ -300,21 +242,6 @@ def ggml_set_i32_nd(holder: DataAccess, tensor: Value, *i: int, value: int) -> N
     holder.set_at(tensor, _axes(tensor, i), value)
 
 
-def ggml_get_data(holder: DataAccess, tensor: Value) -> Array:
-    """`get`."""
-    return holder.get(tensor)
-
-
-def ggml_threadpool_params_init(p: ThreadpoolParams, n_threads: int) -> None:
-    """`ThreadpoolParams.init`."""
-    p.init(n_threads)
-
-
-def ggml_threadpool_params_match(p0: ThreadpoolParams, p1: ThreadpoolParams) -> bool:
-    """`ThreadpoolParams.matches`."""
-    return p0.matches(p1)
-
-
 def ggml_threadpool_new(params: ThreadpoolParams) -> Threadpool | None:
     """Make a `Threadpool`; None when the threads cannot be made as asked for."""
     try:
@@ -323,24 +250,9 @@ def ggml_threadpool_new(params: ThreadpoolParams) -> Threadpool | None:
         return None
 
 
-def ggml_threadpool_free(threadpool: Threadpool) -> None:
-    """`Threadpool.free`."""
-    threadpool.free()
-
-
 def ggml_threadpool_get_n_threads(threadpool: Threadpool) -> int:
     """`Threadpool.n_threads`."""
     return threadpool.n_threads
-
-
-def ggml_threadpool_pause(threadpool: Threadpool) -> None:
-    """`Threadpool.pause`."""
-    threadpool.pause()
-
-
-def ggml_threadpool_resume(threadpool: Threadpool) -> None:
-    """`Threadpool.resume`."""
-    threadpool.resume()
 
 
 def _axes(tensor: Value, indices: Sequence[int]) -> list[int]:

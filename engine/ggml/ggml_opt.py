@@ -13,9 +13,9 @@ import numpy as np
 from engine.core.value import Array, Value
 from engine.ggml.context import Context
 from engine.ggml.opt_context import OptContext
-from engine.ggml.opt_dataset import OptDataset
+from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import EpochResult, opt_epoch, opt_fit, progress_bar
-from engine.ggml.opt_kinds import (
+from engine.ggml.opt_params import (
     BuildType,
     GetOptPars,
     LossType,
@@ -24,7 +24,6 @@ from engine.ggml.opt_kinds import (
     constant_opt_pars,
     default_opt_pars,
 )
-from engine.ggml.opt_result import Estimate, OptResult
 
 GGML_OPT_LOSS_TYPE_MEAN, GGML_OPT_LOSS_TYPE_SUM = LossType.MEAN, LossType.SUM
 GGML_OPT_LOSS_TYPE_CROSS_ENTROPY = LossType.CROSS_ENTROPY
@@ -39,6 +38,11 @@ ggml_opt_get_constant_optimizer_params = constant_opt_pars
 ggml_opt_result_init = OptResult
 ggml_opt_epoch = opt_epoch
 ggml_opt_epoch_callback_progress_bar = progress_bar
+ggml_opt_result_reset = OptResult.reset
+ggml_opt_result_loss = OptResult.loss
+ggml_opt_result_accuracy = OptResult.accuracy
+ggml_opt_outputs = OptContext.outputs
+ggml_opt_grad_acc = OptContext.grad_acc
 
 
 def ggml_opt_dataset_init(
@@ -120,24 +124,9 @@ def ggml_opt_inputs(opt_ctx: OptContext) -> Value:
     return opt_ctx.inputs
 
 
-def ggml_opt_outputs(opt_ctx: OptContext) -> Array:
-    """`OptContext.outputs`."""
-    return opt_ctx.outputs()
-
-
-def ggml_opt_grad_acc(opt_ctx: OptContext, node: Value) -> Array | None:
-    """`OptContext.grad_acc`."""
-    return opt_ctx.grad_acc(node)
-
-
 def ggml_opt_optimizer_name(optimizer: OptimizerType) -> str:
     """Return the name in lower case."""
     return optimizer.name.lower()
-
-
-def ggml_opt_result_reset(result: OptResult) -> None:
-    """`OptResult.reset`."""
-    result.reset()
 
 
 def ggml_opt_result_ndata(result: OptResult) -> int:
@@ -145,19 +134,9 @@ def ggml_opt_result_ndata(result: OptResult) -> int:
     return result.ndata
 
 
-def ggml_opt_result_loss(result: OptResult) -> Estimate:
-    """`OptResult.loss`."""
-    return result.loss()
-
-
 def ggml_opt_result_pred(result: OptResult) -> Array:
     """`OptResult.predictions`."""
     return result.predictions
-
-
-def ggml_opt_result_accuracy(result: OptResult) -> Estimate:
-    """`OptResult.accuracy`."""
-    return result.accuracy()
 
 
 def ggml_opt_fit(

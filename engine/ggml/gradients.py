@@ -9,8 +9,7 @@ from engine.autograd.backward import pull_back
 from engine.core.dtypes import is_float
 from engine.core.errors import GradientError, ShapeError
 from engine.core.value import Value
-from engine.ggml.order import EvaluationOrder
-from engine.ggml.tensor_table import TensorTable
+from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.graph.trace import check_loss
 from engine.ops.elementwise import add
 

@@ -10,19 +10,14 @@ from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, GradientError, GraphError, ShapeError, UnknownName
 from engine.core.modes import tracing
 from engine.core.value import Array, Value
-from engine.ggml.compute_plan import ComputePlan, make_compute_plan
-from engine.ggml.context import Context
-from engine.ggml.drawing import graph_drawing, graph_listing
-from engine.ggml.execution import Execution
+from engine.ggml.compute_plan import ComputePlan, Status, make_compute_plan
+from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context, graph_overhead, set_param, tensor_overhead
+from engine.ggml.execution import Execution, GraphKey
 from engine.ggml.gradients import Accumulators, Gradients, build, given_accumulators
-from engine.ggml.graph_key import GraphKey
 from engine.ggml.inspection import Inspection
-from engine.ggml.leaves import set_param
-from engine.ggml.order import EvaluationOrder
-from engine.ggml.overhead import DEFAULT_GRAPH_SIZE, graph_overhead, tensor_overhead
-from engine.ggml.status import Status
+from engine.ggml.printer import graph_drawing, graph_listing
 from engine.ggml.storage import Storage
-from engine.ggml.tensor_table import TensorTable
+from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.ggml.threadpool import Threadpool
 from engine.graph.trace import check_loss
 
@@ -75,17 +70,6 @@ class Graph(Inspection):
         self._ends: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
         self._gradients: Gradients | None = None
         self._execution = Execution(table, storage, key)
-
-    @property
-    def outputs(self) -> tuple[Value, ...]:
-        """What was expanded to be computed, in that order; gradients are none."""
-        wanted = self._table.wanted
-        return tuple(wanted if self._ends is None else (*wanted[: self._ends[0][2]], *wanted[self._ends[1][2] :]))
-
-    @property
-    def is_view(self) -> bool:
-        """Whether it only shows some nodes of another graph."""
-        return self._window is not None
 
     # Building
 
@@ -303,7 +287,7 @@ class Graph(Inspection):
             n_threads: how many threads; below 1, those of the pool, or 4 without one.
             threadpool: a pool that is there; more threads than it has are cut to its number, with a warning.
         """
-        return make_compute_plan(self._execution.arrangement().work_size, n_threads, threadpool)
+        return make_compute_plan(self._execution.static_plan().work_size, n_threads, threadpool)
 
     def compute(
         self,

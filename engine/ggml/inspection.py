@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from engine.core.errors import UnknownName
 from engine.core.value import Value
-from engine.ggml.data_access import DataAccess
+from engine.ggml.context import check_name
 from engine.ggml.execution import Execution
 from engine.ggml.gradients import Gradients
-from engine.ggml.leaves import check_name
-from engine.ggml.tensor_table import TensorTable
+from engine.ggml.storage import DataAccess
+from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 
 
 class Inspection(DataAccess):
@@ -18,6 +18,10 @@ class Inspection(DataAccess):
     _gradients: Gradients | None
     _execution: Execution
     _window: range | None
+    _ends: tuple[tuple[int, int, int], tuple[int, int, int]] | None
+    size: int
+    has_grads: bool
+    order: EvaluationOrder
 
     @property
     def n_nodes(self) -> int:
@@ -41,6 +45,17 @@ class Inspection(DataAccess):
         return () if self._window is not None else tuple(self._table.leafs)
 
     @property
+    def outputs(self) -> tuple[Value, ...]:
+        """What was expanded to be computed, in that order; gradients are none."""
+        wanted = self._table.wanted
+        return tuple(wanted if self._ends is None else (*wanted[: self._ends[0][2]], *wanted[self._ends[1][2] :]))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it only shows some nodes of another graph."""
+        return self._window is not None
+
+    @property
     def losses(self) -> tuple[Value, ...]:
         """What was differentiated; empty before `build_backward`."""
         return () if self._gradients is None else self._gradients.losses
@@ -53,8 +68,8 @@ class Inspection(DataAccess):
     @property
     def nbytes(self) -> int:
         """Bytes of leaves and results together, known before anything is computed."""
-        arrangement = self._execution.arrangement()
-        return arrangement.work_size + sum(arrangement.values[number].nbytes for number in arrangement.leaves)
+        planned = self._execution.static_plan()
+        return planned.work_size + sum(planned.values[number].nbytes for number in planned.leaves)
 
     def __contains__(self, value: Value) -> bool:
         """Tell whether a value is a node or a leaf of the graph."""

@@ -7,7 +7,8 @@ import numpy as np
 from engine.core.errors import AttributeValueError, DataError, ShapeError
 from engine.core.value import Array, Shape, Value
 from engine.execution.plan import NumpyExecutor
-from engine.ggml.opt_kinds import (
+from engine.ggml.opt_data import Batch, OptResult
+from engine.ggml.opt_params import (
     BuildType,
     GetOptPars,
     LossType,
@@ -16,7 +17,6 @@ from engine.ggml.opt_kinds import (
     default_opt_pars,
     kind_of,
 )
-from engine.ggml.opt_result import Batch, OptResult
 from engine.ggml.opt_step import GRADIENT, INPUTS, LABELS, LEAF, NUMBERS, trace_step
 from engine.ggml.storage import Storage
 

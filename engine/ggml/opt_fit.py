@@ -12,9 +12,8 @@ import numpy as np
 from engine.core.errors import AttributeValueError, DataError
 from engine.core.value import Value
 from engine.ggml.opt_context import OptContext
-from engine.ggml.opt_dataset import OptDataset
-from engine.ggml.opt_kinds import GetOptPars, LossType, OptimizerType, default_opt_pars
-from engine.ggml.opt_result import Estimate, OptResult
+from engine.ggml.opt_data import Estimate, OptDataset, OptResult
+from engine.ggml.opt_params import GetOptPars, LossType, OptimizerType, default_opt_pars
 from engine.ggml.storage import Storage
 
 Remainder = Literal["error", "drop"]

@@ -17,7 +17,7 @@ from engine.core.errors import DTypeError, GradientError, ShapeError
 from engine.core.modes import MODES, tracing
 from engine.core.value import Spec, Value
 from engine.execution.plan import Plan, make_plan
-from engine.ggml.opt_kinds import BuildType, LossType, OptimizerType
+from engine.ggml.opt_params import BuildType, LossType, OptimizerType
 from engine.ggml.storage import Storage
 from engine.ops.elementwise import square
 from engine.ops.likelihood import ggml_cross_entropy

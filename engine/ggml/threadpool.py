@@ -1,15 +1,179 @@
-"""Threadpool: threads that wait for jobs, bound to CPUs and scheduled as asked (ggml_threadpool)."""
+"""Threadpool: threads that run the tasks of a computation, with CPU affinity and priority (ggml_threadpool)."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import Any
 
-from engine.core.errors import PoolBusy, PoolError, PoolPaused
-from engine.ggml.job import Job
-from engine.ggml.threadpool_params import Priority, ThreadpoolParams
+import numpy as np
+
+from engine.core.errors import AttributeValueError, PoolBusy, PoolError, PoolPaused, nearest
+
+MOST_THREADS = 512
+MASK_BITS = 512
+MOST_POLL = 100
+
+
+class Priority(IntEnum):
+    """How the system schedules the threads (GGML_SCHED_PRIO_*)."""
+
+    LOW = -1
+    NORMAL = 0
+    MEDIUM = 1
+    HIGH = 2
+    REALTIME = 3
+
+
+@dataclass(frozen=True)
+class ThreadpoolParams:
+    """Parameters of a pool (ggml_threadpool_params); the values are checked when it is made.
+
+    Attributes:
+        n_threads: how many threads there are, 1 to 512.
+        cpumask: the CPUs they may run on: numbers below 512, or up to 512 booleans; empty or all false lets the system
+            choose.
+        prio: how they are scheduled.
+        poll: how long a thread without work looks for some before it sleeps, 0 (not at all) to 100.
+        strict_cpu: whether each thread is bound to one CPU of the mask, in turn; else all share the mask.
+        paused: whether the pool starts paused.
+    """
+
+    n_threads: int = 4
+    cpumask: Sequence[int] | Sequence[bool] = ()
+    prio: Priority = Priority.NORMAL
+    poll: int = 50
+    strict_cpu: bool = False
+    paused: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every field and bring mask and priority to one form."""
+        _require_int("n_threads", self.n_threads, 1, MOST_THREADS)
+        _require_int("poll", self.poll, 0, MOST_POLL)
+        for name in ("strict_cpu", "paused"):
+            if not isinstance(getattr(self, name), bool):
+                raise AttributeValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
+        object.__setattr__(self, "cpumask", _cpus(self.cpumask))
+        if self.prio not in list(Priority):
+            known = ", ".join(f"{priority.value} ({priority.name})" for priority in Priority)
+            raise AttributeValueError(f"prio {self.prio!r} must be one of {known}")
+        object.__setattr__(self, "prio", Priority(self.prio))
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> ThreadpoolParams:
+        """Make parameters from fields by name; an unknown one is an AttributeValueError."""
+        known = [field.name for field in fields(cls)]
+        for name in document:
+            if name not in known:
+                raise AttributeValueError(
+                    f"a thread pool has no parameter {name[:64]!r} (it has: {', '.join(known)}){nearest(name, known)}"
+                )
+        return cls(**document)
+
+    def init(self, n_threads: int) -> None:
+        """Set every field in place to its default, for `n_threads` threads (ggml_threadpool_params_init).
+
+        Pools that were made before keep what they were made with.
+        """
+        for name, value in vars(ThreadpoolParams(n_threads)).items():
+            object.__setattr__(self, name, value)
+
+    def matches(self, other: ThreadpoolParams) -> bool:
+        """Tell whether a pool made with these serves where `other` is asked for; `paused` does not matter."""
+        names = ("n_threads", "cpumask", "prio", "poll", "strict_cpu")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+
+def _require_int(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise AttributeValueError(f"{name} must be an integer in {low}..{high}, not {value!r}")
+
+
+def _cpus(mask: Sequence[int] | Sequence[bool]) -> tuple[int, ...]:
+    """Return the numbers of the CPUs in a mask of numbers or booleans, in order."""
+    if len(mask) > MASK_BITS:
+        raise AttributeValueError(f"cpumask has {len(mask)} entries; there are at most {MASK_BITS} CPUs")
+    if all(isinstance(entry, bool) for entry in mask):
+        return tuple(number for number, entry in enumerate(mask) if entry)
+    for entry in mask:
+        _require_int("an entry of cpumask", entry, 0, MASK_BITS - 1)
+    return tuple(sorted(set(mask)))
+
+
+Task = Callable[[], bool]
+"""Does one thing; True stops the job."""
+
+
+class Job:
+    """Tasks, each run once, after those it waits for.
+
+    What a task computes depends on no other that runs beside it, so the results are those of one thread, to the bit.
+
+    Attributes:
+        stopped: whether a task asked to stop; those that had not begun were left out.
+    """
+
+    def __init__(self, tasks: Sequence[Task], sources: Sequence[Sequence[int]]) -> None:
+        """Take the tasks and for each the indices of the tasks it waits for."""
+        self.stopped = False
+        self._tasks = tasks
+        self._error: BaseException | None = None
+        self._waits_for = [len(set(needed)) for needed in sources]
+        self._followers: list[list[int]] = [[] for _ in tasks]
+        for index, needed in enumerate(sources):
+            for source in set(needed):
+                self._followers[source].append(index)
+        self._ready = deque(index for index, count in enumerate(self._waits_for) if not count)
+        self._left = len(tasks)
+        self._running = 0
+        self._changed = threading.Condition()
+
+    def work(self) -> None:
+        """Run tasks until none is left. IEEE results (inf, NaN) are results, not warnings."""
+        with np.errstate(all="ignore"):
+            while (index := self._next()) is not None:
+                stop = True
+                try:
+                    stop = self._tasks[index]()
+                except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for the job
+                    self._error = self._error or error
+                finally:
+                    self._finish(index, stop)
+
+    def wait(self) -> None:
+        """Wait until no task is left or running; raise what a task raised."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._over() and not self._running)
+        if self._error is not None:
+            raise self._error
+
+    def _over(self) -> bool:
+        return self.stopped or not self._left
+
+    def _next(self) -> int | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._over() or bool(self._ready))
+            if self._over():
+                return None
+            self._running += 1
+            return self._ready.popleft()
+
+    def _finish(self, index: int, stop: bool) -> None:
+        with self._changed:
+            self._running -= 1
+            self._left -= 1
+            self.stopped = self.stopped or stop
+            for follower in self._followers[index]:
+                self._waits_for[follower] -= 1
+                if not self._waits_for[follower]:
+                    self._ready.append(follower)
+            self._changed.notify_all()
+
 
 ROUNDS_PER_POLL = 16
 """How often a thread without work looks for some, for each point of `poll`, before it sleeps."""

@@ -11,7 +11,7 @@ from engine.core.errors import MOST_LISTED, accepted_names
 from engine.core.registry import OPS, lookup
 from engine.data.normalization import KINDS, read_normalize
 from engine.execution.native import KNOWN_EXECUTORS, chosen
-from engine.ggml.opt_kinds import LossType, OptimizerType, kind_of
+from engine.ggml.opt_params import LossType, OptimizerType, kind_of
 from engine.nn.initializers import INITIALIZERS, resolve
 from engine.nn.layers import LAYERS, LOSSES
 from engine.nn.layers.table import find_layer

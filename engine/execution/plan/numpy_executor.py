@@ -26,15 +26,16 @@ class NumpyExecutor:
     several executors (other batch sizes, evaluation) may work on the same ones, one at a time.
     """
 
-    def __init__(self, plan: Plan, state: Mapping[str, Array]) -> None:
+    def __init__(self, plan: Plan, state: Mapping[str, Array], arena: Array | None = None) -> None:
         """Bind `plan` to memory.
 
         Args:
             plan: what to run.
             state: for each state of the plan a row-major array of its shape and dtype, which is read and updated.
+            arena: the bytes of the arena; None allocates them.
         """
         self.plan = plan
-        self._memory = _allocate(plan, state)
+        self._memory = _allocate(plan, state, arena)
         self.arrays = {number: view(buffer, self._memory) for number, buffer in plan.buffers.items()}
         self.inputs = {name: self.arrays[number] for name, number in plan.inputs.items()}
         self.outputs = {name: self.arrays[number] for name, number in plan.outputs.items()}
@@ -70,9 +71,9 @@ def view(buffer: Buffer, memory: Sequence[Array]) -> Array:
     return np.ndarray(shape, dtype, buffer=root.data, offset=buffer.offset, strides=buffer.strides)
 
 
-def _allocate(plan: Plan, state: Mapping[str, Array]) -> list[Array]:
+def _allocate(plan: Plan, state: Mapping[str, Array], arena: Array | None) -> list[Array]:
     """Return the bytes of every root."""
-    arena = aligned(plan.arena_bytes)
+    arena = aligned(plan.arena_bytes) if arena is None else arena
     named = {name: state[name] for name in plan.state}
     constants = {f"%{number}": array for number, array in plan.constants.items()}
     memory = []

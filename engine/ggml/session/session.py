@@ -12,17 +12,23 @@ from engine.core.errors import GradientError, GraphError, LimitError, ShapeError
 from engine.core.value import Array, Value
 from engine.data.checkpoint import Checkpoint
 from engine.ggml.compute_plan import ComputePlan
-from engine.ggml.context import Context
+from engine.ggml.context import DEFAULT_GRAPH_SIZE, Context
 from engine.ggml.graph import Graph
-from engine.ggml.order import EvaluationOrder
-from engine.ggml.overhead import DEFAULT_GRAPH_SIZE
-from engine.ggml.session.computing import Computed, ComputeManner, Computing, by_position, check_settable, set_all
-from engine.ggml.session.from_definition import NamedValues
-from engine.ggml.session.optimizer_nodes import NUMBERS, PARS, StepKind
-from engine.ggml.session.pooling import Pooling, clamped
-from engine.ggml.session.put_away import restore, snapshot
-from engine.ggml.session.structure import Structure
-from engine.ggml.threadpool_params import ThreadpoolParams
+from engine.ggml.session.computing import (
+    Computed,
+    ComputeManner,
+    Computing,
+    Pooling,
+    by_position,
+    check_settable,
+    clamped,
+    set_all,
+)
+from engine.ggml.session.graphs import NUMBERS, PARS, StepKind, Structure
+from engine.ggml.session.named_values import NamedValues
+from engine.ggml.session.serialization import restore, snapshot
+from engine.ggml.tensor_table import EvaluationOrder
+from engine.ggml.threadpool import ThreadpoolParams
 from engine.graph.definition import Definition
 from engine.training.model import at_precision
 from engine.training.recipe.precision import Precision

@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from engine import AttributeValueError, Context, Graph, GraphError, OutOfContextMemory, ShapeError, graph_overhead
-from engine.ggml.overhead import next_prime, tensor_overhead
+from engine.ggml.context import next_prime, tensor_overhead
 
 Build = Callable[..., Any]
 

@@ -8,9 +8,9 @@ from engine import ops
 from engine.core.errors import AttributeValueError, DataError, DTypeError, GradientError, ShapeError
 from engine.core.value import Value
 from engine.ggml.opt_context import OptContext
-from engine.ggml.opt_dataset import OptDataset
+from engine.ggml.opt_data import OptDataset
 from engine.ggml.opt_fit import opt_epoch
-from engine.ggml.opt_kinds import AdamWParameters, OptimizerParameters, SGDParameters, constant_opt_pars
+from engine.ggml.opt_params import AdamWParameters, OptimizerParameters, SGDParameters, constant_opt_pars
 from engine.ggml.storage import Storage
 
 UNIT = OptimizerParameters(adamw=AdamWParameters(alpha=1, beta1=0, beta2=0, eps=0), sgd=SGDParameters(alpha=1))

@@ -10,9 +10,9 @@ from engine import ops
 from engine.core.errors import AttributeValueError, DataError, ShapeError, UnknownName
 from engine.core.value import Value
 from engine.ggml.opt_context import OptContext
-from engine.ggml.opt_dataset import OptDataset
+from engine.ggml.opt_data import OptDataset, OptResult
 from engine.ggml.opt_fit import opt_epoch, opt_fit, split_batches
-from engine.ggml.opt_kinds import (
+from engine.ggml.opt_params import (
     AdamWParameters,
     LossType,
     OptimizerParameters,
@@ -21,7 +21,6 @@ from engine.ggml.opt_kinds import (
     constant_opt_pars,
     default_opt_pars,
 )
-from engine.ggml.opt_result import OptResult
 from engine.optim import make_optimizer
 
 NDATA = 6

@@ -10,7 +10,7 @@ import pytest
 
 from engine import AttributeValueError, PoolBusy, PoolError, PoolPaused, Priority, Status, Threadpool, ThreadpoolParams
 from engine.ggml import ggml
-from engine.ggml.job import Job
+from engine.ggml.threadpool import Job
 
 Build = Callable[..., Any]
 

@@ -1,4 +1,4 @@
-"""What a training run of ggml's kind can be set to: its loss, its optimizer, how much is built, the step's numbers."""
+"""Parameters of ggml-style training: loss type, optimizer type, build type, step parameters."""
 
 from __future__ import annotations
 

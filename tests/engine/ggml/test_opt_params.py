@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engine.core.errors import AttributeValueError
-from engine.ggml.opt_kinds import (
+from engine.ggml.opt_params import (
     AdamWParameters,
     BuildType,
     LossType,

@@ -1,4 +1,4 @@
-"""From a definition to the values that static graphs are expanded from, addressed by the definition's names."""
+"""NamedValues: a definition traced at given dimensions; its values by the definition's names."""
 
 from __future__ import annotations
 

@@ -1,42 +1,19 @@
-"""Static graphs for people: a line for each node, and a drawing in DOT."""
+"""Static graphs as text, as a DOT drawing and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Any
 
 from engine.core.value import Value
+from engine.ggml.context import graph_overhead
+from engine.ggml.inspection import Inspection
 
 SHOWN_ELEMENTS = 5
 """Leafs of so many elements show them in a drawing."""
 
 
-class DrawableGraph(Protocol):
-    """What is printed of a static graph."""
-
-    @property
-    def size(self) -> int:
-        """Capacity in nodes."""
-
-    @property
-    def nodes(self) -> Sequence[Value]:
-        """Nodes in the order of execution."""
-
-    @property
-    def leafs(self) -> Sequence[Value]:
-        """Values that no node computes."""
-
-    def grad(self, value: Value, /) -> Value | None:
-        """Return the gradient of a node, None if it has none."""
-
-    def is_param(self, value: Value, /) -> bool:
-        """Whether a value is marked as a parameter."""
-
-    def name_of(self, value: Value, /) -> str:
-        """Return the name of a node or leaf."""
-
-
-def graph_listing(graph: DrawableGraph) -> str:
+def graph_listing(graph: Inspection) -> str:
     """Print nodes (index, first three extents in ggml's order, op, flag, name), then leafs (two extents, op, name)."""
     lines = [f"graph of size {graph.size}", f"{len(graph.nodes)} nodes"]
     for index, node in enumerate(graph.nodes):
@@ -48,14 +25,14 @@ def graph_listing(graph: DrawableGraph) -> str:
     return "\n".join(lines) + "\n"
 
 
-def graph_drawing(graph: DrawableGraph, forward: DrawableGraph) -> str:
+def graph_drawing(graph: Inspection, forward: Inspection) -> str:
     """Draw `graph` in DOT; see `Graph.to_dot`."""
     drawing = _Drawing(graph, forward)
     return "\n".join(["digraph G {", "  newrank = true;", "  rankdir = TB;", *drawing.lines(), "}"]) + "\n"
 
 
 class _Drawing:
-    def __init__(self, graph: DrawableGraph, forward: DrawableGraph) -> None:
+    def __init__(self, graph: Inspection, forward: Inspection) -> None:
         self.graph = graph
         self.forward = {value.key for value in forward.nodes}
         self.parents: dict[object, Value] = {}  # by gradient, what it is the gradient of
@@ -121,3 +98,49 @@ def _escaped(field: str) -> str:
     for character in '\\"{}|<>':
         text = text.replace(character, "\\" + character)
     return port + text
+
+
+def describe_graph(graph: Inspection) -> dict[str, Any]:
+    """Return counts, limits, losses and what else there is to know of a graph."""
+    return {
+        "size": graph.size,
+        "grads": graph.has_grads,
+        "order": graph.order,
+        "view": graph.is_view,
+        "n_nodes": graph.n_nodes,
+        "n_leafs": graph.n_leafs,
+        "outputs": [graph.name_of(value) for value in graph.outputs],
+        "losses": [graph.name_of(value) for value in graph.losses],
+        "implicit_loss": graph.implicit_loss,
+        "nbytes": graph.nbytes,
+        "overhead": graph_overhead(graph.size, grads=graph.has_grads),
+        "topology": graph.topology(),
+    }
+
+
+def describe_tensor(graph: Inspection, value: Value) -> dict[str, Any]:
+    """Return what a node or leaf of a graph is: position, op, extents in both orders, sources, gradient.
+
+    `index` counts nodes or leafs, as `kind` says; `gradient` and `accumulator` are names, None where there is none.
+    """
+    place = graph.position(value)
+    gradient, accumulator = graph.grad(value), graph.grad_leaf(value)
+    return {
+        "index": place if place >= 0 else -1 - place,
+        "kind": "node" if place >= 0 else "leaf",
+        "name": graph.name_of(value),
+        "op": None if value.node is None else value.node.op.name,
+        "dtype": value.dtype.name,
+        "shape": list(value.shape),
+        "ne": list(reversed(value.shape)),
+        "nbytes": value.nbytes,
+        "parameter": graph.is_param(value),
+        "loss": any(value.key == loss.key for loss in graph.losses),
+        "inputs": [] if value.node is None else [_name(graph, source) for source in value.node.inputs],
+        "gradient": None if gradient is None else _name(graph, gradient),
+        "accumulator": None if accumulator is None else _name(graph, accumulator),
+    }
+
+
+def _name(graph: Inspection, value: Value) -> str:
+    return graph.name_of(value) if value in graph else value.name or "unnamed"

@@ -14,9 +14,8 @@ from engine.core.value import Value
 from engine.data.checkpoint import Checkpoint
 from engine.ggml.context import Context
 from engine.ggml.graph import Graph
-from engine.ggml.session.computing import Computing
-from engine.ggml.session.pooling import Pooling
-from engine.ggml.session.structure import Structure
+from engine.ggml.session.computing import Computing, Pooling
+from engine.ggml.session.graphs import Structure
 from engine.graph.definition import Definition
 
 LEAF, RESULT = "leaf/", "result/"

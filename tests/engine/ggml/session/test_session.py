@@ -29,6 +29,7 @@ from engine import (
     ThreadpoolParams,
     UnknownName,
 )
+from engine.ggml.session import computing, graphs
 
 PARABOLA = {
     "inputs": {"a": [1], "b": [1]},
@@ -271,7 +272,7 @@ def test_there_are_limits_on_graphs_and_changes(monkeypatch: pytest.MonkeyPatch)
         session.new_graph(f"g{number}", size=4)
     with pytest.raises(LimitError, match="16 graphs"):
         session.new_graph("g15", size=4)
-    monkeypatch.setattr("engine.ggml.session.structure.MOST_CHANGES", 16)
+    monkeypatch.setattr(graphs, "MOST_CHANGES", 16)
     with pytest.raises(LimitError, match="changed 16 times"):
         session.set_loss(["f"])
     session.graph_free("g0")
@@ -384,7 +385,7 @@ def test_the_context_is_charged_for_leaves_and_graphs() -> None:
 
 
 def test_threads_beyond_the_machine_are_cut_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.ggml.session.pooling.usable_cores", lambda: 2)
+    monkeypatch.setattr(computing, "usable_cores", lambda: 2)
     session = parabola(threadpool=ThreadpoolParams(6))
     described = session.pooling.describe() or {}
     assert (described["n_threads"], described["warnings"]) == (
