@@ -15,7 +15,7 @@ FORK_SERVER = """
 import os, time
 from pathlib import Path
 import app.worker.fork_server
-from app.worker.recorder import Recorder
+from app.worker.reporter import Recorder
 
 gate, add = Path({gate!r}), Recorder.add
 

@@ -13,8 +13,8 @@ from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit
 from app.http.answers import JsonAnswer
 from app.http.validation import validated
-from app.service.fits.fit_view import FitView
 from app.service.fits.replays import ReplayTerms
+from app.service.fits.view import FitView
 from app.service.resources.idempotency import Keep
 
 routes = router("fits")

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from app.api.deps import services_of
 from app.api.downloads import send_and_delete
 from app.api.openapi_parts import problem_answers
-from app.service.resources.computing import Computed, Order
+from app.service.resources.workers import Computed, Order
 
 T = TypeVar("T")
 

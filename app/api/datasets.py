@@ -22,7 +22,7 @@ from app.http.answers import JsonAnswer
 from app.http.content_digest import check_digest, stated_digest
 from app.ingest.options import Header as HeaderOption
 from app.ingest.options import IngestOptions
-from app.service.resources.ingestion import UploadTerms
+from app.service.resources.datasets import UploadTerms
 
 routes = router("datasets")
 

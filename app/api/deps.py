@@ -16,19 +16,18 @@ from app.service.admin.backup import Backups
 from app.service.admin.keys import Keys
 from app.service.admin.system import System
 from app.service.fits.bundles import Bundles
-from app.service.fits.events import Events
-from app.service.fits.fit_control import FitControl
-from app.service.fits.fit_revision import FitRevision
+from app.service.fits.control import FitControl
+from app.service.fits.event_log import Events
 from app.service.fits.fits import Fits
 from app.service.fits.gradients import Gradients
 from app.service.fits.metrics import Metrics
 from app.service.fits.replays import Replays
+from app.service.fits.revision import FitRevision
 from app.service.resources.checkpoints import Checkpoints
-from app.service.resources.computing import Computing
 from app.service.resources.datasets import Datasets
-from app.service.resources.graphs import Graphs
+from app.service.resources.graphs import Graphs, Laboratory
 from app.service.resources.idempotency import Idempotency
-from app.service.resources.laboratory import Laboratory
+from app.service.resources.workers import Computing
 from app.service.sessions.sessions import Sessions
 from app.store.pages import DEFAULT_LIMIT, PageRequest
 

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from app.api.deps import EventsDep, FitId
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
-from app.service.fits.events import Events, StreamTerms, encode_event
+from app.service.fits.event_log import Events, StreamTerms, encode_event
 
 routes = router("events")
 

@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.system import System
 from app.service.fits.retention import Retention
-from app.service.resources.integrity import Integrity
+from app.service.resources.blobs import Integrity
 
 DAMAGED = "Stored files that are known to be missing or damaged."
 FOUND = "Stored files that were found to be missing or damaged."

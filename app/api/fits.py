@@ -16,7 +16,7 @@ from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
 from app.http.answers import JsonAnswer, matches
 from app.http.validation import validated
-from app.service.fits.fit_view import FitView
+from app.service.fits.view import FitView
 
 routes = router("fits")
 

@@ -7,7 +7,7 @@ from fastapi import Path, Response
 from app.api.routing import router
 from app.api.schemas.catalogue import CatalogueList, LossList, MetricList, OpEntry, OpList
 from app.http.answers import JsonAnswer
-from app.service.resources.catalogue import CATALOGUES, op
+from app.service.resources.graphs import CATALOGUES, op
 
 routes = router("catalogue")
 

@@ -9,7 +9,7 @@ from app.api.deps import services_of
 from app.api.routing import Handler, StrictRoute
 from app.api.schemas.fits import Fit
 from app.http.answers import JsonAnswer, matches, not_modified
-from app.service.fits.fit_view import FitView
+from app.service.fits.view import FitView
 
 MAX_ENCODED = 1024
 

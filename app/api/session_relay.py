@@ -16,7 +16,7 @@ from app.domain.ids import is_id
 from app.http.accept import preferred
 from app.http.answers import JsonAnswer
 from app.http.headers import header
-from app.service.sessions.session_steps import Carried
+from app.service.sessions.steps import Carried
 
 PATH = "/v1/sessions/{session_id}"
 STEP_ID_BYTES = 12

@@ -11,11 +11,9 @@ from app.domain.api_key import Scope
 from app.domain.audit import OFFLINE, Act
 from app.domain.clock import SystemClock, read_rfc3339
 from app.http.validation import validated
-from app.service.admin.audit_files import AUDIT, AuditFiles
-from app.service.admin.audit_rotation import AuditRotation
+from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
 from app.service.admin.directory_identity import open_database
-from app.service.admin.key_ring import KeyRing
-from app.service.admin.keys import Enter, Keys
+from app.service.admin.keys import Enter, KeyRing, Keys
 from app.service.admin.quarantine import Quarantine
 from app.store.lock import data_directory_lock
 from app.store.pages import Page, PageRequest

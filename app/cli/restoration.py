@@ -10,8 +10,8 @@ from pathlib import Path
 from adjoint_client import BackupDamaged, Manifest
 from adjoint_client.archive import read_archive
 from app.domain.errors import AdjointError
-from app.service.admin.audit_files import AUDIT
-from app.service.sessions.session_folders import SESSIONS
+from app.service.admin.audit import AUDIT
+from app.service.sessions.directories import SESSIONS
 from app.store.blobs.local import LocalBlobStore
 from app.store.check import check_database
 from app.store.database import FILE_NAME

@@ -13,18 +13,17 @@ from pathlib import Path
 
 from app.domain.audit import TrailBroken, examined
 from app.domain.errors import AdjointError, DatabaseUnusable
-from app.service.admin.audit_files import AUDIT, AuditFiles
-from app.service.admin.audit_rotation import AuditRotation
+from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation
 from app.service.admin.directory_identity import foreign_identity
-from app.service.sessions.session_folders import SESSIONS
+from app.service.sessions.directories import SESSIONS
 from app.store.blobs.paths import blob_files, blob_path
 from app.store.blobs.verification import BlobVerifier
 from app.store.check import check_database, check_tables, copy_database
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from app.worker.session.folder import newest_of, read_log
-from app.worker.session.records import DamagedLog
+from app.worker.session.session_dir import newest_of, read_log
+from app.worker.session.wal import DamagedLog
 
 TRIES = 5
 """How often the files of a session that a running server replaces are read again."""

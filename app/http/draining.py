@@ -10,7 +10,7 @@ from app.domain.errors import Draining
 from app.http.access import READING
 from app.http.problems import problem
 from app.http.request_id import request_id_of
-from app.service.resources.wakes import Wakes
+from app.service.resources.notifier import Wakes
 
 _logger = logging.getLogger(__name__)
 

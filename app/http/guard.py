@@ -20,7 +20,7 @@ from app.http.allowances import Allowances
 from app.http.failed_logins import FailedLogins
 from app.http.headers import header
 from app.http.problems import problem
-from app.service.admin.key_ring import KeyRing
+from app.service.admin.keys import KeyRing
 
 OWN_SITES = frozenset({"same-origin", "none"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)

@@ -16,55 +16,45 @@ from app.domain.clock import Clock, SystemClock
 from app.ingest.limits import IngestLimits
 from app.runner.compute_pool import ComputePool
 from app.runner.local import LocalRunner
-from app.runner.session_crew import SessionCrew
-from app.runner.session_host import SessionHost
+from app.runner.process_manager import SessionHost
+from app.runner.session_pool import SessionCrew
 from app.runner.supervisor import Supervisor
-from app.service.admin.audit import AuditTrail
-from app.service.admin.audit_files import AUDIT, AuditFiles
-from app.service.admin.audit_rotation import AuditRotation, AuditTerms
+from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation, AuditTerms, AuditTrail
 from app.service.admin.backup import Backups
 from app.service.admin.directory_identity import open_database
-from app.service.admin.key_ring import KeyRing
-from app.service.admin.keys import Keys
-from app.service.admin.orphans import Orphans
-from app.service.admin.quarantine import Quarantine
+from app.service.admin.keys import KeyRing, Keys
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.admin.recovery import recover
 from app.service.admin.system import System
 from app.service.attempts.assignments import WorkTerms
 from app.service.attempts.attempts import Attempts
 from app.service.fits.admission import Admission, FitLengths
 from app.service.fits.bundles import Bundles
-from app.service.fits.events import Events
-from app.service.fits.fit_control import FitControl
-from app.service.fits.fit_inputs import InputReader
-from app.service.fits.fit_revision import FitRevision
-from app.service.fits.fit_terms import FitTerms
+from app.service.fits.control import FitControl
+from app.service.fits.event_log import Events
 from app.service.fits.fits import Fits
 from app.service.fits.gradients import Gradients
+from app.service.fits.inputs import InputReader
+from app.service.fits.limits import FitTerms
 from app.service.fits.metrics import Metrics
 from app.service.fits.replays import Replays
 from app.service.fits.retention import Retention, RetentionTerms
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.fits.revision import FitRevision
+from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.checkpoints import Checkpoints
-from app.service.resources.datasets import Datasets
-from app.service.resources.disk_space import DiskSpace
-from app.service.resources.graphs import Graphs
+from app.service.resources.datasets import Datasets, Ingestion
+from app.service.resources.disk_space import DiskSpace, TenantQuota
+from app.service.resources.graphs import Graphs, Laboratory
 from app.service.resources.idempotency import Idempotency
-from app.service.resources.ingestion import Ingestion
-from app.service.resources.integrity import Integrity
-from app.service.resources.laboratory import Laboratory
-from app.service.resources.memory import MemoryTerms
-from app.service.resources.room import Room
-from app.service.resources.tenant_quota import TenantQuota
-from app.service.resources.wakes import Wakes
-from app.service.sessions.session_attempts import SessionAttempts, SessionTerms
-from app.service.sessions.session_creation import SessionCreation
-from app.service.sessions.session_folders import SESSIONS, SessionFolders
-from app.service.sessions.session_inputs import SessionInputs
-from app.service.sessions.session_saves import SessionSaves
-from app.service.sessions.session_steps import SessionSteps
-from app.service.sessions.session_use import SessionUse
+from app.service.resources.memory import MemoryTerms, Room
+from app.service.resources.notifier import Wakes
+from app.service.sessions.attempts import SessionAttempts, SessionTerms
+from app.service.sessions.creation import SessionCreation
+from app.service.sessions.directories import SESSIONS, SessionFolders
 from app.service.sessions.sessions import Sessions
+from app.service.sessions.state import SessionUse
+from app.service.sessions.step_files import SessionInputs, SessionSaves
+from app.service.sessions.steps import SessionSteps
 from app.store.blobs.local import LocalBlobStore
 from app.store.lock import data_directory_lock
 from app.store.unit_of_work import Store

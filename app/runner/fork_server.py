@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.domain.clock import Clock
 from app.domain.wire import DYING, FORK_SERVER, LOADING, ORDER, PING
-from app.runner.vigil import STARTING_SECONDS
+from app.runner.heartbeat_monitor import STARTING_SECONDS
 
 PING_SECONDS = 5.0
 """How often the fork server is asked for an answer, if the lease is not short."""

@@ -16,10 +16,9 @@ from app.domain.clock import Clock
 from app.domain.errors import BadMessage
 from app.domain.messages import AnyAssignment, Control, Message, Started
 from app.domain.wire import FORK, KILL, LineReader, to_line
-from app.runner.exits import KILLED_IN_A_SHELL, classify
 from app.runner.fork_server import ForkServer, ServerEnd
-from app.runner.memory_kills import memory_kills
 from app.runner.port import Exited, ExitReason, Handle, Report
+from app.runner.process_status import KILLED_IN_A_SHELL, classify, memory_kills
 
 CHUNK_BYTES = 1 << 18
 LEASE_SECONDS = 30.0

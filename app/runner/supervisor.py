@@ -27,18 +27,16 @@ from app.domain.errors import (
 from app.domain.fit import FitState
 from app.domain.messages import Control, Failed
 from app.domain.verdict import Died
-from app.runner.inbox import NOW, Inbox
+from app.runner.active_attempt import NOW, Inbox, Running
+from app.runner.heartbeat_monitor import Vigil
 from app.runner.port import Exited, Handle, Report, Runner
-from app.runner.resident import rss_bytes
-from app.runner.running import Running
-from app.runner.session_host import Hosted, SessionHost
-from app.runner.turns import Turns
-from app.runner.vigil import Vigil
-from app.service.attempts.attempt_progress import Progress
+from app.runner.process_manager import Hosted, SessionHost
+from app.runner.process_status import rss_bytes
+from app.runner.scheduler import Turns
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.claim import Claim
-from app.service.resources.room import Room
-from app.service.resources.workforce import WorkerStatus
+from app.service.attempts.progress import Claim, Progress
+from app.service.resources.memory import Room
+from app.service.resources.workers import WorkerStatus
 
 BACKOFF_SECONDS = (1.0, 5.0, 25.0)
 """How long a fit waits after its first, second, third crash in a row; then as after the last."""

@@ -18,7 +18,7 @@ _LAST = select(audit.c.seq, audit.c.hash).order_by(audit.c.seq.desc()).limit(1)
 class Audit:
     """The trail, within one unit of work. `now` is the time it began. Nothing here changes what was entered.
 
-    The oldest entries may have been moved to files (`app.service.admin.audit_rotation`); the last one is always in the
+    The oldest entries may have been moved to files (`app.service.admin.audit`); the last one is always in the
     table, since the next one follows it.
     """
 

@@ -16,7 +16,7 @@ import socket
 
 from app.domain.wire import DYING, ORDER
 from app.system.log import log_as_json
-from app.worker.family import BROKEN, adopt_orphans
+from app.worker.process_group import BROKEN, adopt_orphans
 
 REASON_CHARACTERS = 1000
 

@@ -13,7 +13,7 @@ import engine
 from app.domain.runtime import NATIVE
 from app.domain.wire import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, READY
 from app.worker import process
-from app.worker.family import BROKEN
+from app.worker.process_group import BROKEN
 
 _logger = logging.getLogger(__name__)
 

@@ -16,14 +16,13 @@ from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished,
 from app.domain.runtime import Runtime
 from app.system.durable import Durable
 from app.worker import ranks
-from app.worker.bounds import confine
-from app.worker.computing.life import ComputeLife
+from app.worker.compute.process import ComputeLife
 from app.worker.control import ORPHANED, Control
-from app.worker.family import BROKEN, DONE, die_with
-from app.worker.loop import Halfway, follow, work
-from app.worker.recorder import Recorder
-from app.worker.runtime import settle
-from app.worker.session.life import SessionLife
+from app.worker.fit_loop import Halfway, follow, work
+from app.worker.process_group import BROKEN, DONE, die_with
+from app.worker.reporter import Recorder
+from app.worker.resources import confine, settle
+from app.worker.session.process_main import SessionLife
 from app.worker.sweep import work_on_variants
 
 OPEN_FILES = 65_536

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import engine
 from app.worker.control import ORPHANED
-from app.worker.family import BROKEN, DONE, die_with
+from app.worker.process_group import BROKEN, DONE, die_with
 
 MOURN_SECONDS = 1.0
 """How long it may take from the loss of a rank's pipe, seen at once, to the end of its process."""

@@ -8,9 +8,9 @@ from app.domain.messages import Assignment, Failed, Finished, Phase, SweepShare,
 from app.domain.runtime import Runtime
 from app.domain.sweep import WAITING
 from app.worker.control import Control
-from app.worker.loop import OUTCOMES, Halfway, Rung, verdict_of, work
-from app.worker.recorder import Recorder
-from app.worker.runtime import chosen
+from app.worker.fit_loop import OUTCOMES, Halfway, Rung, verdict_of, work
+from app.worker.reporter import Recorder
+from app.worker.resources import chosen
 
 
 def work_on_variants(assignment: Assignment, recorder: Recorder, control: Control) -> Finished | Failed:

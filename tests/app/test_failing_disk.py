@@ -14,9 +14,8 @@ import pytest
 from app.domain.clock import SystemClock
 from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound, StorageFailed
-from app.service.admin.orphans import Orphans
-from app.service.admin.quarantine import Quarantine
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.admin.quarantine import Orphans, Quarantine
+from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store

@@ -150,20 +150,20 @@ _CONSTANTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "app/http/strict_json.py": ("400 `number_out_of_range`", "tests/app/http/test_strict_json.py", _FORMAT),
         "app/domain/api_key.py": ("401 `unknown_key`", "tests/app/api/test_door.py", _FORMAT),
         "app/ingest/": _INGEST,
-        "app/runner/compute_places.py": (
+        "app/runner/compute_slots.py": (
             "429 `computations_full`",
             "tests/app/runner/test_compute_places.py",
             "a turn comes within the time that those before it may take",
         ),
         "app/ingest/encoding/tensors.py": ("runs are named", "tests/app/ingest/encoding/test_bodies.py", _FORMAT),
-        "app/service/resources/uploaded_checkpoint.py": (
+        "app/service/resources/checkpoints.py": (
             "413 or 422",
             "tests/app/api/test_uploaded_checkpoints.py",
             _READER,
         ),
         "app/store/pages.py": ("422 `invalid_cursor`", "tests/app/store/test_pages.py", _FORMAT),
-        "app/worker/session/tapes.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),
-        "app/runner/session_post.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py", _ROOM),
+        "app/worker/session/training.py": ("410 `tape_gone`", "tests/app/worker/session/test_verbs.py", _ROOM),
+        "app/runner/session_queue.py": ("429 `too_many_steps`", "tests/app/runner/test_session_crew.py", _ROOM),
     }
 )
 """The same for constants, by where they are, and why each of them is none that an operator sets."""
@@ -183,7 +183,7 @@ INTERNAL = (
     "app/http/intake.py",
     "app/http/joining.py",
     "app/main/application.py",
-    "app/runner/session_crew.py",
+    "app/runner/session_pool.py",
     "app/config/settings.py",
     "app/service/",
     "app/worker/",

@@ -1,4 +1,4 @@
-"""Stored files are opened through `app.service.resources.integrity`, which compares them with their digests."""
+"""Stored files are opened through `app.service.resources.blobs`, which compares them with their digests."""
 
 import ast
 from collections.abc import Mapping
@@ -6,11 +6,11 @@ from pathlib import Path
 
 APP = Path(__file__).parents[2] / "app"
 OTHERS: Mapping[str, str] = {
-    "app/service/resources/ingestion.py": "the upload itself, which was just written",
+    "app/service/resources/datasets.py": "the upload itself, which was just written",
     "app/service/resources/checkpoints.py": "the upload itself, which was just written",
-    "app/service/sessions/session_saves.py": "a file that was just taken over, by its digest",
+    "app/service/sessions/step_files.py": "a file that was just taken over, by its digest",
     "app/service/admin/backup.py": "compares what it copies with the digest, and says at the end where it differs",
-    "app/service/resources/integrity.py": "hands out paths of columns to processes that check what they open",
+    "app/service/resources/blobs.py": "hands out paths of columns to processes that check what they open",
 }
 """Who may ask the store for a file that is not verified, and why."""
 

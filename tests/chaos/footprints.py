@@ -22,7 +22,7 @@ from app.domain.runtime import Runtime
 from app.domain.wire import LineReader, to_line
 from app.service.resources.memory import memory_needed
 from app.worker import process
-from app.worker.family import adopt_orphans
+from app.worker.process_group import adopt_orphans
 from tests.chaos.random_fits import RandomFit, random_fit
 
 KIB = 1024

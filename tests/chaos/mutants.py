@@ -19,7 +19,7 @@ import numpy as np
 import engine
 from app.domain.messages import Points
 from app.runner import local
-from app.service.attempts.attempt_journal import AttemptJournal
+from app.service.attempts.recorder import AttemptJournal
 
 SERVE = (sys.executable, "-m", "tests.chaos.mutants", "serve")
 WORK = (sys.executable, "-P", "-m", "tests.chaos.mutants", "work")

@@ -21,19 +21,17 @@ from app.domain.idempotency import IdempotencyRecord
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, Finished, Message, Points
 from app.domain.verdict import Died
-from app.service.admin.orphans import Orphans
-from app.service.admin.quarantine import Quarantine
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.assignments import WorkTerms
-from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.claim import Claim
+from app.service.attempts.progress import Claim, Progress
+from app.service.fits.control import FitControl
 from app.service.fits.event_log import record_state
-from app.service.fits.fit_control import FitControl
-from app.service.fits.fit_terms import FitTerms
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.fits.limits import FitTerms
+from app.service.resources.blobs import BlobSweeper
 from app.service.resources.idempotency import Idempotency, Ticket
-from app.service.resources.wakes import Wakes
-from app.service.resources.workforce import WorkerStatus
+from app.service.resources.notifier import Wakes
+from app.service.resources.workers import WorkerStatus
 from app.store.blobs.memory import MemoryBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable

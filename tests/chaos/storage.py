@@ -20,13 +20,11 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Finished, Points
-from app.service.admin.orphans import Orphans
-from app.service.admin.quarantine import Quarantine
-from app.service.attempts.attempt_progress import Progress
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.claim import Claim
+from app.service.attempts.progress import Claim, Progress
 from app.service.fits.event_log import record_state
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork

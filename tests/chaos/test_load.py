@@ -15,7 +15,7 @@ import pytest
 
 from app.domain.clock import SystemClock
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.chaos import processes

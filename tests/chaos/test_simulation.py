@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.service.attempts.attempt_journal import AttemptJournal
+from app.service.attempts.recorder import AttemptJournal
 from app.store.attempts import Attempts
 from tests.chaos import mutants
 from tests.chaos.conftest import Counts

@@ -17,8 +17,8 @@ from app.ingest.errors import IngestError
 from app.ingest.formats import READERS, read_file
 from app.ingest.limits import MIB, IngestLimits
 from app.ingest.options import IngestOptions
-from app.service.resources.uploaded_checkpoint import read_uploaded
-from app.worker.session.records import DamagedLog, read_records
+from app.service.resources.checkpoints import read_uploaded
+from app.worker.session.wal import DamagedLog, read_records
 from tests.fuzz import seeds
 from tests.fuzz.accepted import check_accepted
 from tests.fuzz.programs import random_program

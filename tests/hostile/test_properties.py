@@ -16,7 +16,7 @@ from app.ingest.encoding.npy import npy_body
 from app.ingest.encoding.safetensors import safetensors_body
 from app.ingest.limits import IngestLimits
 from app.ingest.values import NUMERIC_DTYPES, ColumnPlan
-from app.worker.session.records import read_records, to_record
+from app.worker.session.wal import read_records, to_record
 
 quick = settings(
     max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

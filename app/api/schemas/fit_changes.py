@@ -10,7 +10,7 @@ from app.api.schemas.fit_request import BOUNDED_ELSEWHERE, FitRequest
 from app.api.schemas.fit_resources import DEADLINE, THREADS_MAX, TIMEOUT, Deadline, TimeoutSeconds
 from app.api.schemas.labels import LabelKey, LabelValue
 from app.api.schemas.shapes import RequestShape
-from app.service.fits.fit_extension import Extension
+from app.service.fits.extension import Extension
 
 NOT_OF_RECIPE = frozenset({"graph", "dataset", "resources", "sweep", "labels", "start_paused", "from_checkpoint"})
 MORE_MAX = 10**9

@@ -11,7 +11,7 @@ from app.domain.attempt import Attempt
 from app.domain.fit import FitRecord, FitState
 from app.domain.replay import Replay
 from app.http.problem_schema import ProblemError
-from app.service.fits.fit_view import FitView
+from app.service.fits.view import FitView
 from app.store.pages import Page
 
 STATES = (

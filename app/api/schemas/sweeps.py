@@ -9,8 +9,8 @@ from app.api.schemas.documents import DescribedBy, OneOf
 from app.api.schemas.shapes import RequestShape, ResourceShape, nonfinite_name
 from app.domain.fit import FitState
 from app.domain.sweep import VariantTerms, terms_of
-from app.service.fits.fit_view import FitView
 from app.service.fits.sweeps import Ranked, ranking
+from app.service.fits.view import FitView
 
 PARAMETERS_MAX = 32
 VARIANTS_MAX = 1024

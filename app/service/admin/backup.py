@@ -22,12 +22,10 @@ from typing import Any, BinaryIO
 from app.domain.clock import Clock, rfc3339
 from app.domain.errors import AdjointError, BackupInProgress, NotFound
 from app.domain.storage_faults import storage_faults
-from app.service.admin.audit_files import AuditFile
-from app.service.admin.audit_rotation import AuditRotation
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.admin.audit import AuditFile, AuditRotation
+from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.integrity import Integrity
-from app.service.sessions.session_folders import SessionFile, SessionFolders
+from app.service.sessions.directories import SessionFile, SessionFolders
 from app.store.blobs.store import BlobStore
 from app.store.snapshot import Snapshot
 from app.store.unit_of_work import Store

@@ -14,9 +14,9 @@ from pathlib import Path
 from app.domain.clock import Clock
 from app.domain.errors import DatabaseUnusable
 from app.domain.storage_faults import storage_faults
-from app.service.admin.audit_files import AUDIT
+from app.service.admin.audit import AUDIT
 from app.service.admin.quarantine import QUARANTINE, Quarantine
-from app.service.sessions.session_folders import SESSIONS
+from app.service.sessions.directories import SESSIONS
 from app.store.blobs.paths import blob_files
 from app.store.check import JOURNALS, has_tables
 from app.store.database import FILE_NAME

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from app.domain.clock import Clock
 from app.domain.errors import NotFound
-from app.service.admin.orphans import Orphans
+from app.service.admin.quarantine import Orphans
 from app.service.attempts.attempts import Attempts
-from app.service.sessions.session_attempts import SessionAttempts
+from app.service.sessions.attempts import SessionAttempts
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 

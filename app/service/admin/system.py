@@ -14,8 +14,8 @@ from app.domain.fit import AT_WORK, CLAIMABLE, FitState
 from app.service.admin.quarantine import Quarantine
 from app.service.admin.recovery import Recovery
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.wakes import Wakes
-from app.service.resources.workforce import WorkerStatus, Workforce
+from app.service.resources.notifier import Wakes
+from app.service.resources.workers import WorkerStatus, Workforce
 from app.store.unit_of_work import Store, UnitOfWork
 
 

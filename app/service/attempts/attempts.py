@@ -18,22 +18,17 @@ from app.domain.errors import Conflict, NotFound
 from app.domain.fit import WAITS_FOR_MEMORY, FitRecord
 from app.domain.messages import Assignment, Finished, Log
 from app.domain.verdict import Died
-from app.service.attempts.adoption import Adoption
-from app.service.attempts.assignments import Assignments, WorkTerms
-from app.service.attempts.attempt_journal import AttemptJournal
-from app.service.attempts.attempt_news import write_down
-from app.service.attempts.attempt_progress import Progress
-from app.service.attempts.claim import Claim, MemoryNeed
+from app.service.attempts.apply_report import SweepJournal, write_down
+from app.service.attempts.artifact_import import Adoption, Staging
+from app.service.attempts.assignments import Assignments, Resumption, WorkTerms
+from app.service.attempts.progress import Claim, MemoryNeed, Progress
+from app.service.attempts.recorder import AttemptJournal
 from app.service.attempts.replay_verdict import compared
-from app.service.attempts.resumption import Resumption
-from app.service.attempts.staging import Staging
-from app.service.attempts.sweep_journal import SweepJournal
 from app.service.fits.event_log import record_log, record_state
+from app.service.fits.limits import fail_overdue
 from app.service.fits.sweeps import close_variants
-from app.service.fits.time_limits import fail_overdue
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.integrity import Integrity
-from app.service.resources.room import Room
+from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.memory import Room
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable

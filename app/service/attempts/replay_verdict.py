@@ -7,10 +7,10 @@ from itertools import zip_longest
 from app.domain.errors import Corrupt
 from app.domain.fit import FitRecord
 from app.domain.replay import COMPARED, Comparison
-from app.service.attempts.attempt_progress import Progress
-from app.service.fits.fit_outcome import last_checkpoint, outcome_of, state_of
-from app.service.fits.stored_rows import scan_rows
-from app.service.resources.integrity import Integrity
+from app.service.attempts.progress import Progress
+from app.service.fits.bundles import last_checkpoint, outcome_of, state_of
+from app.service.fits.metric_rows import scan_rows
+from app.service.resources.blobs import Integrity
 from app.store.unit_of_work import Store
 
 

@@ -1,4 +1,4 @@
-"""Whether a fit can be accepted: everything about it is checked before it is queued."""
+"""Admission of fits: everything about a fit is validated before it is queued."""
 
 import hashlib
 import json
@@ -10,15 +10,39 @@ import numpy as np
 
 import engine
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Finding
+from app.domain.errors import Finding, TooLarge
 from app.domain.fit import ids_in
 from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepTerms
-from app.service.fits.capture_volume import check_captures
-from app.service.resources.engine_faults import engine_faults, invalid
+from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryTerms, memory_needed, memory_terms
 from app.service.resources.model_classes import Encodings, class_faults, column_encodings, fed_encodings, model_classes
-from app.service.resources.recent import Recent
+from app.service.resources.read_through_cache import Recent
+
+FILE_BYTES = 4096
+"""What a file takes beside its numbers: its header, and the rest of its last block."""
+
+
+def check_captures(
+    definition: engine.Definition, recipe: engine.Recipe, estimate: engine.FitEstimate, limit: int
+) -> None:
+    """TooLarge if the gradients that the recipe captures take more than `limit` bytes."""
+    record = recipe.record.gradients
+    if record is None:
+        return
+    steps = record.count(estimate.total_steps)
+    files = len(record.names(name for name, spec in definition.parameters.items() if not spec.frozen))
+    numbers = estimate.memory.get("captured_bytes", 0)
+    needed = steps * (numbers + files * FILE_BYTES)
+    if needed > limit:
+        detail = (
+            f"the gradients of {steps} steps, each of {files} parameters with {numbers} bytes together and "
+            f"{FILE_BYTES} for each file, take {needed} bytes; this server keeps {limit} of a fit; name fewer steps or "
+            "parameters"
+        )
+        finding = Finding("/record/gradients", "gradients_exceeded", detail)
+        raise TooLarge(detail, limit=limit, code="gradients_exceeded", findings=[finding])
+
 
 NOT_RECIPE = frozenset({"graph", "dataset", "labels", "resources", "sweep", "start_paused", "from_checkpoint"})
 """Fields of a fit request that are for the service; the others are for the engine."""

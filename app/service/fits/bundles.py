@@ -1,7 +1,8 @@
-"""Bundles: all that decides about the result of a fit, and that result, in one document."""
+"""Bundles: everything that determines the result of a fit, and that result, in one document."""
 
+import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,40 @@ from app.domain.fit import FitRecord, FitState, Origin
 from app.domain.graph import GraphRecord
 from app.domain.sweep import VariantTerms, terms_of
 from app.service.fits.admission import recipe_of
-from app.service.fits.fit_outcome import last_checkpoint, outcome_of, state_of
-from app.service.fits.stored_rows import scan_rows
-from app.service.resources.integrity import Integrity
+from app.service.fits.metric_rows import scan_rows
+from app.service.resources.blobs import Integrity
 from app.store.unit_of_work import Store, UnitOfWork
+
+
+def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is compared of a fit (see `app.domain.replay`).
+
+    Args:
+        steps: the step that it ended at.
+        rows: its metric rows as they are stored.
+        state: the digests of its last checkpoint.
+    """
+    return {"steps": steps, "metrics": _digest_of(rows), **state}
+
+
+def state_of(integrity: Integrity, checkpoint: CheckpointRecord) -> dict[str, str]:
+    """Return the digests of a checkpoint's parameters, buffers and optimizer state; Corrupt if its file is damaged."""
+    return dict(engine.state_digest(engine.Checkpoint.load(integrity.checkpoint(checkpoint))))
+
+
+def last_checkpoint(checkpoints: Iterable[CheckpointRecord], step: int) -> CheckpointRecord | None:
+    """Return the one that was written last at the step that a fit ended at, None if it is not kept."""
+    return max((each for each in checkpoints if each.step == step), key=lambda each: each.id, default=None)
+
+
+def _digest_of(rows: Iterable[str]) -> dict[str, Any]:
+    """Return how many rows there are, and the SHA-256 of them as lines."""
+    digest, count = hashlib.sha256(), 0
+    for row in rows:
+        digest.update(row.encode() + b"\n")
+        count += 1
+    return {"rows": count, "digest": digest.hexdigest()}
+
 
 FORMAT = "adjoint-bundle/1"
 

@@ -1,11 +1,19 @@
-"""The event log of a fit: its states and the log entries that clients read and stream."""
+"""The event log of a fit: what is appended to it, and how clients stream it."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
+from math import inf
 
 from app.domain.clock import rfc3339
+from app.domain.errors import Finding, Invalid
+from app.domain.event import Event
 from app.domain.fit import FitRecord
 from app.domain.messages import Log
-from app.store.unit_of_work import UnitOfWork
+from app.service.resources.notifier import Wakes
+from app.store.unit_of_work import Store, UnitOfWork
 
 REOPENED = "reopened"
 """The code of the log event that says that a fit which had ended was taken up again."""
@@ -38,3 +46,98 @@ def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
     """Append a log entry to the event log of a fit."""
     body = {"level": entry.level, "code": entry.code, "text": entry.text}
     work.events.append(fit_id, "log", json.dumps(body, separators=(",", ":"), allow_nan=False))
+
+
+BATCH = 100
+BATCH_CHARACTERS = 64 * 1024
+"""Events of one reading, and how long they may be: so much is held in memory for a client that does not take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTerms:
+    """How far a stream goes: `after` which event it starts, how many events it sends, and for how long."""
+
+    after: int = 0
+    events_max: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Some events; whether they are the last there will be, and whether fewer than were read, which were long."""
+
+    events: tuple[Event, ...]
+    finished: bool
+    cut: bool = False
+
+
+class Events:
+    """The use cases of journals."""
+
+    def __init__(self, store: Store, wakes: Wakes, heartbeat_seconds: float) -> None:
+        """Read from `store`, wait for `wakes`; after `heartbeat_seconds` of silence a stream says so."""
+        self._store = store
+        self._wakes = wakes
+        self._heartbeat_seconds = heartbeat_seconds
+
+    def check(self, fit_id: str, after: int = 0) -> None:
+        """NotFound if there is no such fit, Invalid if it has no event `after` to go on from: none would ever come."""
+        with self._store.begin() as work:
+            work.fits.get(fit_id)
+            last = work.events.last_seq(fit_id)
+        if after > last:
+            detail = f"the last event of the fit is {last}, so there is none to go on after {after}"
+            raise Invalid(detail, code="out_of_range", findings=[Finding("/after", "out_of_range", detail)])
+
+    async def stream(self, fit_id: str, terms: StreamTerms) -> AsyncIterator[tuple[Event, ...]]:
+        """Yield the events that follow `terms.after` as they come, several at a time, and none for a heartbeat.
+
+        Ends after the `end` event, at the limits of `terms`, or when the server stops or the fit is deleted. Holds
+        neither a thread nor the database while it waits, or while nobody takes what it has yielded.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = inf if terms.seconds is None else clock() + terms.seconds
+        after, left, most = terms.after, terms.events_max, BATCH
+        heartbeat_at = clock() + self._heartbeat_seconds
+        with self._wakes.watch(fit_id) as watch:
+            while True:
+                reading = await asyncio.to_thread(self._read, fit_id, after, most if left is None else min(most, left))
+                most = len(reading.events) if reading.cut else min(BATCH, 2 * most)
+                if reading.events or clock() >= heartbeat_at:
+                    yield reading.events
+                    heartbeat_at = clock() + self._heartbeat_seconds
+                if reading.events:
+                    after = reading.events[-1].seq
+                left = None if left is None else left - len(reading.events)
+                if reading.finished or left == 0 or clock() >= deadline or self._wakes.closed:
+                    return
+                if not reading.events:
+                    await watch.wait(max(0.0, min(heartbeat_at, deadline) - clock()))
+
+    def _read(self, fit_id: str, after: int, limit: int) -> _Reading:
+        with self._store.begin() as work:
+            events = work.events.after(fit_id, after, limit)
+            if events:
+                kept = _within(events, BATCH_CHARACTERS)
+                return _Reading(kept, finished=kept[-1].kind == "end", cut=len(kept) < len(events))
+            last = work.events.last_seq(fit_id)
+            if last == 0:
+                return _Reading((), finished=True)  # deleted while it was watched
+            # A client that has seen everything, and comes back after the end, is told of the end again.
+            final = work.events.after(fit_id, last - 1, 1)[0]
+            ended = final.kind == "end"
+            return _Reading((final,) if ended else (), finished=ended)
+
+
+def _within(events: Sequence[Event], characters: int) -> tuple[Event, ...]:
+    """Return as many of the first events as are not longer than that together, one at least."""
+    lengths = accumulate(len(event.body) for event in events)
+    count = sum(1 for _ in takewhile(lambda length: length <= characters, lengths))
+    return tuple(events[: max(1, count)])
+
+
+def encode_event(event: Event) -> str:
+    """Encode an event as an entry of a `text/event-stream` (https://html.spec.whatwg.org/#server-sent-events)."""
+    # One line of data: JSON text has no line break of its own that would matter.
+    data = event.body if "\n" not in event.body else json.dumps(json.loads(event.body), separators=(",", ":"))
+    return f"id: {event.seq}\nevent: {event.kind}\ndata: {data}\n\n"

@@ -14,20 +14,19 @@ from app.domain.replay import Replay
 from app.domain.sweep import VariantTerms
 from app.service.fits.admission import Admission
 from app.service.fits.event_log import record_log, record_state
-from app.service.fits.fit_inputs import FitInputs, InputReader
-from app.service.fits.fit_removal import remove_fit
-from app.service.fits.fit_terms import FitTerms, deadline_of, priority_of
-from app.service.fits.fit_view import FitView, view_of
 from app.service.fits.forks import Fork, find_fork
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.fits.inputs import FitInputs, InputReader
+from app.service.fits.limits import FitTerms, deadline_of, priority_of
+from app.service.fits.retention import remove_fit
+from app.service.fits.view import FitView, view_of
+from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.datasets import Ingestion
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.idempotency import Keep
-from app.service.resources.ingestion import Ingestion
-from app.service.resources.integrity import Integrity
 from app.service.resources.model_classes import complete_classes
-from app.service.resources.recent import Recent
-from app.service.resources.wakes import Wakes
-from app.service.resources.workforce import Workforce
+from app.service.resources.notifier import Wakes
+from app.service.resources.read_through_cache import Recent
+from app.service.resources.workers import Workforce
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 

@@ -12,8 +12,8 @@ from app.domain.fit import FitRecord, Origin
 from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
 from app.service.fits.admission import recipe_of
-from app.service.fits.fit_inputs import FitInputs, referred
-from app.service.resources.engine_faults import engine_faults, invalid
+from app.service.fits.inputs import FitInputs, referred
+from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.model_classes import complete_classes
 from app.store.unit_of_work import UnitOfWork
 

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from app.domain.errors import Finding, Invalid
-from app.service.fits.curve_contents import CurveContents
-from app.service.fits.curve_rows import CurveRows, RowFilter
-from app.service.fits.stored_rows import scan_rows
-from app.service.resources.recent import Recent
+from app.service.fits.metric_rows import CurveContents, CurveRows, RowFilter, scan_rows
+from app.service.resources.read_through_cache import Recent
 from app.store.unit_of_work import Store
 
 RECENT_MAX = 10_000

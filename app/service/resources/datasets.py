@@ -1,20 +1,108 @@
-"""Datasets: take, look at, hand out."""
+"""Datasets: ingest, list, download, delete."""
 
+import tempfile
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.domain.dataset import DatasetRecord
+from app.domain.clock import Clock
+from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Conflict
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.domain.ids import new_id
+from app.domain.storage_faults import storage_faults
+from app.ingest.columns import IngestedColumn
+from app.ingest.ingest import ingest
+from app.ingest.limits import IngestLimits
+from app.ingest.options import IngestOptions
+from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.disk_space import DiskSpace
 from app.service.resources.idempotency import Keep
-from app.service.resources.ingestion import Ingestion, UploadTerms, blobs_of
-from app.service.resources.integrity import Integrity
-from app.store.blobs.store import BlobWriter
+from app.store.blobs.plain_files import same_bytes
+from app.store.blobs.store import Blob, BlobStore, BlobWriter
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
+
+CHILDREN_MAX = 2
+
+
+@dataclass(frozen=True, slots=True)
+class UploadTerms:
+    """What a client says about its bytes: their `format`, the dataset's `name`, and how to read CSV and `.npy`."""
+
+    format: str
+    name: str | None = None
+    options: IngestOptions = field(default_factory=IngestOptions)
+
+
+class Ingestion:
+    """Reads uploads in limited child processes, at most `CHILDREN_MAX` at a time."""
+
+    def __init__(self, blobs: BlobStore, scratch: Path, space: DiskSpace, limits: IngestLimits, clock: Clock) -> None:
+        """Store into `blobs`; columns are written below `scratch`, on the same file system."""
+        self._blobs = blobs
+        self._space = space
+        self._clock = clock
+        self._scratch = scratch
+        self._limits = limits
+        self._children = threading.BoundedSemaphore(CHILDREN_MAX)
+
+    def open(self) -> BlobWriter:
+        """Open a writer for the bytes of an upload; StorageFull if the disk has no room for new ones."""
+        self._space.check()
+        return self._blobs.writer()
+
+    def read(self, writer: BlobWriter, terms: UploadTerms, stored: set[str]) -> DatasetRecord:
+        """Make blobs of what was written and of its columns; return the record, which is not stored yet.
+
+        Call it while holding blobs. Raises Invalid, TooLarge or StorageFull if the upload is not taken. `stored` gets
+        the digest of every blob as it is made: the caller discards them should anything fail.
+        """
+        blob = writer.commit()
+        stored.add(blob.digest)
+        self._space.check(blob.size)
+        with ExitStack() as held:
+            with storage_faults("the columns of this dataset"):
+                folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
+            with self._children:
+                path = self._blobs.local_path(blob.digest)
+                result = ingest(path, terms.format, Path(folder), terms.options, self._limits)
+            columns = tuple(self._adopt(column, blob, path, stored) for column in result.columns)
+        return DatasetRecord(
+            id=new_id("ds"),
+            name=terms.name or result.name or "dataset",
+            digest=blob.digest,
+            size_bytes=blob.size,
+            rows=result.rows,
+            columns=columns,
+            format=terms.format,
+            created_at=self._clock.now(),
+        )
+
+    def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
+        # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
+        blob = upload if same_bytes(column.path, path) else self._blobs.adopt(column.path)
+        stored.add(blob.digest)
+        return Column(
+            name=column.name,
+            dtype=column.dtype,
+            shape=column.shape,
+            blob=blob.digest,
+            minimum=column.minimum,
+            maximum=column.maximum,
+            mean=column.mean,
+            missing=column.missing,
+            classes=column.classes,
+        )
+
+
+def blobs_of(dataset: DatasetRecord) -> frozenset[str]:
+    """Return the digests of all blobs that the dataset consists of."""
+    return frozenset({dataset.digest, *(column.blob for column in dataset.columns)})
 
 
 class Datasets:

@@ -1,4 +1,4 @@
-"""Room for what is stored: new work is refused before the disk or the quota runs out."""
+"""Disk space and storage quotas: new work is refused before either runs out."""
 
 import os
 import shutil
@@ -8,8 +8,33 @@ from pathlib import Path
 
 from app.domain.errors import StorageFailed, StorageFull
 from app.domain.storage_faults import NO_SPACE
-from app.service.resources.tenant_quota import TenantQuota
+from app.domain.tenancy import current_tenant
 from app.store.blobs.usage import Usage
+from app.store.unit_of_work import Store
+
+
+class TenantQuota:
+    """How many bytes of datasets, checkpoints and captured gradients each tenant may have."""
+
+    def __init__(self, store: Store, bytes_max: int | None) -> None:
+        """Count what `store` knows of; None sets no limit."""
+        self._store = store
+        self._bytes_max = bytes_max
+
+    def check(self, more: int = 1) -> None:
+        """StorageFull if the tenant who asks may not store so many bytes more. What the server does is not bounded."""
+        tenant = current_tenant()
+        if tenant is None or self._bytes_max is None:
+            return
+        with self._store.begin() as work:
+            used = work.blob_references.bytes_of(tenant)
+        if used + more > self._bytes_max:
+            raise StorageFull(
+                f"{used} of the {self._bytes_max} bytes that a tenant may store are in use, {more} more do not fit; "
+                "delete datasets, fits or checkpoints, or have ADJOINT_TENANT_STORAGE_BYTES raised",
+                code="quota_exceeded",
+            )
+
 
 PROBE_NAME = "probe"
 PROBE_SECONDS = 5.0

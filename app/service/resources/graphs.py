@@ -1,17 +1,61 @@
-"""Graphs: define and look at."""
+"""Graphs: create, inspect, compute; and the catalogues of ops, layers, optimizers and losses."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
 
 import engine
 from app.domain.clock import Clock
-from app.domain.errors import Conflict
+from app.domain.errors import Conflict, NotFound
+from app.domain.frames import to_json
 from app.domain.graph import GraphRecord
-from app.service.resources.definitions import GRAPH_LIMITS, new_graph, read_definition
-from app.service.resources.engine_faults import engine_faults
+from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, new_graph, read_definition
 from app.service.resources.idempotency import Keep
+from app.service.resources.workers import Order
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
+
+Entries = list[dict[str, Any]]
+
+CATALOGUES: Mapping[str, Callable[[], Entries]] = MappingProxyType(
+    {
+        "ops": engine.op_catalogue,
+        "optimizers": engine.optimizer_catalogue,
+        "schedules": engine.schedule_catalogue,
+        "losses": engine.loss_catalogue,
+        "layers": engine.layer_catalogue,
+        "initializers": engine.initializer_catalogue,
+        "metrics": engine.metric_catalogue,
+    }
+)
+
+
+def op(name: str) -> dict[str, Any]:
+    """Return the entry of one op, by its name or an alias; NotFound, with the nearest name, if there is none.
+
+    An operation of other engines that this one does not support has an entry too, which says so.
+    """
+    try:
+        return engine.op_entry(name)
+    except engine.UnknownName as error:
+        raise NotFound(str(error), code="unknown_name") from error
+
+
+Look = Literal["compute", "gradcheck", "profile", "row_losses", "trace_nonfinite"]
+
+
+class Laboratory:
+    """Makes orders to compute with a stored graph, each for one request as the engine reads it."""
+
+    def __init__(self, store: Store) -> None:
+        """Find graphs in `store`."""
+        self._store = store
+
+    def order(self, look: Look, graph_id: str, request: dict[str, Any]) -> Order:
+        """Return the order; NotFound if there is no such graph."""
+        with self._store.begin() as work:
+            graph = work.graphs.get(graph_id)
+        return Order(look, {"graph": graph_id}, to_json({"definition": graph.definition, "request": request}))
 
 
 class Graphs:

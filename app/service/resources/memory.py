@@ -1,7 +1,8 @@
-"""How much memory processes may take on this machine, and what one takes at its peak."""
+"""Memory of worker processes: what one needs at its peak, the limits, and the pool that they share."""
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -95,3 +96,158 @@ def memory_terms(estimate: Mapping[str, int], executor: str) -> dict[str, int]:
 def memory_needed(estimate: Mapping[str, int], executor: str) -> int:
     """Return the bytes that a fit's process may take at its peak."""
     return sum(memory_terms(estimate, executor).values())
+
+
+class Room:
+    """Memory for the processes of fits and sessions, and of those that compute, together. Safe in threads.
+
+    A fit for which there is too little waits, and what it needs is kept for it: processes of sessions that begin
+    meanwhile, and computations, get what is left beside, so that its turn comes when those are gone that run now.
+    A process that computes keeps models while it is idle. Nobody waits for that memory: it is to be given up as soon
+    as others have taken so much that all of it is more than there is.
+    """
+
+    def __init__(self, budget: int | None = None) -> None:
+        """Share out `budget` bytes; None: there is room for everything."""
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._fits: dict[str, int] = {}
+        self._sessions: dict[str, int] = {}
+        self._computing: dict[str, int] = {}
+        self._idle: dict[str, int] = {}
+        self._held: Mapping[str, int] = {}
+        self._awaited = 0
+        self._on_session_gone: Callable[[], object] = lambda: None
+        self._on_overdrawn: Callable[[], object] = lambda: None
+
+    def on_session_gone(self, hook: Callable[[], object]) -> None:
+        """Call `hook` whenever the process of a session leaves room, or a computation that a fit waits for."""
+        self._on_session_gone = hook
+
+    def on_overdrawn(self, hook: Callable[[], object]) -> None:
+        """Call `hook`, from any thread, when idle processes that compute are to give up what they have."""
+        self._on_overdrawn = hook
+
+    @property
+    def budget(self) -> int | None:
+        """Bytes for all processes together, None if they are not limited."""
+        return self._budget
+
+    @property
+    def taken(self) -> int:
+        """Bytes that processes have now."""
+        with self._lock:
+            return self._taken() + sum(self._idle.values())
+
+    @property
+    def kept(self) -> int:
+        """Bytes that processes have which are at work, or that are kept for a fit that waits."""
+        with self._lock:
+            return self._kept() + self._taken_by_sessions() + sum(self._computing.values())
+
+    @property
+    def fit_waits(self) -> bool:
+        """Whether a fit waits for room."""
+        return self._awaited > 0
+
+    def take_for_fit(self, fit_id: str, needed: int | None) -> bool:
+        """Give a fit what it needs (None: nobody knows, so all there is); else False, and it is the one that waits."""
+        if self._budget is None:
+            return True
+        wanted = self._budget if needed is None else needed
+        with self._lock:
+            fits = wanted <= self._budget - self._taken()
+            if fits:
+                self._fits[fit_id] = wanted
+            self._awaited = 0 if fits else wanted
+        self._check_overdrawn()
+        return fits
+
+    def nothing_awaited(self) -> None:
+        """Note that no fit waits for room."""
+        self._awaited = 0
+
+    def take_for_session(self, session_id: str, needed: int) -> bool:
+        """Give the process of a session what it needs, unless it has it already; False if there is too little."""
+        if self._budget is None:
+            return True
+        with self._lock:
+            beside = self._kept() + self._taken_by_sessions() + sum(self._computing.values())
+            fits = session_id in self._sessions or beside + needed <= self._budget
+            if fits:
+                self._sessions.setdefault(session_id, needed)
+        self._check_overdrawn()
+        return fits
+
+    def take_for_computing(self, worker_id: str, needed: int) -> bool:
+        """Give a process that computes what it needs in all; False, and it has what it had, if there is too little."""
+        if self._budget is None:
+            return True
+        with self._lock:
+            others = sum(size for other, size in self._computing.items() if other != worker_id)
+            fits = self._kept() + self._taken_by_sessions() + others + needed <= self._budget
+            if fits:
+                self._idle.pop(worker_id, None)
+                self._computing[worker_id] = needed
+        self._check_overdrawn()
+        return fits
+
+    def rest_computing(self, worker_id: str, kept: int) -> None:
+        """Note that a process that computes is idle, and what it keeps."""
+        with self._lock:
+            self._computing.pop(worker_id, None)
+            self._idle[worker_id] = kept
+        self._tell_waiting_fit()
+        self._check_overdrawn()
+
+    def leave_computing(self, worker_id: str) -> None:
+        """Take back what a process that computes has; it is gone."""
+        with self._lock:
+            self._idle.pop(worker_id, None)
+            self._computing.pop(worker_id, None)
+        self._tell_waiting_fit()
+
+    def would_be_enough(self, needed: int) -> bool:
+        """Whether there were room for the process of a session if those of all other sessions were gone."""
+        with self._lock:
+            beside = self._kept() + sum(self._computing.values())
+            return self._budget is None or beside + needed <= self._budget
+
+    def measure(self, sessions: Mapping[str, int]) -> None:
+        """Note what processes of sessions hold in fact, by their sessions: what a step takes nobody knows before."""
+        with self._lock:
+            self._held = sessions
+
+    def leave_fit(self, fit_id: str) -> None:
+        """Take back what a fit has; its processes are gone."""
+        with self._lock:
+            self._fits.pop(fit_id, None)
+
+    def leave_session(self, session_id: str) -> None:
+        """Take back what a session has; its process is gone."""
+        with self._lock:
+            had = self._sessions.pop(session_id, None)
+        if had is not None:
+            self._on_session_gone()
+
+    def _taken(self) -> int:
+        return sum(self._fits.values()) + self._taken_by_sessions() + sum(self._computing.values())
+
+    def _kept(self) -> int:
+        """Return what fits have, or what is kept for the one that waits."""
+        return max(sum(self._fits.values()), self._awaited)
+
+    def _tell_waiting_fit(self) -> None:
+        if self._awaited:
+            self._on_session_gone()
+
+    def _check_overdrawn(self) -> None:
+        with self._lock:
+            overdrawn = bool(self._idle) and (
+                self._budget is not None and self._taken() + sum(self._idle.values()) > self._budget
+            )
+        if overdrawn:
+            self._on_overdrawn()
+
+    def _taken_by_sessions(self) -> int:
+        return sum(max(needed, self._held.get(session_id, 0)) for session_id, needed in self._sessions.items())

@@ -1,17 +1,20 @@
-"""The class names of a model's inputs, and the mapping of text columns to them by name.
+"""The class names of a model's inputs, and how text columns are mapped to them.
 
 A dataset numbers the texts of a column by itself. The model's numbers are those of the fit or session: the field
 `classes` of its request, by input. Columns of other datasets are mapped to them by name.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import engine
+from app.domain.checkpoint import CheckpointRecord
 from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Finding
+from app.domain.errors import Finding, NotFound
 from app.domain.pointers import escaped
-from app.service.resources.engine_faults import engine_faults, invalid
+from app.service.resources.engine_documents import engine_faults, invalid
+from app.store.unit_of_work import UnitOfWork
 
 Encodings = Mapping[str, engine.ClassEncoding]
 CLASSES = "classes"
@@ -156,3 +159,31 @@ def _joined_names(datasets: Sequence[DatasetRecord], name: str) -> tuple[str, ..
     columns = (column for dataset in datasets for column in dataset.columns if column.name == name)
     lists = [column.classes for column in columns if column.classes is not None]
     return lists[0] if len(lists) == 1 else tuple(sorted({text for names in lists for text in names}))
+
+
+def checkpoint_classes(
+    work: UnitOfWork, checkpoint: CheckpointRecord, loaded: engine.Checkpoint, inputs: Iterable[str]
+) -> Encodings:
+    """Return the class encodings of the model in a checkpoint, by input.
+
+    A file from before classes were kept has those of its fit: as recorded, or of its training datasets as far as these
+    are still there. Invalid if the entry in the file is malformed.
+    """
+    with engine_faults():
+        found = engine.classes_of_checkpoint(loaded.meta)
+    if found is not None or checkpoint.fit_id is None:
+        return found or {}
+    try:
+        fit = work.fits.get(checkpoint.fit_id)
+        datasets = [work.datasets.get(dataset_id) for dataset_id in fit.dataset_ids]
+    except NotFound:
+        return {}
+    return model_classes(fit.request, inputs, datasets)
+
+
+def with_recorded_classes(
+    work: UnitOfWork, checkpoint: CheckpointRecord, loaded: engine.Checkpoint, inputs: Iterable[str]
+) -> engine.Checkpoint:
+    """Return a checkpoint whose meta holds the class encodings of its model."""
+    classes = checkpoint_classes(work, checkpoint, loaded, inputs)
+    return replace(loaded, meta=engine.meta_with_classes(loaded.meta, classes))

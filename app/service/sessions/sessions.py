@@ -9,15 +9,12 @@ from typing import Any
 from app.domain.errors import AdjointError, StepRefused
 from app.domain.frames import Step
 from app.domain.session import OPEN, SessionRecord, SessionState
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.blobs import BlobSweeper
 from app.service.resources.idempotency import Keep
-from app.service.sessions.session_creation import BEGINNING_SEQ, SessionCreation
-from app.service.sessions.session_folders import SessionFolders
-from app.service.sessions.session_states import ended
-from app.service.sessions.session_steps import Carried, SessionSteps
-from app.service.sessions.session_use import SessionUse
-from app.service.sessions.session_view import SessionView
-from app.service.sessions.session_workforce import SessionWorkforce
+from app.service.sessions.creation import BEGINNING_SEQ, SessionCreation
+from app.service.sessions.directories import SessionFolders
+from app.service.sessions.state import SessionUse, SessionView, SessionWorkforce, ended
+from app.service.sessions.steps import Carried, SessionSteps
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 

@@ -8,13 +8,12 @@ from typing import Any
 import engine
 from app.domain.errors import AdjointError, Corrupt, StorageFailed, StorageFull
 from app.domain.frames import Step
-from app.worker.session.answers import POISON, encode_answer, refusal
-from app.worker.session.bench import Bench
-from app.worker.session.folder import Folder
-from app.worker.session.kept import KEPT_ANSWERS, Answers, Kept
-from app.worker.session.ledger import Ledger
-from app.worker.session.performing import perform
-from app.worker.session.records import DamagedLog, Record
+from app.worker.session.backend import Bench
+from app.worker.session.replies import POISON, encode_answer, refusal
+from app.worker.session.session_dir import Folder
+from app.worker.session.step_log import KEPT_ANSWERS, Answers, Kept, Ledger
+from app.worker.session.steps import perform
+from app.worker.session.wal import DamagedLog, Record
 
 ALLOC_FAILED = "alloc_failed"
 

@@ -10,9 +10,8 @@ import numpy as np
 
 import engine
 from app.domain.errors import DatasetCorrupt, Finding, Invalid
-from app.worker.mapped import MappedColumns, recode
-from app.worker.session.bench import Array
-from app.worker.verification import check_file
+from app.worker.columns import MappedColumns, check_file, recode
+from app.worker.session.backend import Array
 
 COLUMNS = 1024
 """Columns that stay mapped."""

@@ -1,5 +1,7 @@
-"""A session of kind "training": PyTorch's loop in a client's hands, over the engine's session."""
+"""A session of kind `training`: a training loop that the client drives, over the engine's session."""
 
+import re
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,16 +11,56 @@ from typing import Any, Protocol
 import numpy as np
 
 import engine
-from app.domain.errors import Finding, Invalid
+from app.domain.errors import Finding, Gone, Invalid, NotFound
 from app.domain.messages import SessionAssignment
 from app.domain.pointers import escaped
 from app.domain.runtime import Runtime
-from app.service.resources.engine_faults import engine_faults
-from app.worker.session.bench import Call, Result, Verb, Writable
-from app.worker.session.reading import Reading
+from app.service.resources.engine_documents import engine_faults
+from app.worker.session.backend import Call, Reading, Result, Verb, Writable, handed_over, with_classes
 from app.worker.session.rows import Rows
-from app.worker.session.saving import handed_over, with_classes
-from app.worker.session.tapes import Tapes
+
+MOST = 16
+MOST_BYTES = 256 * 1024**2
+
+_NAME = re.compile(r"tape_([1-9]\d{0,15})")
+
+
+class Tapes:
+    """The newest tapes, within bounds; the newest one itself may be larger."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._tapes: OrderedDict[int, engine.Tape] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._tapes)
+
+    def keep(self, seq: int, tape: engine.Tape) -> str:
+        """Keep the tape of the step at a place, and return its name."""
+        self._tapes[seq] = tape
+        self._bytes += tape.nbytes
+        while len(self._tapes) > MOST or (self._bytes > MOST_BYTES and len(self._tapes) > 1):
+            self._bytes -= self._tapes.popitem(last=False)[1].nbytes
+        return f"tape_{seq}"
+
+    def get(self, name: str) -> engine.Tape:
+        """Return a tape; Gone if it is not kept any more, NotFound if that is no name of one."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise NotFound(f"there is no tape {name[:64]!r}; it is called as :forward with keep says")
+        tape = self._tapes.get(int(match[1]))
+        if tape is None:
+            detail = f"{name} is gone: {MOST} tapes are kept, until the parameters change; call forward with keep again"
+            raise Gone(detail, code="tape_gone")
+        return tape
+
+    def clear(self) -> None:
+        """Give up all of them."""
+        self._tapes.clear()
+        self._bytes = 0
+
 
 CHUNK = 256
 

@@ -9,8 +9,8 @@ from typing import Any
 from app.domain.errors import NotFound
 from app.domain.frames import Step
 from app.domain.session import SessionRecord, SessionState
-from app.service.sessions.session_steps import Carried
-from app.service.sessions.session_workforce import SessionStatus
+from app.service.sessions.state import SessionStatus
+from app.service.sessions.steps import Carried
 from app.store.pages import Page, PageRequest
 
 SESSION = "sess_01m7xpv32a4ykd0nsmnkebvv3p"

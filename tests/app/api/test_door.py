@@ -19,8 +19,7 @@ from app.domain.clock import ManualClock, read_rfc3339
 from app.domain.ids import new_id
 from app.http.access import scope_needed
 from app.main.application import openapi_document
-from app.service.admin.key_ring import KeyRing
-from app.service.admin.keys import Keys
+from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
 from tests.conftest import ServerProcess, StartServer, serving
 

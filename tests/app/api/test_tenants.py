@@ -15,8 +15,7 @@ from app.domain.api_key import Scope
 from app.domain.clock import SystemClock
 from app.domain.ids import new_id
 from app.main.application import openapi_document
-from app.service.admin.key_ring import KeyRing
-from app.service.admin.keys import Keys
+from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store
 from tests.conftest import PATIENCE, ServerProcess, StartServer, serving
 from tests.patience import LONGEST_WAIT

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.cli.commands import run
-from app.service.admin.audit_files import AUDIT
+from app.service.admin.audit import AUDIT
 from tests.conftest import PATIENCE, StartServer
 
 KEY = "correct-horse-battery-staple"

@@ -18,8 +18,7 @@ import engine
 from app.cli.commands import run
 from app.cli.restore import REFUSED
 from app.domain.audit import Act
-from app.service.admin.audit_files import AUDIT, AuditFiles
-from app.service.admin.audit_rotation import AuditRotation, AuditTerms
+from app.service.admin.audit import AUDIT, AuditFiles, AuditRotation, AuditTerms
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store

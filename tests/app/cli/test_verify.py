@@ -21,7 +21,7 @@ from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.paths import blob_path
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from app.worker.session.folder import Folder
+from app.worker.session.session_dir import Folder
 
 CHECKPOINT, UPLOAD, COLUMN = (f"bytes of {what} ".encode() * 40 for what in ("a checkpoint", "an upload", "a column"))
 

@@ -10,7 +10,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from app.http.draining import RefuseWhileDraining
-from app.service.resources.wakes import Wakes
+from app.service.resources.notifier import Wakes
 
 SCOPE = {"type": "http", "method": "POST", "path": "/v1/datasets", "headers": [], "state": {"request_id": "req_1"}}
 

@@ -30,8 +30,8 @@ from app.runner.supervisor import Supervisor
 from app.service.attempts.assignments import WorkTerms
 from app.service.attempts.attempts import Attempts
 from app.service.fits.event_log import record_state
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.room import Room
+from app.service.resources.blobs import BlobSweeper
+from app.service.resources.memory import Room
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store, UnitOfWork

@@ -19,15 +19,15 @@ from app.domain.messages import Message, SessionAssignment, Started
 from app.domain.session import SessionRecord, SessionState
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle
-from app.runner.session_crew import SessionCrew
-from app.runner.session_host import SessionHost
-from app.runner.session_losses import Losses
+from app.runner.process_losses import Losses
+from app.runner.process_manager import SessionHost
+from app.runner.session_pool import SessionCrew
 from app.runner.supervisor import Supervisor
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.room import Room
-from app.service.sessions.session_attempts import SessionAttempts, SessionTerms
-from app.service.sessions.session_folders import SessionFolders
+from app.service.resources.blobs import BlobSweeper
+from app.service.resources.memory import Room
+from app.service.sessions.attempts import SessionAttempts, SessionTerms
+from app.service.sessions.directories import SessionFolders
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable

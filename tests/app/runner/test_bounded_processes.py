@@ -6,7 +6,7 @@ import resource
 
 import psutil
 
-from app.worker.bounds import FILE_BYTES, MARGIN_BYTES
+from app.worker.resources import FILE_BYTES, MARGIN_BYTES
 
 from .conftest import Workshop
 

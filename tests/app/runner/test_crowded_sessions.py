@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.errors import SessionsFull
 from app.domain.frames import Answered
-from app.service.resources.room import Room
+from app.service.resources.memory import Room
 
 from .session_stage import SetStage, play
 

@@ -5,8 +5,8 @@ import signal
 from dataclasses import asdict, replace
 
 from app.domain.replay import Replay
-from app.service.fits.fit_outcome import outcome_of, state_of
-from app.service.resources.integrity import Integrity
+from app.service.fits.bundles import outcome_of, state_of
+from app.service.resources.blobs import Integrity
 
 from .conftest import Workshop
 from .test_supervised_processes import pid_of

@@ -185,7 +185,7 @@ from app.domain.clock import SystemClock
 from app.runner.local import LocalRunner
 from app.runner.supervisor import Supervisor
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.blobs import BlobSweeper
 from app.config.settings import Settings
 from app.store.unit_of_work import Store
 from tests.gate import use_gate

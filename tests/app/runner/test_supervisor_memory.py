@@ -2,7 +2,7 @@
 
 from app.domain.messages import Finished, Started
 from app.runner.memory import MemoryRunner
-from app.service.resources.room import Room
+from app.service.resources.memory import Room
 
 from .conftest import Workshop
 

@@ -13,19 +13,17 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
 from app.ingest.limits import IngestLimits
 from app.service.fits.admission import Admission
-from app.service.fits.fit_control import FitControl
-from app.service.fits.fit_inputs import InputReader
-from app.service.fits.fit_revision import FitRevision
-from app.service.fits.fit_terms import FitTerms
+from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.datasets import Datasets
-from app.service.resources.definitions import new_graph
+from app.service.fits.inputs import InputReader
+from app.service.fits.limits import FitTerms
+from app.service.fits.revision import FitRevision
+from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.datasets import Datasets, Ingestion
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.ingestion import Ingestion
-from app.service.resources.integrity import Integrity
-from app.service.resources.wakes import Wakes
-from app.service.resources.workforce import WorkerStatus
+from app.service.resources.engine_documents import new_graph
+from app.service.resources.notifier import Wakes
+from app.service.resources.workers import WorkerStatus
 from app.store.blobs.local import LocalBlobStore
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store

@@ -10,10 +10,9 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
 from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, GradientWritten, Points
-from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.claim import Claim
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.attempts.progress import Claim, Progress
+from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store

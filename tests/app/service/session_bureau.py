@@ -16,19 +16,16 @@ from app.domain.dataset import Column, DatasetRecord
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
 from app.domain.session import SessionRecord
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.definitions import new_graph, read_definition
+from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.integrity import Integrity
-from app.service.resources.wakes import Wakes
-from app.service.sessions.session_creation import SessionCreation
-from app.service.sessions.session_folders import SessionFolders
-from app.service.sessions.session_inputs import SessionInputs
-from app.service.sessions.session_saves import SessionSaves
-from app.service.sessions.session_steps import Carried, SessionSteps
-from app.service.sessions.session_use import SessionUse
-from app.service.sessions.session_workforce import SessionStatus
+from app.service.resources.engine_documents import new_graph, read_definition
+from app.service.resources.notifier import Wakes
+from app.service.sessions.creation import SessionCreation
+from app.service.sessions.directories import SessionFolders
 from app.service.sessions.sessions import Sessions
+from app.service.sessions.state import SessionStatus, SessionUse
+from app.service.sessions.step_files import SessionInputs, SessionSaves
+from app.service.sessions.steps import Carried, SessionSteps
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable

@@ -10,12 +10,10 @@ from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.sweep import SweepTerms
 from app.domain.verdict import Died
 from app.service.attempts.assignments import WorkTerms
-from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts
-from app.service.attempts.claim import Claim, MemoryNeed
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.memory import MemoryTerms
-from app.service.resources.room import Room
+from app.service.attempts.progress import Claim, MemoryNeed, Progress
+from app.service.resources.blobs import BlobSweeper
+from app.service.resources.memory import MemoryTerms, Room
 from app.store.attempts import Attempts as StoredAttempts
 
 from .office import Office

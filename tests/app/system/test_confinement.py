@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runner.exits import BLAS_ABORT, classify
+from app.runner.process_status import BLAS_ABORT, classify
 from app.system.confinement import address_space_bytes, room_to_map, widen
 
 MIB = 1024**2

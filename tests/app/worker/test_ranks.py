@@ -18,8 +18,8 @@ import pytest
 import engine
 from app.domain.wire import FORK, FORK_SERVER, KILL, ORDER
 from app.worker import ranks
-from app.worker.family import BROKEN
 from app.worker.process import OUT_OF_MEMORY_SCORE
+from app.worker.process_group import BROKEN
 from tests.app.runner.conftest import all_end
 from tests.patience import PATIENCE
 

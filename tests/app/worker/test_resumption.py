@@ -10,12 +10,12 @@ import pytest
 
 import engine
 from app.domain.messages import Assignment, CheckpointWritten, Finished, Message, Points
-from app.worker.loop import work
-from app.worker.recorder import Recorder
+from app.worker.fit_loop import work
+from app.worker.reporter import Recorder
 from tests.app.demanding_fits import DEMANDING, Demanding
 from tests.app.runner.conftest import some_rows
 
-from .test_loop import ALONE, Wish
+from .test_fit_loop import ALONE, Wish
 
 STEPS = 40
 STOPS = (1, 12, 13, 17, 24, 26, 27, 28, 30, 39)

@@ -21,8 +21,8 @@ from app.domain.messages import (
     SweepShare,
     VariantShare,
 )
-from app.worker.loop import work
-from app.worker.recorder import Recorder
+from app.worker.fit_loop import work
+from app.worker.reporter import Recorder
 from app.worker.sweep import work_on_variants
 
 Assign = Callable[..., Assignment]

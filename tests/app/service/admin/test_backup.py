@@ -15,13 +15,11 @@ from app.domain.clock import ManualClock
 from app.domain.dataset import DatasetRecord
 from app.domain.errors import BackupInProgress, StorageFull
 from app.service.admin import backup
-from app.service.admin.audit_files import AuditFiles
-from app.service.admin.audit_rotation import AuditRotation, AuditTerms
+from app.service.admin.audit import AuditFiles, AuditRotation, AuditTerms
 from app.service.admin.backup import Backups
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.integrity import Integrity
-from app.service.sessions.session_folders import SessionFolders
+from app.service.sessions.directories import SessionFolders
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable

@@ -7,8 +7,7 @@ from app.domain.api_key import ApiKeyRecord, Scope
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Invalid, NotFound, Unauthorized
 from app.domain.ids import new_id
-from app.service.admin.key_ring import SETTING, KeyRing
-from app.service.admin.keys import Keys
+from app.service.admin.keys import SETTING, KeyRing, Keys
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 

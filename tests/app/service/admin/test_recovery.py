@@ -6,13 +6,12 @@ import pytest
 
 from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
-from app.service.admin.orphans import Orphans
-from app.service.admin.quarantine import Quarantine
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.admin.recovery import Recovery, recover
 from app.service.attempts.attempts import Attempts
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.sessions.session_attempts import SessionAttempts, SessionTerms
-from app.service.sessions.session_folders import SessionFolders
+from app.service.resources.blobs import BlobSweeper
+from app.service.sessions.attempts import SessionAttempts, SessionTerms
+from app.service.sessions.directories import SessionFolders
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable

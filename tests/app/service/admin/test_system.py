@@ -6,7 +6,7 @@ import pytest
 from app.service.admin.system import NotReady, System
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.memory import memory_budget, memory_needed
-from app.service.resources.wakes import Wakes
+from app.service.resources.notifier import Wakes
 from app.store.blobs.usage import Usage
 from app.store.unit_of_work import Store
 

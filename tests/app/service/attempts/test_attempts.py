@@ -6,7 +6,7 @@ from app.domain.errors import Conflict, DatabaseBusy, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Failed, Finished, Log
 from app.domain.verdict import Died
-from app.service.attempts.attempt_progress import Progress
+from app.service.attempts.progress import Progress
 from tests.app.service.office import Office, rows
 
 

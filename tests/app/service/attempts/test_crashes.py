@@ -5,9 +5,8 @@ import pytest
 from app.domain.fit import FitState
 from app.domain.messages import Finished
 from app.domain.verdict import Died
-from app.service.attempts.attempt_progress import Progress
-from app.service.attempts.claim import Claim
 from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
+from app.service.attempts.progress import Claim, Progress
 from app.service.fits.event_log import record_reopening, record_state
 from tests.app.service.office import Office, rows
 

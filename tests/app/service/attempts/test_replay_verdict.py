@@ -12,11 +12,11 @@ from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord
 from app.domain.messages import Points
 from app.domain.replay import Comparison, Replay
-from app.service.attempts.attempt_progress import Progress
+from app.service.attempts.progress import Progress
 from app.service.attempts.replay_verdict import compared
-from app.service.fits.fit_outcome import outcome_of, state_of
+from app.service.fits.bundles import outcome_of, state_of
 from app.service.fits.fits import Fits
-from app.service.resources.integrity import Integrity
+from app.service.resources.blobs import Integrity
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import MOMENT

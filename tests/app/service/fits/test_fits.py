@@ -11,12 +11,12 @@ import engine
 from app.domain.clock import ManualClock, rfc3339
 from app.domain.errors import Conflict, Draining, Invalid, NotFound, QueueFull, TooLarge
 from app.domain.fit import FitState
-from app.service.fits.fit_control import FitControl
-from app.service.fits.fit_revision import FitRevision
-from app.service.fits.fit_view import FitView
+from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
+from app.service.fits.revision import FitRevision
+from app.service.fits.view import FitView
 from app.service.resources.datasets import Datasets
-from app.service.resources.wakes import Wakes
+from app.service.resources.notifier import Wakes
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store

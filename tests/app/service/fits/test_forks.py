@@ -11,9 +11,9 @@ from app.domain.errors import Invalid
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
 from app.domain.runtime import allot
-from app.service.fits.fit_control import FitControl
+from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
-from app.service.resources.definitions import new_graph
+from app.service.resources.engine_documents import new_graph
 from app.store.blobs.local import LocalBlobStore
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store

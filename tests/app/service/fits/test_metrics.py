@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import engine
 from app.domain.errors import Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
-from app.service.fits import curve_rows
+from app.service.fits import metric_rows as curve_rows
 from app.service.fits import metrics as module
-from app.service.fits.curve_rows import RowFilter
+from app.service.fits.metric_rows import RowFilter
 from app.service.fits.metrics import Metrics
 from app.store.unit_of_work import Store
 

@@ -10,11 +10,11 @@ from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitState
 from app.domain.ids import new_id
-from app.service.fits.fit_control import FitControl
+from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
 from app.service.fits.retention import BATCH, Retention, RetentionTerms
-from app.service.resources.blob_sweeper import BlobSweeper
-from app.service.resources.wakes import Wakes
+from app.service.resources.blobs import BlobSweeper
+from app.service.resources.notifier import Wakes
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 

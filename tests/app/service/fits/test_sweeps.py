@@ -28,16 +28,15 @@ from app.domain.messages import (
 )
 from app.domain.sweep import WAITING
 from app.domain.verdict import Died, Expired
-from app.service.attempts.attempt_progress import Progress
 from app.service.attempts.attempts import Attempts, Recorded
-from app.service.attempts.claim import Claim
-from app.service.fits.fit_control import FitControl
-from app.service.fits.fit_extension import Extension
-from app.service.fits.fit_revision import FitRevision
-from app.service.fits.fit_view import FitView
+from app.service.attempts.progress import Claim, Progress
+from app.service.fits.control import FitControl
+from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits
+from app.service.fits.revision import FitRevision
 from app.service.fits.sweeps import ranking
-from app.service.resources.blob_sweeper import BlobSweeper
+from app.service.fits.view import FitView
+from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from tests.app.service.conftest import IdleWorkforce

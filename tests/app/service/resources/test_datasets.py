@@ -10,9 +10,8 @@ from app.domain.dataset import DatasetRecord
 from app.domain.errors import Invalid, NotFound, StorageFull
 from app.ingest.limits import IngestLimits
 from app.ingest.options import IngestOptions
-from app.service.resources.datasets import Datasets
+from app.service.resources.datasets import Datasets, Ingestion, UploadTerms, blobs_of
 from app.service.resources.disk_space import DiskSpace
-from app.service.resources.ingestion import Ingestion, UploadTerms, blobs_of
 from app.store.blobs.local import LocalBlobStore
 
 CSV = UploadTerms("csv")

@@ -21,11 +21,11 @@ from app.service.resources.model_classes import (
     fed_encodings,
     model_classes,
     recodings,
+    with_recorded_classes,
 )
-from app.service.resources.recorded_classes import with_recorded_classes
-from app.service.sessions.session_classes import add_checkpoint_classes, add_dataset_classes, session_classes
+from app.service.sessions.classes import add_checkpoint_classes, add_dataset_classes, session_classes
 from app.store.unit_of_work import Store
-from app.worker.mapped import MappedColumns
+from app.worker.columns import MappedColumns
 from tests.app.service.office import Office
 
 NOW = datetime(2026, 2, 3, tzinfo=UTC)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from app.domain.messages import Failed, Finished, NumericsChanged
-from app.worker.session.folder import newest_of, read_log
-from app.worker.session.records import DamagedLog
+from app.worker.session.session_dir import newest_of, read_log
+from app.worker.session.wal import DamagedLog
 from tests.extent import FULL
 
 from .driver import DEMANDING, MLP, Desk, Lost, batch

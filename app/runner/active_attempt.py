@@ -1,0 +1,149 @@
+"""An attempt in progress as the supervisor sees it, and the buffer of the reports that are not stored yet."""
+
+from dataclasses import dataclass
+
+from app.domain.clock import Clock
+from app.domain.fit import FitRecord, FitState
+from app.domain.messages import Failed, Finished, Heartbeat, Message, NumericsChanged, Points, Started
+from app.domain.verdict import Died, Expired, Verdict
+from app.runner.port import Exited, Handle
+from app.service.attempts.crashes import OUT_OF_MEMORY
+from app.service.attempts.progress import Claim, Progress
+from app.service.fits.limits import expired, timeout_seconds
+
+NOW = float("-inf")
+
+
+class Inbox:
+    """Gathers news so that one commit takes many; the first row and changes of state do not wait."""
+
+    def __init__(self, flush_seconds: float) -> None:
+        """Let other news wait for `flush_seconds` at most."""
+        self._flush_seconds = flush_seconds
+        self._progress = Progress()
+        self._has_had_rows = False
+        self._expired: Expired | None = None
+        self.due_at: float | None = None
+        """When the news should be written down, by the monotonic clock; None while there are none."""
+
+    def take(self, message: Message, now: float) -> None:
+        """Take a message from the attempt's process."""
+        if isinstance(message, Heartbeat):
+            return
+        self._progress.add(message)
+        if isinstance(message, Started | NumericsChanged | Finished | Failed) or self._is_first_row(message):
+            self.due_at = NOW
+        elif self.due_at is None:
+            self.due_at = now + self._flush_seconds
+
+    def expire(self, verdict: Expired) -> None:
+        """Note the limit for which the process is being stopped: it ends by that, unless it is done before."""
+        self._expired = self._expired or verdict
+
+    def end(self, verdict: Verdict) -> None:
+        """Note how the attempt ended, unless its process has said so itself."""
+        self._progress.verdict = self._progress.verdict or verdict
+        self.due_at = NOW
+
+    def gather(self) -> Progress:
+        """Return all news and start again without any."""
+        progress, self._progress = self._progress, Progress()
+        if self._expired is not None and _is_cut_short(progress.verdict):
+            progress.verdict = self._expired
+        self.due_at = None
+        return progress
+
+    def _is_first_row(self, message: Message) -> bool:
+        first = isinstance(message, Points) and not self._has_had_rows
+        self._has_had_rows = self._has_had_rows or first
+        return first
+
+
+def _is_cut_short(verdict: Verdict | None) -> bool:
+    """Whether this is what becomes of a process that is stopped."""
+    return isinstance(verdict, Died) or verdict == Finished("drained")
+
+
+@dataclass(eq=False, slots=True)
+class Running:
+    """An attempt under way; times are the monotonic clock's.
+
+    Attributes:
+        fit: the fit as it was last read: what is asked of it, and its limits of time, may change while it runs.
+        begun_at: when its process was started.
+        news: what could not be written down yet, to be tried again at `retry_at`.
+        silence: for how long nothing was heard of the process while somebody listened.
+        stopping: whether the process was asked to end.
+        stalled: whether it is killed because of its silence.
+        ended: whether the attempt is over in the database.
+        gone_at: when the process was found to be gone.
+    """
+
+    claim: Claim
+    handle: Handle
+    inbox: Inbox
+    fit: FitRecord
+    begun_at: float
+    pid: int | None = None
+    news: Progress | None = None
+    retry_at: float | None = None
+    silence: float = 0.0
+    stopping: bool = False
+    stalled: bool = False
+    ended: bool = False
+    gone_at: float | None = None
+
+    @property
+    def state(self) -> FitState:
+        """The state of the fit as it was last read."""
+        return self.fit.state
+
+    @property
+    def gone(self) -> bool:
+        """Whether there is no process any more."""
+        return self.gone_at is not None
+
+    @property
+    def held(self) -> bool:
+        """Whether the process has to wait until its last news are written down."""
+        return self.news is not None
+
+    @property
+    def at_work(self) -> bool:
+        """Whether its process may still get the fit further."""
+        return not (self.ended or self.gone or self.stalled)
+
+    def due_at(self) -> float | None:
+        """Return when something is to be written down, None if there is nothing."""
+        return self.retry_at if self.news is not None else self.inbox.due_at
+
+    def seconds(self, now: float) -> float:
+        """Return how long the fit has run by now, over all attempts."""
+        end = now if self.gone_at is None else self.gone_at
+        return self.claim.fit.seconds + end - self.begun_at
+
+    def expired(self, clock: Clock) -> Expired | None:
+        """Say which limit the fit has come to, if any."""
+        return expired(self.fit, self.seconds(clock.monotonic()), clock.now())
+
+    def expires_at(self, clock: Clock) -> float | None:
+        """Return when the fit comes to a limit, as far as can be told now; None if it has none."""
+        now, fit, limit = clock.monotonic(), self.fit, timeout_seconds(self.fit)
+        moments = [] if limit is None else [now + limit - self.seconds(now)]
+        if fit.deadline_at is not None:
+            moments.append(now + (fit.deadline_at - clock.now()).total_seconds())
+        return min(moments, default=None)
+
+    def death(self, exited: Exited, *, draining: bool) -> Died | Failed:
+        """Say what it means that the process is gone, if it gave no verdict."""
+        if self.stalled:
+            return Died("stalled", "the process had not been heard of for too long and was killed")
+        if draining:
+            return Died("stopped", "the process was stopped, since the server is stopping")
+        if self.stopping and exited.reason == "killed":
+            return Died("stopped", "the process did not end in the time that it was given, and was killed")
+        # What a variant of a sweep does to its process the others need not suffer for: they go on in another one.
+        if exited.reason == "blas_abort" and self.fit.sweep is None:
+            return OUT_OF_MEMORY
+        # One that ends by itself has a verdict to give first.
+        return Died("error" if exited.reason == "finished" else exited.reason, exited.detail)

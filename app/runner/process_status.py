@@ -1,0 +1,75 @@
+"""What the operating system reports about worker processes: how they ended, OOM kills, resident memory."""
+
+import signal
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]  # it has no types
+
+from app.runner.port import ExitReason
+from app.system import control_groups
+from app.system.control_groups import ROOT
+
+COUNT = "oom_kill "
+
+
+def memory_kills(root: Path = ROOT) -> int | None:
+    """Return the count so far; None where the system does not tell."""
+    counted = control_groups.memory_kills(root)
+    if counted is not None:
+        return counted
+    try:
+        lines = (root / "proc/vmstat").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.removeprefix(COUNT)) for line in lines if line.startswith(COUNT)), None)
+
+
+# How a shell or a container reports SIGKILL, which is what the kernel sends when memory runs out.
+KILLED_IN_A_SHELL = 128 + signal.SIGKILL
+# OpenBLAS does not fail when it finds no memory: it prints a line and ends the process with this code. Our own code
+# does not use it.
+BLAS_ABORT = 1
+
+
+def classify(status: int, *, memory_ran_out: bool | None = False) -> tuple[ExitReason, str]:
+    """Say how a process ended that left `status`: its exit code, or minus the signal that killed it.
+
+    `memory_ran_out` tells that the kernel has killed processes for want of memory while this one ran; None if it does
+    not say.
+    """
+    if status == 0:
+        return "finished", "the process ended by itself"
+    if status == BLAS_ABORT:
+        return "blas_abort", "the linear algebra library ended the process, which it does when it finds no memory"
+    if status == KILLED_IN_A_SHELL or (status == -signal.SIGKILL and memory_ran_out):
+        return "out_of_memory", "the process was killed by the system, since memory had run out"
+    if status == -signal.SIGKILL:
+        by = "and whether for want of memory the system does not tell"
+        by = by if memory_ran_out is None else "and not by the system for want of memory"
+        return "killed", f"the process was killed (SIGKILL), {by}"
+    if status < 0:
+        return "error", f"the process crashed ({_signal_name(-status)})"
+    return "error", f"the process ended with exit code {status}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def rss_bytes(worker: int) -> int:
+    """Return the resident memory of a worker and its other ranks; pages that they share count for each."""
+    try:
+        family = [process := psutil.Process(worker), *process.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    return sum(map(_own_rss_bytes, family))
+
+
+def _own_rss_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0

@@ -1,0 +1,123 @@
+"""A claimed fit, and the reports of its attempt collected for one commit."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import engine
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.fit import FitRecord
+from app.domain.gradient import GradientRecord
+from app.domain.messages import (
+    About,
+    CheckpointWritten,
+    Failed,
+    Finished,
+    GradientWritten,
+    Log,
+    Message,
+    NumericsChanged,
+    Phase,
+    Points,
+    Reached,
+    Started,
+)
+from app.domain.replay import Comparison
+from app.domain.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """Bytes that the processes of an attempt take: each of them, and all together; None: nobody knows."""
+
+    each: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A fit that this server took, and the attempt it is about to make."""
+
+    fit: FitRecord
+    token: str
+    need: MemoryNeed = MemoryNeed()
+
+    @cached_property
+    def policy(self) -> engine.CheckpointPolicy:
+        """Which checkpoints the fit keeps, or each variant of the sweep."""
+        # Not from the whole recipe: that of a sweep is complete in its variants only.
+        fields = {name: value for name, value in self.fit.request.items() if name in ("checkpoint", "preset")}
+        return engine.read_recipe({"epochs": 1, **fields}).checkpoint
+
+
+@dataclass(slots=True)
+class Progress:
+    """News of an attempt, applied in the order of the fields.
+
+    `seconds` is how long the fit has run by now, over all attempts.
+    `written` are checkpoint files that are still in the staging folder, `checkpoints` those that are blobs by now;
+    the same holds for `captured` and `gradients`.
+    `comparison` says how a replay that succeeds compares with what it reproduces.
+    `variants` are the news of a sweep's variants by their fits, `reached` what the metric was at a variant's rungs.
+    `waits_for_room` once it was told that there is none for a checkpoint.
+    """
+
+    pid: int | None = None
+    seconds: float | None = None
+    phase: str | None = None
+    total_steps: int | None = None
+    runtime: dict[str, Any] | None = None
+    numerics: NumericsChanged | None = None
+    logs: list[Log] = field(default_factory=list)
+    points: Points | None = None
+    written: list[CheckpointWritten] = field(default_factory=list)
+    checkpoints: list[CheckpointRecord] = field(default_factory=list)
+    captured: list[GradientWritten] = field(default_factory=list)
+    gradients: list[GradientRecord] = field(default_factory=list)
+    comparison: Comparison | None = None
+    verdict: Verdict | None = None
+    reached: list[float | None] = field(default_factory=list)
+    variants: "dict[str, Progress]" = field(default_factory=dict)
+    waits_for_room: bool = False
+
+    @property
+    def digests(self) -> list[str]:
+        """The blobs that this brings along."""
+        checkpoints = [checkpoint.digest for checkpoint in self.checkpoints]
+        return checkpoints + [gradient.digest for gradient in self.gradients]
+
+    def add(self, message: Message) -> None:
+        """Take a message that the process sent after the others."""
+        match message:
+            case Started(pid):
+                self.pid = pid
+            case Phase(phase, total_steps, runtime):
+                self.phase = phase
+                self.total_steps = total_steps if total_steps is not None else self.total_steps
+                self.runtime = runtime if runtime is not None else self.runtime
+            case NumericsChanged():
+                self.numerics = message
+            case Points(rows, step, epoch, latest, best):
+                before = [] if self.points is None else self.points.rows
+                before += rows
+                self.points = Points(before, step, epoch, latest, best)
+            case Finished() | Failed():
+                self.verdict = message
+            case _:
+                self._collect(message)
+
+    def _collect(self, message: Message) -> None:
+        """Take a message of which each counts."""
+        match message:
+            case Log():
+                self.logs.append(message)
+            case CheckpointWritten():
+                self.written.append(message)
+            case GradientWritten():
+                self.captured.append(message)
+            case Reached(_, value):
+                self.reached.append(value)
+            case About(fit_id, inner):
+                self.variants.setdefault(fit_id, Progress()).add(inner)
+            case _:
+                raise TypeError(f"a worker does not send {type(message).__name__}")

@@ -1,0 +1,125 @@
+"""What a fit works with: a graph and rows, looked up where a request refers to them, read where it brings them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import engine
+from app.domain.clock import Clock
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import AdjointError, Finding, NotFound
+from app.domain.fit import ids_in
+from app.domain.graph import GraphRecord
+from app.domain.ids import is_id
+from app.service.fits.admission import Candidate
+from app.service.resources.datasets import Ingestion, UploadTerms
+from app.service.resources.engine_documents import GRAPH_LIMITS, invalid, new_graph, read_definition
+from app.service.resources.read_through_cache import Recent
+from app.store.unit_of_work import Store, UnitOfWork
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FitInputs:
+    """What a fit is made of, and which of it came inline and is yet to be stored."""
+
+    graph: GraphRecord
+    definition: engine.Definition
+    datasets: Sequence[DatasetRecord]
+    validation: Sequence[DatasetRecord]
+    graph_is_new: bool
+    rows_are_new: bool
+
+    def candidate(self, request: Mapping[str, Any], runtime: Mapping[str, Any] | None = None) -> Candidate:
+        """Return the fit that a request makes of them; `runtime` is what it ran with before, or goes on from."""
+        return Candidate(request, self.definition, self.graph.digest, self.datasets, self.validation, runtime)
+
+    def store(self, work: UnitOfWork) -> None:
+        """Store what is new; NotFound if what is not was deleted meanwhile."""
+        if self.graph_is_new:
+            work.graphs.add(self.graph)
+        else:
+            work.graphs.get(self.graph.id)
+        if self.rows_are_new:
+            work.datasets.add(*self.datasets)
+        kept = () if self.rows_are_new else self.datasets
+        for dataset in (*kept, *self.validation):
+            work.datasets.get(dataset.id)
+
+
+DEFINITIONS_KEPT = 64
+NODES_KEPT = 1000
+NUMBERS_KEPT = 10_000
+
+
+def _small(definition: engine.Definition) -> bool:
+    """Whether many of its like can be kept in memory."""
+    numbers = sum(constant.size for constant in definition.constants.values())
+    return len(definition.nodes) <= NODES_KEPT and numbers <= NUMBERS_KEPT
+
+
+class InputReader:
+    """Finds, or reads, what a request names. Small graphs that were named lately are not read again."""
+
+    def __init__(
+        self, store: Store, ingestion: Ingestion, clock: Clock, limits: engine.GraphLimits = GRAPH_LIMITS
+    ) -> None:
+        """Look things up in `store`; rows that come inline go through `ingestion`, graphs are within `limits`."""
+        self._store = store
+        self._ingestion = ingestion
+        self._clock = clock
+        self._limits = limits
+        self._definitions: Recent[engine.Definition] = Recent(DEFINITIONS_KEPT, _small)
+
+    def read(self, request: Mapping[str, Any], stored: set[str]) -> FitInputs:
+        """Return what the request names; the digests of blobs that are written on the way are added to `stored`.
+
+        Invalid, with pointers into the request, if there is no such thing or it cannot be read.
+        """
+        graph, dataset = request["graph"], request["dataset"]
+        inline = isinstance(dataset, Mapping)
+        with self._store.begin() as work:
+            known = referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
+            kept_rows = () if inline else _all_referred("/dataset", dataset, work)
+            held_out = (request.get("validation") or {}).get("dataset")
+            validation = _all_referred("/validation/dataset", held_out, work)
+        definition = read_definition(graph, "/graph", self._limits) if known is None else self._definition(known)
+        record = known or new_graph(definition, self._clock)
+        rows = (self._ingest(dataset, stored),) if inline else kept_rows
+        return FitInputs(record, definition, rows, validation, known is None, inline)
+
+    def _definition(self, graph: GraphRecord) -> engine.Definition:
+        """Return the definition of a stored graph, which never changes."""
+        return self._definitions.read(graph.id, lambda _: read_definition(graph.definition, "/graph"))
+
+    def _ingest(self, document: Mapping[str, Any], stored: set[str]) -> DatasetRecord:
+        with self._ingestion.open() as upload:
+            upload.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+            try:
+                return self._ingestion.read(upload, UploadTerms("json"), stored)
+            except AdjointError as error:
+                error.findings = tuple(replace(fault, pointer=f"/dataset{fault.pointer}") for fault in error.findings)
+                raise
+
+
+def referred(pointer: str, prefix: str, thing_id: str, get: Callable[[str], T]) -> T:
+    """Return what a request refers to; Invalid, with a pointer to the reference, if there is no such thing."""
+    if is_id(prefix, thing_id):
+        try:
+            return get(thing_id)
+        except NotFound as error:
+            raise invalid([Finding(pointer, "not_found", error.detail)]) from error
+    raise invalid(
+        [Finding(pointer, "not_found", f"this is not the id of a thing that exists; such ids start with {prefix}_")]
+    )
+
+
+def _all_referred(pointer: str, named: str | Sequence[str] | None, work: UnitOfWork) -> tuple[DatasetRecord, ...]:
+    """Return the datasets that a field names: one, several or none."""
+    listed = named is not None and not isinstance(named, str)
+    return tuple(
+        referred(f"{pointer}/{place}" if listed else pointer, "ds", dataset_id, work.datasets.get)
+        for place, dataset_id in enumerate(ids_in(named))
+    )

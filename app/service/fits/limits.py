@@ -1,0 +1,108 @@
+"""Limits of fits: queue length, priority, run time and deadline."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import engine
+from app.domain.clock import read_rfc3339, rfc3339
+from app.domain.errors import Finding, QueueFull
+from app.domain.fit import FitRecord, FitState
+from app.domain.verdict import Expired
+from app.service.fits.event_log import record_state
+from app.service.fits.sweeps import close_variants
+from app.service.resources.engine_documents import GRAPH_LIMITS, invalid
+from app.store.unit_of_work import UnitOfWork
+
+PRIORITIES: Mapping[str, int] = {"low": -1, "normal": 0, "high": 1}
+LABELS_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FitTerms:
+    """Limits on fits: how many may wait, how many processes each may lose, and how large a graph of its own may be; and
+    the label by which they share the workers.
+    """
+
+    max_queue: int
+    attempts_max: int
+    fair_share_label: str
+    graph: engine.GraphLimits = GRAPH_LIMITS
+    max_queue_per_tenant: int | None = None
+
+    def check_queue(self, work: UnitOfWork) -> None:
+        """QueueFull if as many fits wait as may, of all tenants or of this one."""
+        if work.fits.count([FitState.QUEUED]) >= self.max_queue:
+            raise QueueFull(f"{self.max_queue} fits are waiting, which is as many as this server takes")
+        most = self.max_queue_per_tenant
+        if most is not None and work.fits.count_own([FitState.QUEUED]) >= most:
+            raise QueueFull(f"{most} of your fits are waiting, which is as many as this server takes of one tenant")
+
+    def share(self, labels: Mapping[str, str]) -> str:
+        """Return whose turn it is when it is the turn of a fit with these labels."""
+        return labels.get(self.fair_share_label, "")
+
+
+def priority_of(request: Mapping[str, Any]) -> int:
+    """Return the priority that a fit request asks for; a higher one is claimed first."""
+    return PRIORITIES[_resources(request).get("priority") or "normal"]
+
+
+def deadline_of(request: Mapping[str, Any], now: datetime) -> datetime | None:
+    """Return when the fit is to have ended, if the request says so; Invalid if that has passed."""
+    text = _resources(request).get("deadline")
+    deadline = None if text is None else read_rfc3339(text)
+    if deadline is not None and deadline <= now:
+        detail = "the deadline has passed; give a later one, or null for none"
+        raise invalid([Finding("/resources/deadline", "out_of_range", detail)])
+    return deadline
+
+
+def _resources(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    return request.get("resources") or {}
+
+
+TIMEOUT = (
+    "the fit has run for {limit:g} seconds, all that resources.timeout_seconds lets it; its last checkpoint is kept: "
+    "raise the limit and resume it"
+)
+DEADLINE = (
+    "the fit was not done by {moment}, its resources.deadline; what checkpoints it has are kept: set a later one and "
+    "resume it"
+)
+
+
+def timeout_seconds(fit: FitRecord) -> float | None:
+    """Return how long the fit may run, over all attempts; None if that is not limited."""
+    seconds: float | None = (fit.request.get("resources") or {}).get("timeout_seconds")
+    return seconds
+
+
+def expired(fit: FitRecord, seconds: float, now: datetime) -> Expired | None:
+    """Say which limit the fit has come to, if any, having run for `seconds`."""
+    limit = timeout_seconds(fit)
+    if limit is not None and seconds >= limit:
+        return Expired("timeout", TIMEOUT.format(limit=limit))
+    if fit.deadline_at is not None and now >= fit.deadline_at:
+        return Expired("deadline_exceeded", DEADLINE.format(moment=rfc3339(fit.deadline_at)))
+    return None
+
+
+def fail_overdue(work: UnitOfWork, notify: Callable[[str], None]) -> datetime | None:
+    """Have the fits fail that wait for a worker or a client, and whose deadline is over; return the next deadline."""
+    for fit in work.fits.overdue():
+        verdict = expired(fit, fit.seconds, work.now)
+        assert verdict is not None
+        failed = work.fits.update(
+            replace(
+                fit.to(FitState.FAILED, phase=FitState.FAILED.value),
+                error={"code": verdict.code, "detail": verdict.detail},
+                finished_at=work.now,
+            )
+        )
+        record_state(work, failed)
+        work.after_commit(partial(notify, fit.id))
+        close_variants(work, failed, notify)
+    return work.fits.next_deadline()

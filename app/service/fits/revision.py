@@ -1,0 +1,207 @@
+"""Changes to the request of a fit, as a JSON merge patch (RFC 7396)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import engine
+from app.domain.errors import Conflict, Finding
+from app.domain.fit import FitRecord, FitState, Origin
+from app.domain.messages import Log
+from app.domain.sweep import check_whole
+from app.service.fits.admission import Admission, AdmittedFit, recipe_of
+from app.service.fits.control import TakingUp
+from app.service.fits.event_log import record_log
+from app.service.fits.extension import Extension, FitExtension, check_checkpoint, with_rows_as_before
+from app.service.fits.inputs import FitInputs, InputReader
+from app.service.fits.limits import LABELS_MAX, FitTerms, deadline_of, priority_of
+from app.service.fits.view import FitView, view_of
+from app.service.resources.engine_documents import engine_faults, invalid
+from app.service.resources.idempotency import Keep
+from app.service.resources.model_classes import complete_classes
+from app.service.resources.notifier import Wakes
+from app.service.resources.workers import Workforce
+from app.store.unit_of_work import Store, UnitOfWork
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """Return `target` with `patch` merged in: objects field by field, null removes one, anything else replaces."""
+    if not isinstance(patch, Mapping):
+        return patch
+    kept = dict(target) if isinstance(target, Mapping) else {}
+    for name, change in patch.items():
+        if change is None:
+            kept.pop(name, None)
+        else:
+            kept[name] = merged(kept.get(name), change)
+    return kept
+
+
+Check = Callable[[FitView], None]
+"""What is called at the sight of a fit, and raises if it is not to change."""
+
+Read = Callable[[dict[str, Any]], dict[str, Any]]
+"""What reads a request as a client would have sent it, and raises Invalid if it is none."""
+
+NOT_TRAINING = frozenset({"labels", "resources"})
+"""Fields of a change that do not decide about numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Revision:
+    """A fit as it was read, and what it is to become; `altered` names the fields of its recipe that differ."""
+
+    before: FitRecord
+    after: FitRecord
+    altered: frozenset[str]
+    begun: bool
+
+
+class FitRevision:
+    """The use cases that change requests.
+
+    A request is checked in full outside any unit of work, since that takes a while; if the fit has changed meanwhile,
+    all is looked at anew.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        inputs: InputReader,
+        wakes: Wakes,
+        workforce: Workforce,
+        terms: FitTerms,
+        admission: Admission,
+    ) -> None:
+        """Change fits in `store`; tell watchers by `wakes`, and the `workforce` whose turn may have come."""
+        self._store = store
+        self._inputs = inputs
+        self._wakes = wakes
+        self._workforce = workforce
+        self._terms = terms
+        self._admission = admission
+        self._extension = FitExtension(store, inputs, TakingUp(wakes, workforce, terms), admission)
+
+    def extend(self, fit_id: str, extension: Extension, keep: Keep[FitView]) -> FitView:
+        """Queue a fit that has ended for more epochs or steps (see `FitExtension.extend`)."""
+        return self._extension.extend(fit_id, extension, keep)
+
+    def update(self, fit_id: str, changes: Mapping[str, Any], check: Check, read: Read) -> FitView:
+        """Merge changes into the fit's request, which `read` has to take then, and its labels, unless `check` raises.
+
+        Labels, priority and limits of time may always change. The recipe may change in full before the first process,
+        and in what a checkpoint can go on with while the fit is paused with a checkpoint of its last step. Conflict,
+        Invalid or TooLarge if it may not.
+        """
+        while True:
+            with self._store.begin() as work:
+                fit = work.fits.get(fit_id)
+                check(view_of(work, fit))
+                revision = self._revised(work, fit, changes, read)
+                if not revision.altered:
+                    return self._stored(work, revision)
+            revision = self._admitted(revision)
+            with self._store.begin() as work:
+                if work.fits.get(fit_id).version == fit.version:
+                    return self._stored(work, revision)
+
+    def _admitted_as(self, fit: FitRecord, inputs: FitInputs, request: Mapping[str, Any]) -> AdmittedFit:
+        """Check a new request of a fit, which keeps the executor that it ran with."""
+        return self._admission.fit(inputs.candidate(request, fit.runtime))
+
+    def _revised(self, work: UnitOfWork, fit: FitRecord, changes: Mapping[str, Any], read: Read) -> _Revision:
+        """Return what the changes come to; Conflict if the fit may not change so as it is now."""
+        asked = {name: change for name, change in changes.items() if name != "labels"}
+        request = read(merged(fit.request, asked)) if asked else fit.request
+        altered = frozenset(
+            name
+            for name in changes.keys() - NOT_TRAINING
+            if (name in request, request.get(name)) != (name in fit.request, fit.request.get(name))
+        )
+        begun = fit.attempt > 0 or (fit.origin is not None and Origin(**fit.origin).restore == "all")
+        if request != fit.request:
+            check_whole(fit)
+        if altered or _threads(request) != _threads(fit.request):
+            _check_at_rest(fit)
+        if altered:
+            check_checkpoint(work, fit)
+        if altered and fit.step > 0:
+            request = with_rows_as_before(fit, request)
+        labels = merged(fit.labels, changes.get("labels") or {})
+        if len(labels) > LABELS_MAX:
+            raise invalid([Finding("/labels", "too_many", f"a fit has at most {LABELS_MAX} labels")])
+        limits = (changes.get("resources") or {}).keys()
+        after = replace(
+            fit,
+            request=request,
+            labels=labels,
+            share=self._terms.share(labels),
+            priority=priority_of(request),
+            deadline_at=deadline_of(request, work.now) if "deadline" in limits else fit.deadline_at,
+        )
+        return _Revision(fit, after, altered, begun)
+
+    def _admitted(self, revision: _Revision) -> _Revision:
+        """Return the revision with what follows from the recipe; Invalid or TooLarge if it cannot be run."""
+        before, after = revision.before, revision.after
+        inputs = self._inputs.read(after.request, set())
+        if not revision.begun:
+            after = replace(after, request=_with_classes(before, after.request, inputs))
+        admitted = self._admitted_as(before, inputs, after.request)
+        estimate = admitted.estimate
+        after = replace(after, total_steps=estimate.total_steps, memory_bytes=admitted.memory_bytes)
+        if not revision.begun:
+            return replace(revision, after=after)
+        with engine_faults():
+            engine.check_continuation(
+                recipe_of(before.request),
+                recipe_of(after.request),
+                before.step,
+                steps_per_epoch=estimate.steps_per_epoch,
+            )
+        return replace(revision, after=replace(after, reopened_at=before.step))
+
+    def _stored(self, work: UnitOfWork, revision: _Revision) -> FitView:
+        before, after = revision.before, revision.after
+        if after != before:
+            after = work.fits.update(after)
+            work.after_commit(partial(self._wakes.notify, after.id))
+            # Its priority, or the time that it has left, may be another.
+            work.after_commit(self._workforce.wake)
+            work.after_commit(partial(self._workforce.heed, after.id))
+        if revision.altered:
+            text = f"from step {after.step} on with another {', '.join(sorted(revision.altered))}"
+            record_log(work, after.id, Log("info", text, "changed"))
+        return view_of(work, after)
+
+
+def _check_at_rest(fit: FitRecord) -> None:
+    """Conflict unless nothing works on the fit, nor may begin to while it changes."""
+    if fit.sweep is not None:
+        raise Conflict(f"fit {fit.id} is a sweep, whose variants are made; submit another one", code="is_sweep")
+    if fit.terminal:
+        raise Conflict(
+            f"fit {fit.id} has {fit.state}; extend it, or fork it with other hyperparameters", code="already_terminal"
+        )
+    untouched = fit.attempt == 0 and fit.state is FitState.QUEUED
+    if not untouched and fit.state is not FitState.PAUSED:
+        raise Conflict(f"fit {fit.id} is {fit.state}; pause it first and wait until it is paused", code="not_paused")
+
+
+def _threads(request: Mapping[str, Any]) -> Any:
+    return (request.get("resources") or {}).get("threads")
+
+
+def _with_classes(before: FitRecord, request: Mapping[str, Any], inputs: FitInputs) -> dict[str, Any]:
+    """Return a changed request with the class names of every text input; one that is fed otherwise has new ones."""
+    old, new = before.request, request
+    known, given = old.get("classes") or {}, new.get("classes") or {}
+    asked = [name for name, value in given.items() if value != known.get(name)]
+    kept = {name: value for name, value in given.items() if name in asked or _feed(old, name) == _feed(new, name)}
+    return complete_classes({**new, "classes": kept}, inputs.definition.inputs, inputs.datasets, asked)
+
+
+def _feed(request: Mapping[str, Any], name: str) -> str:
+    column: str = (request.get("feeds") or {}).get(name, name)
+    return column

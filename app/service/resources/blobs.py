@@ -1,0 +1,184 @@
+"""Blobs in use: opening them with an integrity check, and deleting those that nothing refers to."""
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.dataset import Column, DatasetRecord
+from app.domain.errors import (
+    AdjointError,
+    CheckpointCorrupt,
+    Corrupt,
+    DatasetCorrupt,
+    Finding,
+    GradientCorrupt,
+    NotFound,
+)
+from app.domain.gradient import GradientRecord
+from app.store.blobs.store import BlobStore
+from app.store.unit_of_work import Store
+
+_logger = logging.getLogger(__name__)
+
+
+class BlobSweeper:
+    """Same bytes are the same blob, so one may be wanted again while its last owner is deleted.
+
+    A request that stores blobs does so within `holding`, until the row that refers to them is committed; what is
+    discarded meanwhile is looked at once nobody holds.
+    """
+
+    def __init__(self, store: Store, blobs: BlobStore) -> None:
+        """Delete from `blobs` what `store` does not refer to."""
+        self._store = store
+        self._blobs = blobs
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._discarded: set[str] = set()
+
+    @contextmanager
+    def holding(self) -> Iterator[set[str]]:
+        """Keep every blob in place for the length of the block.
+
+        The block notes in the set the digests of what it stores: should it raise, they are discarded.
+        """
+        stored: set[str] = set()
+        with self._lock:
+            self._holders += 1
+        try:
+            yield stored
+        except BaseException:
+            with self._lock:
+                self._discarded |= stored
+            raise
+        finally:
+            with self._lock:
+                self._holders -= 1
+                self._sweep()
+
+    def discard(self, digests: Iterable[str]) -> None:
+        """Delete those of the blobs that nothing refers to, as soon as nobody holds. Call it after the commit.
+
+        Does not raise: what cannot be deleted now is tried again with the next that is discarded, or at the next start.
+        """
+        with self._lock:
+            self._discarded.update(digests)
+            self._sweep()
+
+    def _sweep(self) -> None:
+        if self._holders or not self._discarded:
+            return
+        try:
+            self._delete_discarded()
+        except AdjointError as error:
+            # Whoever calls has committed by now, and must not be told that anything of theirs has failed.
+            _logger.warning("%s blobs stay for now: %s", len(self._discarded), error.detail)
+
+    def _delete_discarded(self) -> None:
+        with self._store.begin() as work:
+            self._discarded = {digest for digest in self._discarded if not work.blob_references.includes(digest)}
+            work.damaged_blobs.clear(self._discarded)
+        for digest in sorted(self._discarded):
+            self._blobs.delete(digest)
+            self._discarded.remove(digest)
+
+
+class Integrity:
+    """Opens files of blobs. Call it outside units of work; all that raises Corrupt marks the blob.
+
+    Args of the methods: `pointer` says where a request refers to the thing, for the findings of the error.
+    """
+
+    def __init__(self, store: Store, blobs: BlobStore) -> None:
+        """Keep marks in `store`, of files in `blobs`."""
+        self._store = store
+        self._blobs = blobs
+        self._lock = threading.Lock()
+        self.found = 0
+        """How often damage was found, from the start of this server on, each blob counting once until it is whole."""
+
+    def checkpoint(self, checkpoint: CheckpointRecord, pointer: str | None = None) -> Path:
+        """Return the file of a checkpoint that is not deleted; Corrupt unless it is what was stored."""
+        what = f"checkpoint {checkpoint.id} is damaged: its file"
+        advice = "upload the same bytes again, restore the file from a backup, or take another checkpoint"
+        return self._opened(checkpoint.digest, checkpoint.corrupt, CheckpointCorrupt, what, advice, pointer)
+
+    def upload(self, dataset: DatasetRecord) -> Path:
+        """Return the file of the bytes that a dataset came as; Corrupt unless it is what was stored."""
+        return self._of_dataset(dataset, dataset.digest, "the file of its bytes as they came", None)
+
+    def column(self, dataset: DatasetRecord, name: str, pointer: str | None = None) -> Path:
+        """Return the file of a column of a dataset; Corrupt unless it is what was stored."""
+        blob = next(column.blob for column in dataset.columns if column.name == name)
+        return self._of_dataset(dataset, blob, f"the file of its column {name[:64]!r}", pointer)
+
+    def columns(self, dataset: DatasetRecord) -> dict[str, list[str]]:
+        """Return the paths of each column's files, of which there is one, for a process that checks what it opens.
+
+        Corrupt if one is missing; they are not read here.
+        """
+        return {column.name: [str(self._present(dataset, column))] for column in dataset.columns}
+
+    def gradient(self, gradient: GradientRecord) -> Path:
+        """Return the file of a captured gradient; Corrupt unless it is what was stored."""
+        what = f"the gradient of {gradient.parameter[:64]!r} at step {gradient.step} is damaged: its file"
+        return self._opened(
+            gradient.digest, gradient.corrupt, GradientCorrupt, what, "restore the file from a backup", None
+        )
+
+    def check_marked(self, dataset: DatasetRecord, pointer: str) -> None:
+        """Corrupt if a column of the dataset is known to be damaged, and is so still; reads no file that is not."""
+        blobs = {column.blob: column.name for column in dataset.columns}
+        with self._store.begin() as work:
+            marked = work.damaged_blobs.among(blobs)
+        for blob in sorted(marked):
+            self.column(dataset, blobs[blob], pointer)
+
+    def note(self, blob: str, problem: str) -> None:
+        """Mark a blob that a process has found to be damaged."""
+        with self._store.begin() as work:
+            new = work.damaged_blobs.mark(blob, problem)
+        if new:
+            with self._lock:
+                self.found += 1
+            _logger.error("blob %s is damaged: its file %s", blob, problem)
+
+    def clear(self, blobs: Iterable[str]) -> None:
+        """Remove the marks of blobs whose bytes were stored again, or were found to be whole."""
+        with self._store.begin() as work:
+            work.damaged_blobs.clear(blobs)
+
+    def marked(self) -> int:
+        """Return how many blobs are marked now."""
+        with self._store.begin() as work:
+            return work.damaged_blobs.count()
+
+    def _of_dataset(self, dataset: DatasetRecord, blob: str, what: str, pointer: str | None) -> Path:
+        advice = "upload the same bytes again, or restore the file from a backup"
+        what = f"dataset {dataset.id} is damaged: {what}"
+        return self._opened(blob, dataset.corrupt, DatasetCorrupt, what, advice, pointer)
+
+    def _opened(
+        self, blob: str, marked: bool, kind: type[Corrupt], what: str, advice: str, pointer: str | None
+    ) -> Path:
+        try:
+            path = self._blobs.verified_path(blob)
+        except Corrupt as error:
+            self.note(blob, error.problem)
+            detail = f"{what} {error.problem}; {advice}"
+            findings = () if pointer is None else (Finding(pointer, kind.code, detail),)
+            raise kind(detail, blob=blob, problem=error.problem, findings=findings) from error
+        if marked:
+            # Somebody has put the file right by hand.
+            self.clear([blob])
+        return path
+
+    def _present(self, dataset: DatasetRecord, column: Column) -> Path:
+        try:
+            return self._blobs.local_path(column.blob)
+        except NotFound:
+            # Whatever is there in its place: the error, and the mark, are those of a file that is read.
+            return self.column(dataset, column.name)

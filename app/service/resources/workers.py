@@ -1,0 +1,105 @@
+"""What the use cases need of worker processes: fits, computations, and the resources that a request may ask for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from app.domain.media import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A worker process and what it works on: a fit or a session."""
+
+    pid: int
+    fit_id: str | None
+    attempt: int
+    state: str
+    rss_bytes: int
+    session_id: str | None = None
+
+
+class Workforce(Protocol):
+    """The workers as a use case sees them. Every method is quick, and may be called from any thread."""
+
+    def wake(self) -> None:
+        """Look at the queue: there may be a fit to claim."""
+        ...
+
+    def cancel(self, fit_id: str, variant: str | None = None) -> None:
+        """Tell the process that works on the fit to stop; nothing happens if there is none.
+
+        Of a sweep it may be one `variant` only that is to stop, by its fit's id.
+        """
+        ...
+
+    def pause(self, fit_id: str) -> None:
+        """Tell the process that works on the fit to write a checkpoint and go; nothing happens if there is none."""
+        ...
+
+    def kill(self, fit_id: str) -> None:
+        """Kill the process that works on the fit, if there is one, whose attempt has ended in the database already."""
+        ...
+
+    def heed(self, fit_id: str) -> None:
+        """Look at what is asked of the fit that a process works on: its limits of time may be others."""
+        ...
+
+    def trouble(self) -> str | None:
+        """Say why no fit can be started at present, None if one can."""
+        ...
+
+    def workers(self) -> Sequence[WorkerStatus]:
+        """Return the processes that are running now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that predicts: its name among those that a process keeps, and how to load it, asked for in a thread."""
+
+    name: str
+    load: Callable[[], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be computed.
+
+    Attributes:
+        verb: what to do; "predict" with a `model`, everything else with a graph in the body.
+        options: what goes with it.
+        body: the numbers, as the client sent them or as JSON.
+        media: the type of the body.
+        accept: the type of the answer.
+        model: what predicts. A prediction whose process is lost is made once more.
+    """
+
+    verb: str
+    options: dict[str, Any]
+    body: bytes
+    media: str = JSON
+    accept: str = JSON
+    model: Model | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An answer: its type, and its bytes or a file of them that whoever takes it deletes."""
+
+    media: str
+    body: bytes | Path
+
+
+class Computing(Protocol):
+    """The processes that compute. Its coroutine belongs to the server's event loop."""
+
+    async def carry_out(self, order: Order) -> Computed:
+        """Have something computed; to cancel this stops it.
+
+        TooLarge if it can never have the memory, ComputationsFull if not now, ComputeTimeout if it takes too long,
+        ComputationLost if its process is lost, ComputationRefused for what is wrong with the request, Draining if the
+        server is stopping.
+        """
+        ...

@@ -1,0 +1,165 @@
+"""The processes of sessions, as far as the database is concerned: what one needs to know, and what it tells.
+
+A process is known by its session and the number of its attempt; what one tells that is not the latest does not count.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import engine
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import NotFound, StepRefused
+from app.domain.frames import Attach
+from app.domain.messages import Poison, SessionAssignment
+from app.domain.runtime import Runtime, allot
+from app.domain.session import OPEN, SessionRecord, SessionState
+from app.service.resources.blobs import Integrity
+from app.service.resources.model_classes import CLASSES
+from app.service.sessions.classes import session_classes
+from app.service.sessions.creation import BEGINNING_SEQ
+from app.service.sessions.directories import SessionFolders
+from app.service.sessions.state import ended
+from app.store.blobs.store import BlobStore
+from app.store.unit_of_work import Store, UnitOfWork
+
+RECIPE = ("optimizer", "clip", "precision", "seed", "dataset", "feeds", "static")
+"""The fields of a session's request that its process works by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTerms:
+    """How processes of sessions are made.
+
+    They get the threads that a fit would get if there were so many `workers`; the first one of each session is killed
+    before its operation `kill_at_op` on the disk; each may take `memory_bytes`, since what a step takes shows when it
+    is carried out.
+    """
+
+    workers: int = 1
+    kill_at_op: int | None = None
+    memory_bytes: int | None = None
+
+
+class SessionAttempts:
+    """The use cases of the processes of sessions."""
+
+    def __init__(
+        self,
+        store: Store,
+        blobs: BlobStore,
+        folders: SessionFolders,
+        terms: SessionTerms,
+        integrity: Integrity | None = None,
+    ) -> None:
+        """Look things up in `store`; processes read files of `blobs`, and keep theirs in `folders`."""
+        self._store = store
+        self._folders = folders
+        self._terms = terms
+        self._integrity = integrity or Integrity(store, blobs)
+
+    def recover(self) -> int:
+        """Delete the folders of ended sessions that an earlier server did not delete; return how many. For the start.
+
+        The time in which there was no server does not count as time without use.
+        """
+        with self._store.begin() as work:
+            work.sessions.excuse()
+            ended = work.sessions.ids() - work.sessions.with_folders()
+        return self._folders.remove_all(ended)
+
+    def begin(self, session_id: str, poison: Poison | None = None) -> SessionAssignment:
+        """Begin an attempt, and return what its process needs to know.
+
+        `poison` is the step that the last processes died of, if they did. StepRefused if the session has ended,
+        NotFound if something that it needs is gone, Corrupt if the checkpoint that it begins with is damaged,
+        StorageFull or StorageFailed if it has no place to work.
+        """
+        with self._store.begin() as work:
+            session = work.sessions.get(session_id)
+            if session.state not in OPEN:
+                raise ended(session)
+            session = work.sessions.update(replace(session, attempt=session.attempt + 1))
+            graph = work.graphs.get(session.graph_id)
+            beginning = work.checkpoints.of_step(session_id, BEGINNING_SEQ)
+            datasets = [work.datasets.get(dataset_id) for dataset_id in work.sessions.datasets(session_id)]
+            saved = work.checkpoints.saved(session_id)
+            classes = session_classes(work, session)
+        start_from = None
+        if beginning is not None and not session.begun:
+            start_from = str(self._integrity.checkpoint(beginning))
+        resources = session.request["resources"]
+        runtime = allot(resources, session.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
+        return SessionAssignment(
+            session_id=session_id,
+            attempt=session.attempt,
+            token=secrets.token_hex(16),
+            kind=session.kind,
+            definition=graph.definition,
+            request={**{name: session.request.get(name) for name in RECIPE}, CLASSES: classes},
+            start_from=start_from,
+            restore=session.request["restore"],
+            folder=str(self._folders.make(session_id)),
+            datasets={dataset.id: self._integrity.columns(dataset) for dataset in datasets},
+            classes={dataset.id: _class_names(dataset) for dataset in datasets},
+            saved=[*saved],
+            runtime=runtime.to_json(),
+            begun=session.begun,
+            poison=None if poison is None else poison.step,
+            starved=poison is not None and poison.starved,
+            poisoned_by="" if poison is None else poison.detail,
+            kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
+            memory_bytes=self._terms.memory_bytes,
+        )
+
+    def attachment(self, session_id: str, dataset_id: str) -> Attach:
+        """Return what the process of a session needs to know of a dataset to take rows of it."""
+        with self._store.begin() as work:
+            dataset = work.datasets.get(dataset_id)
+            classes = session_classes(work, work.sessions.get(session_id))
+        return Attach(dataset_id, self._integrity.columns(dataset), _class_names(dataset), classes)
+
+    def ran_with(self, session_id: str, attempt: int, runtime: dict[str, Any]) -> None:
+        """Note what the process runs with, which has the session on the disk by now."""
+        Runtime.from_json(runtime)
+        with self._store.begin() as work:
+            for session in self._present(work, session_id, attempt):
+                if session.runtime != runtime or not session.begun:
+                    work.sessions.update(replace(session, runtime=runtime, begun=True))
+
+    def numerics_changed(self, session_id: str, attempt: int) -> None:
+        """Note that the session went on under other numerics than those of its snapshot."""
+        with self._store.begin() as work:
+            for session in self._present(work, session_id, attempt):
+                if session.bit_exact:
+                    work.sessions.update(replace(session, bit_exact=False))
+
+    def fail(self, session_id: str, attempt: int, code: str, detail: str) -> None:
+        """Note that the session cannot go on. Its folder stays until it is closed: somebody may want to look at it."""
+        with self._store.begin() as work:
+            for session in self._present(work, session_id, attempt):
+                error = {"code": code, "detail": detail}
+                failed = replace(session, state=SessionState.FAILED, error=error, finished_at=work.now)
+                work.sessions.update(failed)
+
+    def note_damage(self, blob: str, problem: str) -> None:
+        """Mark a blob that a process has found to be damaged, without which its session cannot be taken up."""
+        self._integrity.note(blob, problem)
+
+    def refusal(self, session_id: str) -> StepRefused:
+        """Return what is said to the steps of a session that has ended."""
+        with self._store.begin() as work:
+            return ended(work.sessions.get(session_id))
+
+    def _present(self, work: UnitOfWork, session_id: str, attempt: int) -> Iterable[SessionRecord]:
+        """Return the session, if it is open and this is its latest attempt."""
+        try:
+            session = work.sessions.get(session_id)
+        except NotFound:
+            return ()
+        return (session,) if session.attempt == attempt and session.state in OPEN else ()
+
+
+def _class_names(dataset: DatasetRecord) -> dict[str, list[str]]:
+    return {column.name: list(column.classes) for column in dataset.columns if column.classes is not None}

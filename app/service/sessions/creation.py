@@ -1,0 +1,249 @@
+"""Beginning a session: what it names is looked up, what it leaves out is filled in, and all of it is checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import engine
+from app.domain.checkpoint import CheckpointRecord
+from app.domain.clock import Clock
+from app.domain.dataset import DatasetRecord
+from app.domain.errors import Draining, Finding, NotFound, SessionsFull
+from app.domain.graph import GraphRecord
+from app.domain.ids import new_id
+from app.domain.session import SessionRecord, SessionState
+from app.service.fits.inputs import referred
+from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.disk_space import DiskSpace
+from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, invalid, new_graph, read_definition
+from app.service.resources.idempotency import Keep
+from app.service.resources.memory import MemoryTerms
+from app.service.resources.model_classes import checkpoint_classes
+from app.service.resources.notifier import Wakes
+from app.service.sessions.admission import Applicant, Beginning, admit_session
+from app.service.sessions.classes import beginning_classes
+from app.service.sessions.state import NO_PROCESS, SessionView
+from app.store.unit_of_work import Store, UnitOfWork
+
+TTL_SECONDS = 3600.0
+BEGINNING_SEQ = 0
+"""The place in the order of steps of the checkpoint that a session begins with: before the first one."""
+
+TAKEN_OVER = ("optimizer", "clip", "precision")
+"""What a session that begins with a checkpoint has as the fit or session of that had it, unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a request refers to."""
+
+    graph: GraphRecord | None
+    checkpoint: CheckpointRecord | None
+    before: Mapping[str, Any]
+    runtime: dict[str, Any] | None
+    dataset: DatasetRecord | None
+
+
+class SessionCreation:
+    """Begins sessions."""
+
+    def __init__(
+        self,
+        store: Store,
+        integrity: Integrity,
+        sweeper: BlobSweeper,
+        space: DiskSpace,
+        wakes: Wakes,
+        clock: Clock,
+        most: int,
+        memory: MemoryTerms | None = None,
+        limits: engine.GraphLimits = GRAPH_LIMITS,
+        most_of_tenant: int | None = None,
+    ) -> None:
+        """Keep sessions in `store`, at most so many open ones, and of one tenant so many, none of which takes more
+        than one may of the `memory`; the files of checkpoints are opened by `integrity`. Graphs that come inline are
+        within `limits`.
+        """
+        self._store = store
+        self._integrity = integrity
+        self._sweeper = sweeper
+        self._space = space
+        self._wakes = wakes
+        self._clock = clock
+        self._most = most
+        self._most_of_tenant = most_of_tenant
+        self._memory = memory or MemoryTerms()
+        self._limits = limits
+
+    def create(self, request: Mapping[str, Any], keep: Keep[SessionView]) -> SessionView:
+        """Check and store a session; its process is started by its first step.
+
+        A graph that comes inline is stored with it. Of the checkpoint that it begins with it has a record of its own,
+        so that the other may be deleted.
+
+        Invalid with what is wrong, Corrupt if the checkpoint is damaged, TooLarge beyond the memory, SessionsFull,
+        StorageFull, Draining while stopping.
+        """
+        if self._wakes.closed:
+            raise Draining("the server is stopping and takes no new sessions; try again when it is back")
+        self._space.check()
+        with self._sweeper.holding():
+            named = self._named(request)
+            whole = _complete(request, named.before)
+            inline = None if named.graph is not None else self._new_graph(request["graph"])
+            graph = named.graph or inline
+            assert graph is not None
+            beginning = self._beginning(request, named)
+            definition = read_definition(graph.definition, "/graph")
+            whole["classes"] = self._classes(request, definition, beginning, named.dataset)
+            runtime = named.runtime if whole["resources"].get("executor") is None else None
+            applicant = Applicant(whole, definition, graph, beginning, named.dataset, runtime)
+            admitted = admit_session(applicant, self._memory)
+            now = self._clock.now()
+            session = SessionRecord(
+                id=new_id("sess"),
+                kind=request.get("kind") or "training",
+                state=SessionState.PAUSED if request.get("start_paused") else SessionState.ACTIVE,
+                graph_id=graph.id,
+                request={**whole, "parameters": admitted.parameters, "restore": admitted.restore},
+                labels=dict(request.get("labels") or {}),
+                attempt=0,
+                ttl_seconds=float(request.get("ttl_seconds") or TTL_SECONDS),
+                created_at=now,
+                used_at=now,
+                runtime=runtime if admitted.restore == "all" else None,
+                memory_bytes=admitted.memory_bytes,
+            )
+            view = SessionView(session, NO_PROCESS)
+            with self._store.begin() as work:
+                self._check_room(work)
+                if named.graph is None:
+                    work.graphs.add(graph)
+                work.sessions.add(session)
+                self._store_beginning(work, session, named)
+                keep(work, view)
+        return view
+
+    def _new_graph(self, document: object) -> GraphRecord:
+        return new_graph(read_definition(document, "/graph", self._limits), self._clock)
+
+    def _named(self, request: Mapping[str, Any]) -> _Named:
+        """Look up what a request refers to; Invalid, with pointers, if it does not exist."""
+        graph, checkpoint, dataset = (request.get(name) for name in ("graph", "checkpoint", "dataset"))
+        if graph is None and checkpoint is None:
+            detail = "a session begins with a graph, or with a checkpoint, whose graph it has then: give one of them"
+            raise invalid([Finding("", "missing_field", detail)])
+        with self._store.begin() as work:
+            rows = None if dataset is None else referred("/dataset", "ds", dataset, work.datasets.get)
+            known = referred("/graph", "graph", graph, work.graphs.get) if isinstance(graph, str) else None
+            if checkpoint is None:
+                return _Named(known, None, {}, None, rows)
+            found = _kept(work, checkpoint)
+            before, runtime = _before(work, found)
+            if graph is None:
+                known = referred("/checkpoint", "graph", found.graph_id, work.graphs.get)
+            return _Named(known, found, before, runtime, rows)
+
+    def _beginning(self, request: Mapping[str, Any], named: _Named) -> Beginning | None:
+        if named.checkpoint is None:
+            if request.get("restore") is not None:
+                detail = "there is no checkpoint to take anything of; leave this out"
+                raise invalid([Finding("/restore", "conflict", detail)])
+            return None
+        file = self._integrity.checkpoint(named.checkpoint, "/checkpoint")
+        return Beginning(named.checkpoint, file, request.get("restore"), named.before)
+
+    def _classes(
+        self,
+        request: Mapping[str, Any],
+        definition: engine.Definition,
+        beginning: Beginning | None,
+        dataset: DatasetRecord | None,
+    ) -> dict[str, dict[str, Any]]:
+        """Return the class names of the session's model by input; Invalid if rows of the dataset do not suit them."""
+        inputs, known = definition.inputs, {}
+        if beginning is not None:
+            with engine_faults("/checkpoint"):
+                loaded = engine.Checkpoint.load(beginning.file)
+            with self._store.begin() as work:
+                found = checkpoint_classes(work, beginning.checkpoint, loaded, inputs)
+            known = {name: each for name, each in found.items() if name in inputs}
+        return beginning_classes(request, inputs, known, dataset)
+
+    def _check_room(self, work: UnitOfWork) -> None:
+        for most, are_open, of in (
+            (self._most, work.sessions.count_open(), ""),
+            (self._most_of_tenant, work.sessions.count_own_open(), " of one tenant"),
+        ):
+            if most is not None and are_open >= most:
+                raise SessionsFull(
+                    f"{most} sessions{of} are open, which is the most that this server takes; close one, or wait "
+                    "until one expires",
+                    retry_after=60,
+                )
+
+    def _store_beginning(self, work: UnitOfWork, session: SessionRecord, named: _Named) -> None:
+        """Store what the session refers to for itself; NotFound if that was deleted meanwhile."""
+        if named.checkpoint is not None:
+            copy = replace(
+                _kept(work, named.checkpoint.id),
+                id=new_id("ckpt"),
+                fit_id=None,
+                created_at=work.now,
+                is_best=False,
+                pinned=False,
+                session_id=session.id,
+                session_seq=BEGINNING_SEQ,
+            )
+            work.checkpoints.add(copy)
+        if named.graph is not None:
+            work.graphs.get(named.graph.id)
+        if named.dataset is not None:
+            work.datasets.get(named.dataset.id)
+            work.sessions.use(session.id, named.dataset.id)
+
+
+def _complete(request: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the session is to be, whatever the request leaves out."""
+    taken = {name: request.get(name) or before.get(name) for name in TAKEN_OVER}
+    resources = dict(request.get("resources") or {})
+    if request.get("threads") is not None:
+        resources["threads"] = request["threads"]
+    static = request.get("static")
+    optimizer = taken["optimizer"] or "adam"
+    whole = {
+        "optimizer": {"kind": optimizer} if isinstance(optimizer, str) else optimizer,
+        "clip": taken["clip"],
+        "precision": taken["precision"] or "float32",
+        "static": static,
+        "seed": request.get("seed") or 0,
+        "dataset": request.get("dataset"),
+        "feeds": dict(request.get("feeds") or {}),
+        "checkpoint": request.get("checkpoint"),
+        "resources": resources,
+    }
+    if static is None:
+        return whole
+    # No optimizer steps here, and numbers are kept at one precision.
+    return {**whole, "optimizer": None, "clip": None, "precision": request.get("precision") or "float32"}
+
+
+def _kept(work: UnitOfWork, checkpoint_id: str) -> CheckpointRecord:
+    checkpoint = referred("/checkpoint", "ckpt", checkpoint_id, work.checkpoints.get)
+    if checkpoint.deleted:
+        raise invalid([Finding("/checkpoint", "gone", f"checkpoint {checkpoint_id} was deleted; choose another one")])
+    return checkpoint
+
+
+def _before(work: UnitOfWork, checkpoint: CheckpointRecord) -> tuple[Mapping[str, Any], dict[str, Any] | None]:
+    """Return request and runtime of the fit or session that a checkpoint belongs to, as far as it is on record."""
+    try:
+        if checkpoint.session_id is not None:
+            session = work.sessions.get(checkpoint.session_id)
+            return session.request, session.runtime
+        if checkpoint.fit_id is not None:
+            fit = work.fits.get(checkpoint.fit_id)
+            return fit.request, fit.runtime
+    except NotFound:
+        pass
+    return {}, None

@@ -1,0 +1,160 @@
+"""The state of a session: its process, its view, its last use, and the errors of one that takes no steps."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Protocol
+
+from app.domain.clock import Clock
+from app.domain.errors import AdjointError, StepRefused
+from app.domain.frames import Accepted, Answered, Step
+from app.domain.session import OPEN, SessionRecord, SessionState
+from app.store.unit_of_work import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """The process of a session, and where the session is, as far as it has told since this server began.
+
+    `process` is "starting", "ready" or "stopping", None if there is none now; the next step starts one.
+    """
+
+    process: str | None
+    pid: int | None
+    next_seq: int | None
+    step: int | None
+
+
+NO_PROCESS = SessionStatus(None, None, None, None)
+"""Of a session whose process has not been heard of since this server began."""
+
+
+class SessionWorkforce(Protocol):
+    """The processes of sessions. Its coroutines belong to the server's event loop."""
+
+    async def carry_out(self, session: SessionRecord, step: Step, body: bytes) -> tuple[Answered | Accepted, bytes]:
+        """Have a step carried out, by a process that is started if there is none; return what came of it.
+
+        `Accepted` only if the step asks for it. SessionsFull if more wait than may, or no process is to be had;
+        Draining if the server is stopping; StepRefused once the session has ended.
+        """
+        ...
+
+    async def wake(self, session: SessionRecord) -> None:
+        """Start a process if there is none; returns when it is ready. Raises as `carry_out` does."""
+        ...
+
+    async def attach(self, session_id: str, dataset_id: str) -> None:
+        """Tell the process, if there is one, of a dataset that steps may take rows of from now on."""
+        ...
+
+    async def rest(self, session_id: str) -> None:
+        """Have the process write a snapshot and go; returns when it is gone. The next step starts another one."""
+        ...
+
+    async def end(self, session_id: str) -> None:
+        """Kill the process; returns when it is gone. What waits for it is refused."""
+        ...
+
+    def status(self, session_id: str) -> SessionStatus:
+        """Say what is known; from any thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A session at one moment. `session.request` holds every option, and `parameters`: their names, shapes, dtypes."""
+
+    session: SessionRecord
+    status: SessionStatus
+
+
+REFUSED: Mapping[SessionState, str] = MappingProxyType(
+    {
+        SessionState.PAUSED: "session {id} is paused and takes no steps; resume it first",
+        SessionState.CLOSED: "session {id} is closed; begin another one, with a checkpoint of it if it has saved one",
+        SessionState.EXPIRED: "session {id} was not used for longer than its ttl_seconds and has expired; begin "
+        "another one with its checkpoint{checkpoint}",
+        SessionState.FAILED: "session {id} has failed ({error}); begin another one, with a checkpoint of it if it has "
+        "saved one",
+    }
+)
+
+
+def ended(session: SessionRecord, next_seq: int | None = None) -> StepRefused:
+    """Return why a session that is not active takes no steps; `next_seq` is its next step, if that is known."""
+    error = (session.error or {}).get("code", "")
+    checkpoint = f" {session.checkpoint_id}" if session.checkpoint_id else ", if it has saved one"
+    detail = REFUSED[session.state].format(id=session.id, error=error, checkpoint=checkpoint)
+    known = {} if next_seq is None else {"expected_seq": next_seq}
+    return StepRefused(detail, code=f"session_{session.state.value}", extensions=known)
+
+
+def expiring(session: SessionRecord) -> StepRefused:
+    """Return why a session takes no steps whose time is over, while its last checkpoint is being saved."""
+    detail = f"session {session.id} was not used for longer than its ttl_seconds and is expiring; begin another one"
+    return StepRefused(detail, code=f"session_{SessionState.EXPIRED.value}")
+
+
+WRITTEN_EVERY = timedelta(minutes=1)
+
+_logger = logging.getLogger(__name__)
+
+
+class SessionUse:
+    """Notes of the last use of sessions, and of those that are being brought to their end. For the event loop."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Write to `store`."""
+        self._store = store
+        self._clock = clock
+        self._used: dict[str, datetime] = {}
+        self._written: dict[str, datetime] = {}
+        self._ending: set[str] = set()
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def note(self, session: SessionRecord) -> None:
+        """Note that an open session is used now; StepRefused if it is about to expire."""
+        if session.id in self._ending:
+            raise expiring(session)
+        now = self._clock.now()
+        self._used[session.id] = now
+        if now - self._written.get(session.id, session.used_at) >= WRITTEN_EVERY:
+            self._written[session.id] = now
+            task = asyncio.create_task(asyncio.to_thread(self._write, session.id, now))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+    def last(self, session: SessionRecord) -> datetime:
+        """Return when the session was last used; from any thread."""
+        return max(session.used_at, self._used.get(session.id, session.used_at))
+
+    def begin_end(self, session: SessionRecord) -> bool:
+        """Have no step of the session begun any more if it has not been used for long enough; tell whether it is so."""
+        idle = self._clock.now() - self.last(session)
+        if idle < timedelta(seconds=session.ttl_seconds):
+            return False
+        self._ending.add(session.id)
+        return True
+
+    def give_up_end(self, session_id: str) -> None:
+        """Let steps be begun again."""
+        self._ending.discard(session_id)
+
+    def forget(self, session_id: str) -> None:
+        """Forget a session that has ended."""
+        self._ending.discard(session_id)
+        self._used.pop(session_id, None)
+        self._written.pop(session_id, None)
+
+    def _write(self, session_id: str, used_at: datetime) -> None:
+        try:
+            with self._store.begin() as work:
+                session = work.sessions.get(session_id)
+                if session.state in OPEN:
+                    work.sessions.update(replace(session, used_at=max(session.used_at, used_at)))
+        except AdjointError as error:
+            _logger.warning("when session %s was last used is not written down: %s", session_id, error.detail)

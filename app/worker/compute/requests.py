@@ -1,0 +1,183 @@
+"""The requests that a compute process handles, and how their responses are written."""
+
+import io
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from app.domain.errors import Finding, Invalid, StorageFull
+from app.domain.frames import Step, from_json
+from app.domain.media import JSON, NPY
+from app.domain.pointers import escaped
+from app.domain.storage_faults import storage_faults
+from app.ingest.arrays import read_arrays
+from app.ingest.encoding.looks import (
+    computed_document,
+    gradcheck_document,
+    profile_document,
+    row_losses_document,
+    trace_document,
+)
+from app.ingest.encoding.tensors import json_pieces
+from app.ingest.limits import IngestLimits
+from app.service.resources.engine_documents import engine_faults, read_definition
+from app.worker.compute.memory import answer_too_large
+
+Array = NDArray[Any]
+Document = dict[str, Any] | Array
+
+LABORATORY: Mapping[str, tuple[Callable[..., Any], Callable[[Any], dict[str, Any]]]] = MappingProxyType(
+    {
+        "compute": (engine.compute, computed_document),
+        "gradcheck": (engine.check_gradients, gradcheck_document),
+        "profile": (engine.profile_step, profile_document),
+        "row_losses": (engine.row_losses, row_losses_document),
+        "trace_nonfinite": (engine.trace_nonfinite, trace_document),
+    }
+)
+"""By its verb, what looks at a graph at one point, and what encodes what it has found."""
+
+GRAPHS_KEPT = 16
+SMALL_BODY = 1 << 16
+"""Graphs of bodies up to this size are kept: reading them takes longer than most of what is done with them."""
+
+
+class Graphs:
+    """Graphs that were read before, by their ids."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._read: OrderedDict[str, engine.Definition] = OrderedDict()
+
+    def get(self, graph_id: str, document: object, *, keep: bool) -> engine.Definition:
+        """Return the graph of a document, which is read if it was not."""
+        definition = self._read.pop(graph_id, None) or read_definition(document)
+        if keep:
+            self._read[graph_id] = definition
+            if len(self._read) > GRAPHS_KEPT:
+                self._read.popitem(last=False)
+        return definition
+
+
+def look(step: Step, body: bytes, graphs: Graphs, admit: engine.Admit) -> Document:
+    """Look at a graph at one point; Invalid, with pointers into the request."""
+    said = from_json(body)
+    definition = graphs.get(step.options["graph"], said["definition"], keep=len(body) <= SMALL_BODY)
+    ask, document = LABORATORY[step.verb]
+    with engine_faults():
+        return document(ask(definition, said["request"], admit=admit))
+
+
+def predict(step: Step, body: bytes, predictor: engine.Predictor, admit: engine.Admit) -> Document:
+    """Compute the outputs of a model; one of them alone where the answer is to be `.npy`."""
+    output = _output(step, predictor) if step.accept == NPY else None
+    inputs = _inputs(step, body, predictor)
+    with engine_faults():
+        inputs = engine.encode_texts(predictor.classes, inputs)
+    dtypes = predictor.input_dtypes
+    arrays = {name: _array(name, value, dtypes.get(name)) for name, value in inputs.items()}
+    with engine_faults():
+        outputs = predictor.predict(arrays, admit=admit)
+    return {"outputs": outputs, "classes": predictor.output_classes} if output is None else outputs[output]
+
+
+def _inputs(step: Step, body: bytes, predictor: engine.Predictor) -> Mapping[str, Any]:
+    if step.media != NPY:
+        inputs: dict[str, Any] = from_json(body)["inputs"]
+        return inputs
+    array = read_arrays(body, NPY, IngestLimits()).arrays[""]
+    name = step.options["input"]
+    return dict.fromkeys(predictor.inputs[:1] if name is None else [name], array)
+
+
+def _output(step: Step, predictor: engine.Predictor) -> str:
+    outputs, name = predictor.definition.outputs, step.options["output"]
+    if name is not None and name not in outputs:
+        known = ", ".join(outputs)
+        finding = Finding("/output", "unknown_name", f"there is no output of this name; the outputs are {known}")
+        raise Invalid(finding.detail, code=finding.code, findings=[finding])
+    return outputs[0] if name is None else str(name)
+
+
+def _array(name: str, value: object, dtype: np.dtype[Any] | None) -> Array:
+    if isinstance(value, np.ndarray):
+        return value
+    with engine_faults():
+        return engine.read_tensor_document(value, f"/inputs/{escaped(name)}", dtype)
+
+
+INLINE_BYTES = 1 << 20
+"""Longer answers go through a file."""
+
+CHUNK = 1 << 20
+
+
+class Answers:
+    """Writes answers of limited length."""
+
+    def __init__(self, folder: Path, most_bytes: int, min_free_bytes: int) -> None:
+        """Write files to `folder`, as long as so many bytes of its disk stay free."""
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self._min_free_bytes = min_free_bytes
+
+    def put(self, name: str, document: dict[str, Any] | NDArray[Any]) -> tuple[str, bytes, str | None]:
+        """Return the type of an answer, and its bytes or the `name` of a file that has them; TooLarge, StorageFull."""
+        media = NPY if isinstance(document, np.ndarray) else JSON
+        pieces = npy_pieces(document) if isinstance(document, np.ndarray) else json_pieces(document)
+        first, length = [], 0
+        for piece in pieces:
+            first.append(piece)
+            length += len(piece)
+            if length > INLINE_BYTES:
+                self._write(self._folder / name, b"".join(first), pieces)
+                return media, b"", name
+        return media, b"".join(first), None
+
+    def _write(self, path: Path, first: bytes, rest: Iterable[bytes]) -> None:
+        written = unchecked = 0
+        try:
+            with storage_faults("the answer"), path.open("xb") as file:
+                for piece in _joined(first, rest):
+                    written += len(piece)
+                    unchecked -= len(piece)
+                    if unchecked < 0:
+                        unchecked = self._left(written)
+                    file.write(piece)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+    def _left(self, written: int) -> int:
+        """Return how many bytes may be written before this is asked again."""
+        if written > self._most_bytes:
+            raise answer_too_large(self._most_bytes)
+        disk = os.statvfs(self._folder)
+        left = disk.f_bavail * disk.f_frsize - self._min_free_bytes
+        if left < CHUNK:
+            raise StorageFull("the disk has no room for the answer; free some space, then try again")
+        return min(CHUNK, self._most_bytes - written)
+
+
+def npy_pieces(array: NDArray[Any]) -> Iterator[bytes]:
+    """Encode an array as `.npy` piece by piece, as `app.ingest.encoding.npy` does."""
+    array = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    yield header.getvalue()
+    flat = array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+    for start in range(0, flat.size, CHUNK):
+        yield flat[start : start + CHUNK].tobytes()
+
+
+def _joined(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest

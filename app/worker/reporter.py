@@ -1,0 +1,287 @@
+"""Reports of a worker: metric rows in small batches; checkpoints and captured gradients as files to be imported."""
+
+import hashlib
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+import engine
+from app.domain.errors import StorageFull
+from app.domain.fit import WAITS_FOR_STORAGE
+from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, Phase, Points
+from app.domain.storage_faults import storage_faults
+from app.domain.wire import to_line
+from app.system.durable import Durable, DurableFile
+from app.worker.checkpoint_scheduler import Taken
+from app.worker.control import ORPHANED
+
+
+def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Path) -> GradientWritten:
+    """Write a captured gradient to `path` as .npy, and return what there is to be told of it.
+
+    bfloat16, for which the format has no name, becomes float32. StorageFull or StorageFailed if it cannot be written.
+    """
+    array = gradient.array if gradient.array.dtype.name != "bfloat16" else gradient.array.astype(np.float32)
+    partial = path.with_suffix(".partial")
+    with storage_faults("a captured gradient"), removed_on_error(partial):
+        with durable.create(partial) as file:
+            hashed = _Hashed(file)
+            np.lib.format.write_array(hashed, array, allow_pickle=False)
+            file.sync()
+        durable.rename(partial, path)
+    return GradientWritten(
+        path=str(path),
+        step=gradient.step,
+        parameter=gradient.name,
+        dtype=array.dtype.name,
+        shape=list(array.shape),
+        digest=hashed.digest,
+        size_bytes=hashed.size,
+    )
+
+
+@contextmanager
+def removed_on_error(path: Path) -> Iterator[None]:
+    """Delete the unfinished file at `path` if the block raises: what it takes may be the room that others wait for."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
+class _Hashed:
+    """Hands bytes on to a file, and takes their digest on the way."""
+
+    def __init__(self, file: DurableFile) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def write(self, data: Any) -> int:
+        self._hash.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+
+ROWS_SECONDS = 0.05
+"""How long rows may gather. The first one goes at once."""
+
+STANDING_SECONDS = 1.0
+"""How long the server may not know the step, where no row is recorded."""
+
+
+HEARTBEAT_SECONDS = 2.0
+"""How long the server may hear nothing at all."""
+
+
+class Recorder:
+    """Sends to the server, in order; safe to use from the fit's thread and the control's.
+
+    Blocks when the server does not keep up, which holds the fit back. Ends the process if the server is gone.
+    """
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        fit_id: str | None = None,
+        lock: "threading.RLock | None" = None,
+        durable: Durable | None = None,
+    ) -> None:
+        """Send over `channel`, about the assignment or its variant `fit_id`; `lock` is of all that use the channel."""
+        self._channel = channel
+        self._fit_id = fit_id
+        self._lock = lock or threading.RLock()
+        self.durable = durable or Durable()
+        """Through which checkpoints are written."""
+        self._parts: dict[str, Recorder] = {}
+        self._rows: list[str] = []
+        self._standing: Points | None = None
+        self._sent_at = float("-inf")
+        self.said_at = time.monotonic()
+        """When something was sent last."""
+
+    @contextmanager
+    def about(self, fit_id: str) -> Iterator["Recorder"]:
+        """Yield one that tells of a variant of the sweep, over the same channel, for the length of the block."""
+        part = Recorder(self._channel, fit_id, self._lock, self.durable)
+        with self._lock:
+            self._parts[fit_id] = part
+        try:
+            yield part
+        finally:
+            with self._lock:
+                part.flush()
+                del self._parts[fit_id]
+
+    def flush(self) -> None:
+        """Send the rows that wait."""
+        with self._lock:
+            self._send_points()
+
+    def send(self, message: Message) -> None:
+        """Send `message`, after the rows that were added before it."""
+        with self._lock:
+            self._send_points()
+            self._send(message)
+
+    def add(self, fit: engine.Fit, points: Sequence[engine.Point]) -> None:
+        """Take the rows of a step, and where the fit stands after it."""
+        rows = [point.to_json() for point in points]
+        with self._lock:
+            self._rows += rows
+            self._standing = Points([], fit.step, fit.epoch, dict(fit.latest), fit.best)
+            if self._overdue():
+                self._send_points()
+
+    def flush_overdue(self) -> None:
+        """Send rows that waited long enough, or else a sign of life, for when the next step takes its time."""
+        # Not waiting for the lock: its holder may be waiting for the server, and a control message must get through.
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._may_send():
+                    self.send_overdue()
+                    self._send_sign_of_life()
+            finally:
+                self._lock.release()
+
+    def send_overdue(self) -> None:
+        """Send rows that waited long enough, also those of variants; the lock must be held."""
+        if self._overdue():
+            self._send_points()
+        for part in self._parts.values():
+            part.send_overdue()
+
+    def _send_sign_of_life(self) -> None:
+        said_at = max(recorder.said_at for recorder in (self, *self._parts.values()))
+        if time.monotonic() - said_at >= HEARTBEAT_SECONDS:
+            self._send(Heartbeat())
+
+    def _may_send(self) -> bool:
+        """Whether the server keeps up; one that does not will look here again, and needs no sign of life before."""
+        return bool(select.select([], [self._channel], [], 0)[1])
+
+    def checkpoint(self, staging: Path, taken: Taken) -> None:
+        """Write a checkpoint to a file in `staging` that is complete and on the disk when it is announced.
+
+        StorageFull or StorageFailed if it cannot be: it is not announced then.
+        """
+        # A fit that goes back comes by a step again, but by no row.
+        path = staging / f"step-{taken.step}-{taken.seq}.safetensors"
+        unfinished = path.with_suffix(".partial")
+        with storage_faults("the checkpoint"), removed_on_error(unfinished):
+            with self.durable.create(unfinished) as file:
+                taken.checkpoint.write(file)
+                file.sync()
+            # The folder is not synced: a file counts once the server has taken it from here and synced where it is
+            # then. What a crash leaves here is cleared away.
+            self.durable.rename(unfinished, path)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+        self.send(
+            CheckpointWritten(
+                path=str(path),
+                step=taken.step,
+                epoch=taken.epoch,
+                metric_seq=taken.seq,
+                metrics=taken.metrics,
+                digest=digest,
+                size_bytes=size,
+                is_best=taken.is_best,
+            )
+        )
+
+    def gradients(
+        self,
+        fit: engine.Fit,
+        staging: Path,
+        run: Callable[[Callable[[], GradientWritten]], GradientWritten] | None = None,
+    ) -> None:
+        """Write the gradients that the last steps of `fit` captured to files in `staging`, each by means of `run`."""
+        for place, gradient in enumerate(fit.captured):
+            # A fit that goes back captures a step again; the first file may still be waiting for the server.
+            path = staging / f"gradient-{gradient.step}-{fit.seq}-{place}.npy"
+            write = partial(write_gradient, self.durable, gradient, path)
+            self.send(write() if run is None else run(write))
+
+    def _overdue(self) -> bool:
+        patience = ROWS_SECONDS if self._rows else STANDING_SECONDS
+        return time.monotonic() - self._sent_at >= patience
+
+    def _send_points(self) -> None:
+        if self._standing is None:
+            return
+        standing, self._standing = self._standing, None
+        rows, self._rows = self._rows, []
+        self._send(Points(rows, standing.step, standing.epoch, standing.latest, standing.best))
+        self._sent_at = time.monotonic()
+
+    def _send(self, message: Message) -> None:
+        message = message if self._fit_id is None else About(self._fit_id, message)
+        try:
+            self._channel.sendall(to_line(message))
+        except OSError:
+            os._exit(ORPHANED)
+        self.said_at = time.monotonic()
+
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 1.0
+TICK_SECONDS = 0.05
+
+
+class StorageWait:
+    """Repeats what finds no room. The fit stands still meanwhile, so it comes to the same bits."""
+
+    def __init__(self, recorder: Recorder, is_stopping: Callable[[], bool]) -> None:
+        """Report over `recorder`; do not wait any longer once `is_stopping`."""
+        self._recorder = recorder
+        self._is_stopping = is_stopping
+
+    def run(self, write: Callable[[], T]) -> T:
+        """Call `write`, which leaves nothing behind where it raises, until it finds room, and return its result.
+
+        StorageFull once the fit is to stop: then it goes on from its last checkpoint. Other errors are passed on.
+        """
+        waits = False
+        while True:
+            try:
+                written = write()
+            except StorageFull as error:
+                if self._is_stopping():
+                    raise
+                if not waits:
+                    self._report(error)
+                waits = True
+                self._wait()
+            else:
+                if waits:
+                    self._recorder.send(Phase("training"))
+                return written
+
+    def _report(self, error: StorageFull) -> None:
+        text = f"the fit waits until there is room for what it has to write: {error.detail}"
+        self._recorder.send(Log("warning", text, error.code))
+        self._recorder.send(Phase(WAITS_FOR_STORAGE))
+
+    def _wait(self) -> None:
+        """Wait a while, or until the fit is to stop."""
+        end = time.monotonic() + RETRY_SECONDS
+        while time.monotonic() < end and not self._is_stopping():
+            time.sleep(TICK_SECONDS)

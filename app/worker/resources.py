@@ -1,0 +1,132 @@
+"""What a worker process may use: memory and file limits, CPUs, niceness, executor and threads."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import engine
+from app.domain.messages import AnyAssignment, Assignment, ComputeAssignment, Log
+from app.domain.runtime import AUTO, NATIVE, NUMPY, Runtime
+from app.system.confinement import Confinement, address_space_bytes, widen
+
+MIB = 1024**2
+MARGIN_BYTES = 256 * MIB
+"""Address space beside the estimate, which is of memory: libraries, such as a compiler that is loaded later, reserve
+more than they use."""
+
+THREAD_BYTES = 72 * MIB
+"""Address space that a thread reserves: its stack, and an arena for what it allocates."""
+
+OTHER_THREADS = 3
+"""Threads of a worker beside those that compute."""
+
+FILE_BYTES = 1024 * MIB
+"""So much may a file be larger than the memory: also the server's log is one, which workers write to."""
+
+
+def confine(assignment: AnyAssignment, runtime: Runtime) -> None:
+    """Bound this process, and those that it will fork, to what was estimated for each.
+
+    What it finds no memory for within these bounds fails there, while others go on. There is no limit on CPU time,
+    since a fit may run for days: `timeout_seconds` bounds it, which may change while it runs. Nor is there one on
+    processes, since the system counts those of the whole user, threads and other programs included.
+    """
+    if assignment.memory_bytes is None:
+        return
+    present = address_space_bytes()
+    threads = (runtime.threads + OTHER_THREADS) * THREAD_BYTES
+    memory = assignment.memory_bytes + mapped_bytes(assignment) + threads + MARGIN_BYTES
+    Confinement(
+        memory_bytes=None if present is None else present + memory, file_bytes=_largest_file(assignment) + FILE_BYTES
+    ).enter()
+
+
+def _largest_file(assignment: AnyAssignment) -> int:
+    answer = assignment.answer_bytes if isinstance(assignment, ComputeAssignment) else 0
+    return max(assignment.memory_bytes or 0, answer)
+
+
+def mapped_bytes(assignment: AnyAssignment) -> int:
+    """Return the size of the files with the rows of an assignment, and of the copies of columns that are recoded."""
+    if isinstance(assignment, Assignment):
+        held_out = assignment.validation_columns or {}
+        copied = _size_of(_some(assignment.columns, assignment.recodings))
+        copied += _size_of(_some(held_out, assignment.validation_recodings))
+        return _size_of(assignment.columns) + _size_of(held_out) + copied
+    if isinstance(assignment, ComputeAssignment):
+        return 0
+    copies = (_some(columns, assignment.classes.get(name, ())) for name, columns in assignment.datasets.items())
+    return sum(map(_size_of, assignment.datasets.values())) + sum(map(_size_of, copies))
+
+
+def room_for(columns: Mapping[str, Sequence[str]], text: Iterable[str] = ()) -> None:
+    """Let this process map the files of columns that it was not begun with, and copy those that hold `text`."""
+    widen(_size_of(columns) + _size_of(_some(columns, text)))
+
+
+def _some(columns: Mapping[str, Sequence[str]], names: Iterable[str]) -> dict[str, Sequence[str]]:
+    return {name: columns[name] for name in names}
+
+
+def _size_of(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return the size of the files of columns; one that is gone has none."""
+    return sum(map(_size, _paths(columns.values())))
+
+
+def _paths(columns: Iterable[Sequence[str]]) -> Iterable[Path]:
+    return (Path(path) for paths in columns for path in paths)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+GONE = (
+    "the executor {executor!r}, which this was begun with or asks for, cannot be used here: {reason}. Numbers would "
+    "change with another one: put that right, or submit it again with the executor 'numpy'"
+)
+FALLEN_BACK = "the NumPy executor is used, which is slower: {reason}"
+
+
+def settle(runtime: Runtime) -> None:
+    """Bind this process to its CPUs and let it stand back; what the system does not permit is left out."""
+    with contextlib.suppress(OSError):
+        os.nice(runtime.niceness)
+    if runtime.affinity is not None and hasattr(os, "sched_setaffinity"):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, runtime.affinity)
+
+
+def chosen(runtime: Runtime, collective: engine.Collective, tell: Callable[[Log], None] | None = None) -> Runtime:
+    """Choose the executor where that is left open, and let matrix products take the threads that they may.
+
+    The native executor is taken if all ranks can use it; `tell` hears why not although it is installed. MissingExtra if
+    one that is not left open cannot be used: a fit never goes on with another one.
+    """
+    if runtime.executor == AUTO:
+        reason = _why_not_native(collective)
+        runtime = replace(runtime, executor=NUMPY if reason else NATIVE)
+        if reason and tell is not None and NATIVE in engine.executors():
+            tell(Log("warning", FALLEN_BACK.format(reason=reason), "native_unavailable"))
+    elif missing := _why_unusable(runtime.executor):
+        raise engine.MissingExtra(GONE.format(executor=runtime.executor, reason=missing))
+    # The native executor shares out a batch among threads of its own.
+    engine.set_blas_threads(runtime.threads if runtime.executor == NUMPY else 1)
+    return replace(runtime, fingerprint=engine.fingerprint(runtime.executor))
+
+
+def _why_not_native(collective: engine.Collective) -> str:
+    """Return the reason of the first rank that cannot use the native executor, empty if all can."""
+    reasons = collective.gather((engine.why_native_unusable() or "").encode())
+    return next((reason.decode() for reason in reasons if reason), "")
+
+
+def _why_unusable(executor: str) -> str | None:
+    if executor == NATIVE:
+        return engine.why_native_unusable()
+    return None if executor == NUMPY else f"this server has {', '.join(engine.executors())}"

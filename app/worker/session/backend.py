@@ -1,0 +1,249 @@
+"""What a session runs on: the handlers of its kind, its snapshot and restore, and what all kinds of session share."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from app.domain.errors import NotFound
+from app.domain.finite import finite_part
+from app.domain.media import SAFETENSORS
+from app.ingest.encoding.looks import profile_document, row_losses_document, trace_document
+
+Array = NDArray[Any]
+
+Lasts = Literal["log", "snapshot"]
+"""How what a verb does outlives the process: its step is in the log and is carried out again, or, where that would need
+a file of the server, a snapshot is written right after it."""
+
+
+class Writable(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of `data`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a verb.
+
+    Attributes:
+        options: what the client said, checked by its shape; arrays among them are as JSON has them.
+        arrays: those of a binary body by name; "" is the name of one that came as `.npy`.
+        seq: the place of the step in the order of steps, None for one that only reads.
+        files: local paths of files that the options name, by field.
+        accept: the type that the answer should have, for those that it makes a difference to.
+        hand_over: has a file written for the server to take over, and returns its name when it is on the disk.
+    """
+
+    options: Mapping[str, Any]
+    arrays: Mapping[str, Array]
+    seq: int | None
+    files: Mapping[str, str]
+    accept: str
+    hand_over: Callable[[Callable[[Writable], None]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a verb answers.
+
+    `document` is plain data with arrays and floats of any value in it, one array, or None. In JSON arrays become
+    tensors, and numbers that are not finite null, with their names beside; in safetensors and `.npy` arrays stand by
+    themselves. A text is the answer as it is.
+    `file` is the name of a file that was handed over.
+    """
+
+    document: dict[str, Any] | Array | str | None = field(default_factory=dict)
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """How to carry out a verb.
+
+    `run` changes nothing if it raises an EngineError, an AdjointError or a MemoryError, which become the answer; after
+    any other error the session is taken up again from the disk. What it does must follow from the bench and the call
+    alone, to the bit. A verb with `lasts` of None only reads.
+    """
+
+    run: Callable[[Call], Result]
+    lasts: Lasts | None = None
+
+
+class Bench(Protocol):
+    """A session's arrays and verbs. One call at a time."""
+
+    @property
+    def verbs(self) -> Mapping[str, Verb]:
+        """The verbs by name; "batch" and "operation" are the session's own, whatever its kind."""
+        ...
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """Where it is: `step` (of the optimizer), `passes`, and `tapes`, how many there are."""
+        ...
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds something that is in no snapshot, tapes for instance, and that a replay makes again."""
+        ...
+
+    def let_go(self) -> None:
+        """Give up what is in no snapshot: it has been held for too long."""
+        ...
+
+    def attach(
+        self,
+        dataset: str,
+        columns: Mapping[str, list[str]],
+        names: Mapping[str, list[str]] | None = None,
+        classes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Let steps take rows of a dataset: for each column the paths of its files, for text its class names.
+
+        `classes` are those of the model by input, where the dataset has added some.
+        """
+        ...
+
+    def start_from(self, path: Path, *, parameters_only: bool) -> None:
+        """Begin a new session with a checkpoint.
+
+        Raises:
+            EngineError: it does not suit.
+        """
+        ...
+
+    def snapshot(self, file: Writable) -> None:
+        """Write all that the next steps depend on to an open file, but for what `holds` tells of."""
+        ...
+
+    def restore(self, path: Path) -> Mapping[str, Any]:
+        """Take up what `snapshot` wrote, and return the fingerprint that it was computed with.
+
+        Raises:
+            EngineError: it is damaged.
+        """
+        ...
+
+
+def handed_over(call: Call, checkpoint: Callable[[], engine.Checkpoint], told: dict[str, Any]) -> Result:
+    """Write a checkpoint for the server to take over, and answer with what is `told`, its digest and its size."""
+    summed = _Hashed()
+
+    def write(file: Writable) -> None:
+        summed.file = file
+        checkpoint().write(summed)
+
+    name = call.hand_over(write)
+    return Result({**told, "digest": summed.digest, "size_bytes": summed.size}, name)
+
+
+def with_classes(checkpoint: engine.Checkpoint, classes: Mapping[str, engine.ClassEncoding]) -> engine.Checkpoint:
+    """Return a checkpoint whose meta holds the class names of the model by input."""
+    return replace(checkpoint, meta=engine.meta_with_classes(checkpoint.meta, classes))
+
+
+class _Hashed:
+    """Hands bytes on to a file, and takes their digest on the way."""
+
+    file: Writable
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def write(self, data: bytes) -> object:
+        self._hash.update(data)
+        self.size += len(data)
+        return self.file.write(data)
+
+
+TOP = 10
+"""Rows that spike, unless a client says how many it wants."""
+
+Arrays = Mapping[str, Array | None]
+
+STATISTICS = ("mean", "min", "max", "nan_count", "inf_count", "histogram")
+
+
+class Reading:
+    """The verbs of a session that change nothing."""
+
+    def __init__(self, session: engine.Session) -> None:
+        """Look at `session`."""
+        self._session = session
+
+    def gradients(self, call: Call) -> Result:
+        """List the sums of gradients, or return one of them."""
+        return looked_at(call, self._session.gradients, self._session.parameters)
+
+    def parameters(self, call: Call) -> Result:
+        """List the parameters, or return one of them."""
+        return looked_at(call, self._session.parameters, self._session.parameters)
+
+    def buffers(self, call: Call) -> Result:
+        """List the buffers, or return one of them."""
+        return looked_at(call, self._session.buffers, self._session.parameters)
+
+    def row_losses(self, inputs: Mapping[str, Any], top: int | None) -> Result:
+        """Return the loss of each row by itself."""
+        found = engine.RowLosses.of(self._session.losses_by_row(inputs), TOP if top is None else top)
+        return Result(row_losses_document(found))
+
+    def trace(self, inputs: Mapping[str, Any]) -> Result:
+        """Find the first number of a step that is not finite."""
+        return Result(trace_document(self._session.first_nonfinite(inputs)))
+
+    def profile(self, inputs: Mapping[str, Any]) -> Result:
+        """Measure a step node by node."""
+        return Result(profile_document(self._session.profile(inputs)))
+
+
+def looked_at(call: Call, arrays: Arrays, parameters: Mapping[str, Array]) -> Result:
+    """List arrays by name, or return the one that the call names; one that is None would be as its parameter."""
+    name, stats = call.options.get("name"), call.options.get("stats", False)
+    if name is not None and name not in arrays:
+        detail = f"there is none called {name[:64]!r} here; there are {', '.join(list(arrays)[:20])}"
+        raise NotFound(detail, code="unknown_name")
+    if name is not None:
+        return Result(_entry(name, arrays[name], parameters, stats=True) if stats else arrays[name])
+    if call.accept == SAFETENSORS:
+        return Result({name: array for name, array in arrays.items() if array is not None})
+    listed = [_entry(name, array, parameters, stats=stats) for name, array in arrays.items()]
+    return Result({"object": "list", "data": listed})
+
+
+def _entry(name: str, array: Array | None, parameters: Mapping[str, Array], *, stats: bool) -> dict[str, Any]:
+    if array is None:
+        like = parameters[name]
+        missing = dict.fromkeys(("norm", *STATISTICS) if stats else ("norm",))
+        return {"name": name, "shape": list(like.shape), "dtype": like.dtype.name, **missing, "nonfinite": {}}
+    numbers, rest = _statistics(array) if stats else ({"norm": _norm(array)}, {})
+    finite, nonfinite = finite_part(numbers)
+    told = {"name": name, "shape": list(array.shape), "dtype": array.dtype.name}
+    return {**told, **finite, "nonfinite": nonfinite, **rest}
+
+
+def _statistics(array: Array) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Return the numbers of an array in a few of them, those that may not be finite first."""
+    found = engine.array_statistics(array)
+    numbers = {"norm": found.norm, "mean": found.mean, "min": found.min, "max": found.max}
+    histogram = {"edges": found.edges, "counts": found.counts}
+    return numbers, {"nan_count": found.nan, "inf_count": found.inf, "histogram": histogram}
+
+
+def _norm(array: Array) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.square(array.astype(np.float64)).sum()))

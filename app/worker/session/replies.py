@@ -1,0 +1,147 @@
+"""Answers as bytes: what a verb has given, in the form that was asked for, and what was refused."""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.domain.errors import AdjointError
+from app.domain.finite import nonfinite_name
+from app.domain.media import JSON, NPY, SAFETENSORS
+from app.ingest.encoding.json import json_body
+from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.encoding.tensors import tensor_document
+from app.service.resources.engine_documents import engine_faults
+from app.worker.session.backend import Array
+
+ONLY = "tensor"
+"""The name in safetensors of an array that is the whole answer."""
+
+
+POISON: Mapping[str, Any] = MappingProxyType(
+    {
+        "status": 422,
+        "title": "The step ends the process",
+        "code": "step_lost_worker",
+        "detail": "processes of the session ended while they carried this step out and no other; it is not tried again",
+        "findings": [],
+    }
+)
+"""The answer to a step that is not tried again."""
+
+STARVED: Mapping[str, Any] = MappingProxyType(
+    {
+        "status": 422,
+        "title": "Out of memory",
+        "code": "out_of_memory",
+        "detail": "the step needs more memory than there is; give it fewer rows, or a micro_batch_size",
+        "findings": [],
+    }
+)
+"""The answer to a step that finds no memory."""
+
+
+def encode_answer(document: dict[str, Any] | Array | str | None, seq: int | None, accept: str) -> tuple[str, bytes]:
+    """Encode an answer; return its type, which is JSON where the one asked for cannot hold it."""
+    if isinstance(document, str):
+        return accept, document.encode()
+    if document is None:
+        return JSON, json_body(None)
+    if isinstance(document, np.ndarray):
+        return _encode_array(document, accept)
+    told = {"seq": seq, **document}
+    if _is_plain(told.values()):
+        told.setdefault("nonfinite", {})
+        return (JSON, json_body(told)) if accept != SAFETENSORS else (accept, _safetensors(told, {}))
+    found = _Found(apart=accept in (NPY, SAFETENSORS))
+    plain = found.plain(told, "")
+    if accept == NPY and len(found.arrays) == 1:
+        return NPY, npy_body(next(iter(found.arrays.values())))
+    if accept == NPY:
+        found = _Found(apart=False)
+        plain = found.plain(told, "")
+    plain["nonfinite"] = {**found.nonfinite, **plain.get("nonfinite", {})}
+    return (accept, _safetensors(plain, found.arrays)) if accept == SAFETENSORS else (JSON, json_body(plain))
+
+
+def _encode_array(array: Array, accept: str) -> tuple[str, bytes]:
+    if accept == NPY:
+        return NPY, npy_body(array)
+    if accept == SAFETENSORS:
+        return SAFETENSORS, safetensors_body({ONLY: array})
+    return JSON, json_body(tensor_document(array))
+
+
+def _safetensors(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    return safetensors_body(arrays, {"answer": json_body(document).decode()})
+
+
+def _is_plain(values: Iterable[Any]) -> bool:
+    """Whether JSON can hold values as they are: there is no array, and no number that is not finite."""
+    for value in values:
+        if isinstance(value, float):
+            if not isfinite(value):
+                return False
+        elif isinstance(value, dict):
+            if not _is_plain(value.values()):
+                return False
+        elif isinstance(value, np.ndarray) or (isinstance(value, list) and not _is_plain(value)):
+            return False
+    return True
+
+
+class _Found:
+    """What plain JSON cannot hold: arrays, by their place in the answer, and the names of numbers that are not finite.
+
+    Arrays that do not stand `apart` become tensors where they are.
+    """
+
+    def __init__(self, *, apart: bool) -> None:
+        self.arrays: dict[str, Array] = {}
+        self.nonfinite: dict[str, str] = {}
+        self._apart = apart
+
+    def plain(self, value: Any, place: str) -> Any:
+        if isinstance(value, dict):
+            return {name: self.plain(v, f"{place}/{name}") for name, v in value.items() if self._stays(v, place, name)}
+        if isinstance(value, list):
+            return [self.plain(item, f"{place}/{number}") for number, item in enumerate(value)]
+        if isinstance(value, float) and not isfinite(value):
+            self.nonfinite[place[1:]] = nonfinite_name(value)
+            return None
+        return tensor_document(value) if isinstance(value, np.ndarray) else value
+
+    def _stays(self, value: Any, place: str, name: str) -> bool:
+        if not self._apart or not isinstance(value, np.ndarray):
+            return True
+        self.arrays[f"{place}/{name}"[1:]] = value
+        return False
+
+
+def refusal(error: Exception) -> dict[str, Any]:
+    """Write what became of a step that failed as the members of a problem, but for `expected_seq`."""
+    if isinstance(error, engine.EngineError):
+        error = _of_domain(error)
+    if isinstance(error, MemoryError):
+        return dict(STARVED)
+    if not isinstance(error, AdjointError):
+        return _problem(AdjointError("the step met a fault of the server and was taken back"))
+    return _problem(error)
+
+
+def _problem(error: AdjointError) -> dict[str, Any]:
+    findings = [{"pointer": f.pointer, "code": f.code, "detail": f.detail} for f in error.findings]
+    told = {"status": error.status, "title": error.title, "code": error.code, "detail": error.detail}
+    return {**told, "findings": findings, **error.extensions}
+
+
+def _of_domain(error: engine.EngineError) -> AdjointError:
+    try:
+        with engine_faults():
+            raise error
+    except AdjointError as refused:
+        return refused

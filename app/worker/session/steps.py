@@ -1,0 +1,169 @@
+"""Steps on their way to a handler: reordering by sequence number, batches, and dispatch."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from app.domain.errors import Conflict, Finding, Invalid
+from app.domain.frames import Answered, Step
+from app.domain.media import SAFETENSORS
+from app.ingest.arrays import read_arrays
+from app.ingest.encoding.safetensors import safetensors_body
+from app.ingest.limits import IngestLimits
+from app.worker.session.backend import Array, Call, Result, Verb
+from app.worker.session.session_dir import Folder
+
+MOST = 256
+PATIENCE_SECONDS = 10.0
+
+Ahead = tuple[Step, bytes]
+
+
+class Waiting:
+    """Steps by their place, each with the time until which it waits for those before it."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._by_seq: dict[int, list[tuple[float, Ahead]]] = {}
+        self._count = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether no other step may wait."""
+        return self._count >= MOST
+
+    def add(self, seq: int, step: Step, body: bytes) -> None:
+        """Have a step wait until place `seq` is next."""
+        self._by_seq.setdefault(seq, []).append((time.monotonic() + PATIENCE_SECONDS, (step, body)))
+        self._count += 1
+
+    def ready(self, next_seq: int) -> list[Ahead]:
+        """Take out the steps whose turn has come, or has passed."""
+        if not self._by_seq:
+            return []
+        places = sorted(seq for seq in self._by_seq if seq <= next_seq)
+        return [ahead for seq in places[:1] for _, ahead in self._taken(seq)]
+
+    def overdue(self) -> Iterator[Ahead]:
+        """Take out the steps that have waited for too long."""
+        now = time.monotonic()
+        for seq, waiting in [*self._by_seq.items()]:
+            late = [ahead for until, ahead in waiting if until <= now]
+            if late:
+                still = [(until, ahead) for until, ahead in self._taken(seq) if until > now]
+                if still:
+                    self._by_seq[seq] = still
+                    self._count += len(still)
+                yield from late
+
+    def seconds_left(self) -> float | None:
+        """Return in how many seconds the next of them will have waited for too long; None if none waits."""
+        if not self._by_seq:
+            return None
+        return min(until for waiting in self._by_seq.values() for until, _ in waiting) - time.monotonic()
+
+    def _taken(self, seq: int) -> list[tuple[float, Ahead]]:
+        taken = self._by_seq.pop(seq)
+        self._count -= len(taken)
+        return taken
+
+
+ALONE = frozenset({"save", "load", "batch", "operation"})
+"""What is a request of its own: it needs files of the server, or changes nothing."""
+
+LEFT_OUT: Mapping[str, Any] = MappingProxyType(
+    {
+        "status": 424,
+        "title": "Not carried out",
+        "code": "not_carried_out",
+        "detail": "a step before it in the batch has failed; correct that one, and send both again",
+        "findings": [],
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedStep:
+    """A step of a batch, as if it had come by itself; `arrays` are what its body holds."""
+
+    step: Step
+    body: bytes
+    arrays: Mapping[str, Array] | None
+
+
+def first_seq(step: Step) -> int | None:
+    """Return the place that has to be next before a step can be carried out: of a batch that of its first step."""
+    if step.verb != "batch":
+        return step.seq
+    seq: int | None = step.options["steps"][0].get("seq")
+    return seq
+
+
+def steps_of(batch: Step, body: bytes) -> Iterator[BatchedStep]:
+    """Yield the steps of a batch; Invalid if its body cannot be read, or holds arrays for none of them."""
+    entries = batch.options["steps"]
+    apart = _by_step(batch, body, len(entries))
+    for number, entry in enumerate(entries):
+        arrays = apart.get(number)
+        step = Step(
+            id=f"{batch.id}/{number}",
+            verb=entry["verb"],
+            options={name: value for name, value in entry.items() if name not in ("verb", "seq")},
+            seq=entry.get("seq"),
+            key=None if batch.key is None else f"{batch.key}/{number}",
+            media=None if arrays is None else SAFETENSORS,
+        )
+        yield BatchedStep(step, b"" if arrays is None else safetensors_body(arrays), arrays)
+
+
+def _by_step(batch: Step, body: bytes, count: int) -> dict[int, dict[str, Array]]:
+    """Read the arrays of a body, named `<number of the step>/<name>`."""
+    apart: dict[int, dict[str, Array]] = {}
+    if batch.media is None:
+        return apart
+    numbers = {str(number): number for number in range(count)}
+    for name, array in read_arrays(body, batch.media, IngestLimits()).arrays.items():
+        number, _, own = name.partition("/")
+        if number not in numbers or not own:
+            detail = f"a tensor of a batch is named as <number of its step>/<input>; {name[:64]!r} is not"
+            raise Invalid(detail, code="unknown_name", findings=[Finding("", "unknown_name", detail)])
+        apart.setdefault(numbers[number], {})[own] = array
+    return apart
+
+
+def check_alone(step: Step) -> None:
+    """Refuse in a batch what is a request of its own."""
+    if step.verb in ALONE:
+        detail = f"{step.verb} is a request of its own; leave it out of the batch"
+        raise Conflict(detail, code="not_in_batch", findings=[Finding("/verb", "not_in_batch", detail)])
+
+
+def entry_of(head: Answered, body: bytes, number: int) -> bytes:
+    """Write what came of a step of a batch."""
+    if head.error is None:
+        return b'{"seq":%s,"status":200,"answer":%s}' % (json.dumps(head.seq).encode(), body)
+    error = dict(head.error)
+    status, findings = error.pop("status"), error.pop("findings")
+    error["errors"] = [{**finding, "pointer": f"/steps/{number}{finding['pointer']}"} for finding in findings]
+    return json.dumps({"seq": head.seq, "status": status, "error": error}).encode()
+
+
+_LIMITS = IngestLimits()
+
+
+def perform(
+    verb: Verb, step: Step, body: bytes, seq: int | None, folder: Folder, arrays: Mapping[str, Array] | None = None
+) -> Result:
+    """Call a verb; `arrays` are what the body holds, if that is known.
+
+    Raises:
+        AdjointError: the body cannot be read.
+        EngineError, AdjointError, MemoryError: as the verb does.
+    """
+    if arrays is None:
+        arrays = read_arrays(body, step.media, _LIMITS).arrays if step.media else {}
+    return verb.run(Call(step.options, arrays, seq, step.files or {}, step.accept, partial(folder.put_saved, seq or 0)))

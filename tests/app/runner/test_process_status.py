@@ -1,0 +1,79 @@
+"""None"""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from app.runner.process_status import classify, memory_kills
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "word"),
+    [
+        (0, "finished", "by itself"),
+        (1, "blas_abort", "linear algebra"),
+        (137, "out_of_memory", "memory"),
+        (-signal.SIGKILL, "killed", "SIGKILL"),
+        (-signal.SIGSEGV, "error", "SIGSEGV"),
+        (-signal.SIGBUS, "error", "SIGBUS"),
+        (-signal.SIGABRT, "error", "SIGABRT"),
+        (-120, "error", "signal 120"),
+        (70, "error", "exit code 70"),
+    ],
+)
+def test_the_end_of_a_process_has_a_reason_and_words(status: int, reason: str, word: str) -> None:
+    found, detail = classify(status)
+    assert found == reason
+    assert word in detail
+
+
+def test_a_process_that_is_killed_when_memory_runs_out_was_killed_by_the_system() -> None:
+    assert classify(-signal.SIGKILL, memory_ran_out=True)[0] == "out_of_memory"
+    assert classify(-signal.SIGSEGV, memory_ran_out=True)[0] == "error"
+    assert "does not tell" in classify(-signal.SIGKILL, memory_ran_out=None)[1]
+
+
+VMSTAT = "pgfault 12\noom_kill 3\nunevictable_pgs_culled 0\n"
+
+
+def tree(root: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"proc/vmstat": "pgfault 12\n"}, None),
+        ({"proc/vmstat": VMSTAT}, 3),
+        ({"proc/vmstat": VMSTAT, "proc/self/cgroup": "0::/\n"}, 3),
+        (
+            {
+                "proc/vmstat": VMSTAT,
+                "proc/self/cgroup": "0::/a/b\n",
+                "sys/fs/cgroup/a/b/memory.events": "low 0\noom 2\noom_kill 1\noom_group_kill 0\n",
+            },
+            1,
+        ),
+        (
+            {
+                "proc/vmstat": VMSTAT,
+                "proc/self/cgroup": "5:cpu,memory:/a\n4:pids:/a\n",
+                "sys/fs/cgroup/memory/a/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+            },
+            2,
+        ),
+    ],
+    ids=["unknown system", "old kernel", "machine", "root group", "group", "older group"],
+)
+def test_the_narrowest_count_that_there_is_counts(tmp_path: Path, files: dict[str, str], expected: int | None) -> None:
+    assert memory_kills(tree(tmp_path, files)) == expected
+
+
+def test_this_system_can_be_asked() -> None:
+    assert (memory_kills() or 0) >= 0

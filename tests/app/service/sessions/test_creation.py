@@ -1,0 +1,165 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+import engine
+from app.domain.errors import Draining, Invalid, SessionsFull, TooLarge
+from app.domain.session import SessionState
+from app.service.resources.memory import PROCESS_BYTES
+from app.service.sessions.state import SessionView
+from tests.app.service.session_bureau import GRAPH, MOST, Bureau
+
+
+def test_a_session_is_stored_with_all_that_it_is(bureau: Bureau) -> None:
+    kept: list[SessionView] = []
+    graph = bureau.graph()
+    request = {"graph": graph, "optimizer": {"kind": "sgd", "lr": 0.1}, "seed": 7, "labels": {"team": "a"}}
+    view = bureau.sessions.create(request, lambda _work, made: kept.append(made))
+    assert kept == [view]
+    session = bureau.stored(view.session.id)
+    assert session == view.session
+    assert (session.state, session.graph_id, session.labels) == (SessionState.ACTIVE, graph, {"team": "a"})
+    assert session.request["optimizer"] == {"kind": "sgd", "lr": 0.1}
+    assert session.request["parameters"] == [{"name": "w", "shape": [2], "dtype": "float32"}]
+    assert bureau.create(precision="float64").request["parameters"][0]["dtype"] == "float64"
+    assert bureau.create(start_paused=True).state is SessionState.PAUSED
+
+
+def test_a_graph_that_comes_with_it_is_stored_with_it(bureau: Bureau) -> None:
+    session = bureau.create(graph=GRAPH)
+    with bureau.store.begin() as work:
+        assert work.graphs.get(session.graph_id).definition["parameters"].keys() == {"w"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "pointer", "code"),
+    [
+        ({"graph": "graph_01m7xpv32a4ykd0nsmnkebvv3p"}, "/graph", "not_found"),
+        ({"graph": {"inputs": {}}}, "/graph", None),
+        ({"checkpoint": "ckpt_01m7xpv32a4ykd0nsmnkebvv3p"}, "/checkpoint", "not_found"),
+        ({"dataset": "ds_01m7xpv32a4ykd0nsmnkebvv3p"}, "/dataset", "not_found"),
+        ({"optimizer": "adamant"}, "/optimizer", None),
+        ({"optimizer": {"kind": "lbfgs"}}, "/optimizer", "conflict"),
+        ({"optimizer": {"kind": "sgd", "speed": 1}}, "/optimizer", "attribute_invalid"),
+        ({"clip": {"norm": -1.0}}, "/clip/norm", None),
+        ({"restore": "all"}, "/restore", "conflict"),
+        ({"feeds": {"z": "y"}}, "/feeds/z", "unknown_name"),
+        ({"resources": {"affinity": [100_000]}}, "/resources/affinity/0", "unknown_cpu"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_begun_is_refused_with_a_pointer(
+    request_: dict[str, Any], pointer: str, code: str | None, bureau: Bureau
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        bureau.create(**{"graph": GRAPH, **request_} if "checkpoint" not in request_ else request_)
+    (finding,) = [each for each in refused.value.findings if each.pointer.startswith(pointer)]
+    assert code is None or finding.code == code
+    with bureau.store.begin() as work:
+        assert work.sessions.open() == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "feeds", "pointer", "code"),
+    [
+        ({"x": (2,), "y": ()}, {"x": "z"}, "/feeds/x", "unknown_column"),
+        ({"z": (2,), "y": ()}, {}, "/dataset", "unknown_column"),
+        ({"x": (), "y": ()}, {}, "/dataset", "shape_mismatch"),
+    ],
+)
+def test_rows_that_do_not_fit_the_graph_are_refused(
+    columns: dict[str, tuple[int, ...]], feeds: dict[str, str], pointer: str, code: str, bureau: Bureau
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        bureau.create(dataset=bureau.dataset(**columns), feeds=feeds)
+    assert [(finding.pointer, finding.code) for finding in refused.value.findings] == [(pointer, code)]
+
+
+STATIC = {"kind": "static", "static": {"dims": {"batch": 10**9}}}
+
+
+@pytest.mark.parametrize(
+    ("most", "request_", "pointer", "term"),
+    [(1000, {}, "/graph", "parameter_bytes 50, process_bytes"), (10**9, STATIC, "/dims", "input_bytes 15000000000")],
+)
+def test_a_session_that_does_not_fit_into_memory_is_refused_with_the_sum(
+    most: int,
+    request_: dict[str, Any],
+    pointer: str,
+    term: str,
+    bureau: Bureau,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.service.resources.memory.memory_budget", lambda: most)
+    with pytest.raises(TooLarge, match=term) as refused:
+        bureau.create(**request_)
+    assert refused.value.code == "memory_exceeded"
+    assert refused.value.extensions["limit"] == most
+    assert [finding.pointer for finding in refused.value.findings] == [pointer]
+
+
+def test_what_the_process_of_a_session_takes_is_kept_with_it(bureau: Bureau) -> None:
+    executor = engine.executors()[-1]
+    assert bureau.create().memory_bytes == bureau.create().memory_bytes == 50 + PROCESS_BYTES[executor]
+    numpy = bureau.create(resources={"executor": "numpy"})
+    assert bureau.stored(numpy.id).memory_bytes == 50 + PROCESS_BYTES["numpy"]
+
+
+def test_only_so_many_sessions_are_open_at_a_time(bureau: Bureau) -> None:
+    sessions = [bureau.create() for _ in range(MOST)]
+    with pytest.raises(SessionsFull, match=f"{MOST} sessions are open"):
+        bureau.create()
+    asyncio.run(bureau.sessions.close(sessions[0].id))
+    bureau.create()
+
+
+def test_a_server_that_is_stopping_begins_none(bureau: Bureau) -> None:
+    bureau.wakes.close()
+    with pytest.raises(Draining):
+        bureau.create()
+
+
+@pytest.mark.parametrize(
+    ("request_", "restore"),
+    [({"optimizer": "sgd"}, "all"), ({"optimizer": "adam"}, "parameters"), ({"restore": "parameters"}, "parameters")],
+    ids=str,
+)
+def test_of_a_checkpoint_everything_is_taken_that_fits(request_: dict[str, Any], restore: str, bureau: Bureau) -> None:
+    graph = bureau.graph()
+    checkpoint = bureau.checkpoint(graph)
+    session = bureau.create(checkpoint=checkpoint.id, **request_)
+    assert session.graph_id == graph
+    assert session.request["restore"] == restore
+    with bureau.store.begin() as work:
+        own = work.checkpoints.of_step(session.id, 0)
+    assert own is not None
+    assert (own.digest, own.session_id) == (checkpoint.digest, session.id)
+
+
+def test_everything_of_a_checkpoint_of_another_optimizer_cannot_be_asked_for(bureau: Bureau) -> None:
+    checkpoint = bureau.checkpoint(bureau.graph())
+    with pytest.raises(Invalid, match='"restore": "parameters"') as refused:
+        bureau.create(checkpoint=checkpoint.id, optimizer="adam", restore="all")
+    assert [finding.pointer for finding in refused.value.findings] == ["/restore"]
+
+
+def test_the_checkpoint_that_a_session_began_with_may_go_and_its_own_goes_with_the_session(bureau: Bureau) -> None:
+    checkpoint = bureau.checkpoint(bureau.graph())
+    session = bureau.create(checkpoint=checkpoint.id, optimizer="sgd")
+    with bureau.store.begin() as work:
+        work.checkpoints.delete(checkpoint.id)
+    bureau.sweeper.discard([checkpoint.digest])
+    assert bureau.blobs.local_path(checkpoint.digest).is_file()
+    asyncio.run(bureau.sessions.close(session.id))
+    assert checkpoint.digest not in {*bureau.blobs.digests()}
+
+
+def test_a_session_goes_on_as_the_one_whose_checkpoint_it_begins_with(bureau: Bureau) -> None:
+    first = bureau.create(optimizer={"kind": "adam", "lr": 0.5}, clip={"norm": 2.0})
+    saved = bureau.run(first.id, "save").checkpoint
+    assert saved is not None
+    second = bureau.create(checkpoint=saved.id)
+    assert second.request["optimizer"] == {"kind": "adam", "lr": 0.5}
+    assert second.request["clip"] == {"norm": 2.0}
+    assert second.request["restore"] == "all"

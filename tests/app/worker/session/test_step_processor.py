@@ -1,0 +1,216 @@
+"""A desk in this process, over a disk that fails and a bench that breaks."""
+
+import errno
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.frames import Answered, Head, Step
+from app.system.durable import Durable
+from app.worker.session import step_log as ledgers
+from app.worker.session.backend import Call, Result, Verb, Writable
+from app.worker.session.recovery import recover
+from app.worker.session.session_dir import Folder
+from app.worker.session.step_processor import Desk, StartAgain
+
+
+class Disk(Durable):
+    """Fails at every operation of a kind while it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: tuple[str, ...] = ()
+        self.error = errno.ENOSPC
+
+    def about_to(self, operation: str, *paths: Path) -> None:
+        super().about_to(operation, *paths)
+        if operation in self.broken:
+            raise OSError(self.error, "told to fail")
+
+
+class Counter:
+    """A bench that counts: `add` by one, `break` by half and then fails."""
+
+    def __init__(self) -> None:
+        self.count = 0.0
+        self.holds = False
+        self.let_go_of = 0
+        self.verbs = {
+            "add": Verb(self._add, "log"),
+            "take": Verb(self._take, "snapshot"),
+            "break": Verb(self._break, "log"),
+            "exhaust": Verb(self._exhaust, "log"),
+            "count": Verb(lambda call: Result({"count": self.count})),
+        }
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        return {"step": 0, "passes": 0, "tapes": 0}
+
+    def _add(self, call: Call) -> Result:
+        self.count += 1
+        return Result({"count": self.count})
+
+    def _take(self, call: Call) -> Result:
+        self.count = float(Path(call.files["file"]).read_text())
+        return Result()
+
+    def _break(self, call: Call) -> Result:
+        self.count += 0.5
+        raise RuntimeError("broken")
+
+    def _exhaust(self, call: Call) -> Result:
+        raise MemoryError
+
+    def let_go(self) -> None:
+        self.let_go_of += self.holds
+        self.holds = False
+
+    def attach(self, dataset: str, columns: Any) -> None:
+        pass
+
+    def start_from(self, path: Path, *, parameters_only: bool) -> None:
+        pass
+
+    def snapshot(self, file: Writable) -> None:
+        file.write(repr(self.count).encode())
+
+    def restore(self, path: Path) -> dict[str, Any]:
+        self.count = float(path.read_text())
+        return {}
+
+
+@dataclass
+class Work:
+    """A counter, a desk and a disk; `again` takes the session up anew."""
+
+    folder: Path
+    disk: Disk = field(default_factory=Disk)
+    sent: list[tuple[Head, bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.again()
+
+    def again(self) -> None:
+        place = Folder(self.folder, self.disk)
+        found = recover(place, Counter, Counter, None)
+        self.bench: Any = found.bench
+        self.ledger = found.ledger
+        self.desk = Desk(found.bench, found.ledger, place, self, None)  # type: ignore[arg-type]
+
+    def send(self, *frames: tuple[Head, bytes]) -> None:
+        self.sent += frames
+
+    def do(self, verb: str, seq: int | None = None, **fields: Any) -> Answered:
+        self.desk.take(Step(f"{verb}{len(self.sent)}", verb, {}, seq, **fields), b"")
+        self.desk.commit()
+        return self.last()
+
+    def last(self) -> Answered:
+        head, _ = self.sent[-1]
+        assert isinstance(head, Answered)
+        return head
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return Work(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "code"), [(errno.ENOSPC, 507, "storage_full"), (errno.EIO, 503, "storage_failed")]
+)
+@pytest.mark.parametrize("operation", ["write", "fsync"])
+def test_what_cannot_be_kept_is_refused_and_forgotten(
+    work: Work, operation: str, number: int, status: int, code: str
+) -> None:
+    work.do("add")
+    work.disk.broken, work.disk.error = (operation,), number
+    with pytest.raises(StartAgain):
+        work.do("add")
+    error = work.last().error
+    assert error is not None
+    assert (error["status"], error["code"], error["expected_seq"]) == (status, code, 2)
+    work.disk.broken = ()
+    work.again()
+    # What could be written and not synced may be there: then the step that is sent again finds its answer.
+    assert (work.bench.count, work.ledger.next_seq) in [(1.0, 2), (2.0, 3)]
+    work.do("add", seq=2)
+    assert work.bench.count == 2.0 or work.last().error is not None
+
+
+def test_a_fault_of_the_bench_is_answered_and_undone(work: Work) -> None:
+    work.do("add")
+    with pytest.raises(StartAgain):
+        work.do("break", seq=2)
+    error = work.last().error
+    assert error is not None
+    assert (error["status"], error["code"]) == (500, "internal")
+    work.again()
+    assert work.bench.count == 1.0
+    again = work.do("break", seq=2)
+    assert (again.replayed, again.seq) == (True, 2)
+    assert work.bench.count == 1.0
+
+
+def test_a_step_for_which_there_is_no_memory_takes_its_place(work: Work) -> None:
+    error = work.do("exhaust").error
+    assert error is not None
+    assert (error["status"], error["code"], error["expected_seq"]) == (422, "out_of_memory", 2)
+    work.again()
+    assert work.ledger.next_seq == 2
+
+
+def test_a_snapshot_that_cannot_be_written_is_left_out(work: Work) -> None:
+    work.do("add")
+    work.disk.broken = ("rename",)
+    work.desk.put_aside()
+    work.disk.broken = ()
+    work.do("add")
+    work.again()
+    assert work.bench.count == 2.0
+
+
+def test_what_needs_a_file_lasts_by_a_snapshot_or_not_at_all(work: Work, tmp_path: Path) -> None:
+    (tmp_path / "given").write_text("7.0")
+    files = {"file": str(tmp_path / "given")}
+    work.do("add")
+    work.disk.broken = ("rename",)
+    with pytest.raises(StartAgain):
+        work.do("take", seq=2, files=files)
+    error = work.last().error
+    assert error is not None
+    assert (error["status"], error["expected_seq"]) == (507, 2)
+    work.disk.broken = ()
+    work.again()
+    assert work.bench.count == 1.0
+    assert work.do("take", seq=2, files=files).seq == 2
+    (tmp_path / "given").unlink()
+    work.again()
+    assert (work.bench.count, work.ledger.next_seq) == (7.0, 3)
+    assert work.do("take", seq=2, files=files).replayed
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "gives_up"), [("LOG_STEPS", 3, True), ("LOG_BYTES", 300, True), ("REPLAY_SECONDS", -1.0, False)]
+)
+def test_a_long_log_gives_way_to_a_snapshot(
+    work: Work, monkeypatch: pytest.MonkeyPatch, name: str, value: float, gives_up: bool
+) -> None:
+    monkeypatch.setattr(ledgers, name, value)
+    monkeypatch.setattr(ledgers, "SNAPSHOTS_PART", 0.0)
+    work.bench.holds = True
+    for _ in range(4):
+        work.do("add")
+        work.desk.put_aside_if_due()
+    assert (work.ledger.number > 1) is gives_up
+    assert work.bench.let_go_of == int(gives_up)
+    work.bench.holds = False
+    work.do("add")
+    work.desk.put_aside_if_due()
+    assert work.ledger.number > 1
+    work.again()
+    assert work.bench.count == 5.0
+    assert work.do("add", seq=1).replayed
