@@ -21,6 +21,9 @@ from engine.ops.casting import cast
 from engine.ops.elementwise import power, sqrt, square
 from engine.ops.workspace import WORKSPACE
 
+Number = float | Value
+"""A number, or a Value without axes."""
+
 BLOCK = 16384
 """Elements that go through all passes of a step at a time: their vectors should stay in a second-level cache."""
 
@@ -126,9 +129,23 @@ def adam_rates(
 
 @adam_rates.vjp_through
 def _(step: Value, lr: Value, beta1: Value, *, beta2: float) -> tuple[Value, Value]:
-    count, beta1 = cast(step, dtype=FLOAT64), cast(beta1, dtype=FLOAT64)
-    rate = cast(lr, dtype=FLOAT64) / (1.0 - power(beta1, count))
-    return rate, 1.0 / sqrt(1.0 - power(beta2, count))
+    count, lr, beta1 = (cast(x, dtype=FLOAT64) for x in (step, lr, beta1))
+    return bias_correction(count, lr, beta1, beta2)
+
+
+def bias_correction(count: Value, lr: Value, beta1: Number, beta2: float) -> tuple[Value, Value]:
+    """Return the rate and the scale of `adam_rates` in elementwise ops; `count` is a float64 number."""
+    return lr / (1.0 - power(beta1, count)), 1.0 / sqrt(1.0 - power(beta2, count))
+
+
+def running_mean(mean: Value, value: Value, decay: Number) -> Value:
+    """Return a running mean with a value added, in elementwise ops."""
+    return mean * decay + value * (1.0 - decay)
+
+
+def adam_direction(moment1: Value, moment2: Value, scale: Value, eps: float) -> Value:
+    """Return the first moment over the root of the second, in elementwise ops; `scale` is that of `adam_rates`."""
+    return moment1 / (sqrt(moment2) * scale + eps)
 
 
 def _adam_update(
@@ -235,10 +252,9 @@ def _(
         narrow, gradient, parameter, moment1, moment2, beta1, lr
     )
     gradient, parameter = _decayed(gradient, parameter, lr, weight_decay, decoupled)
-    first, fresh, rate, scale = (cast(x, dtype=parameter.dtype) for x in (beta1, 1.0 - beta1, rate, scale))
-    moment1 = moment1 * first + gradient * fresh
-    moment2 = moment2 * beta2 + square(gradient) * (1.0 - beta2)
-    stepped = parameter - (moment1 / (sqrt(moment2) * scale + eps)) * rate
+    moment1 = running_mean(moment1, gradient, beta1)
+    moment2 = running_mean(moment2, square(gradient), beta2)
+    stepped = parameter - adam_direction(moment1, moment2, scale, eps) * rate
     return cast(stepped, dtype=narrow), cast(moment1, dtype=narrow), cast(moment2, dtype=narrow)
 
 

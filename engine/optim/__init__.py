@@ -10,10 +10,9 @@ from engine.optim.clipping import (
     total_norm,
 )
 from engine.optim.closure_optimizer import ClosureOptimizer
-from engine.optim.gradient_clipping import AdaptiveClip, Clip
-from engine.optim.gradient_noise import GradientNoise
 from engine.optim.lbfgs import LBFGS, LBFGSStep
 from engine.optim.loss_scaler import LossScaler, ScaledStep
+from engine.optim.optimizer import Optimizer, Transform
 from engine.optim.optimizers import (
     CLOSURE_OPTIMIZERS,
     OPTIMIZERS,
@@ -24,7 +23,7 @@ from engine.optim.optimizers import (
 from engine.optim.scheduler import Scheduler
 from engine.optim.schedules import SCHEDULES, Plateau, Schedule, make_schedule, read_schedule, schedule_catalogue
 from engine.optim.tape_optimizer import Group, TapeOptimizer
-from engine.optim.transform import Optimizer, Transform
+from engine.optim.transforms.clipping import AdaptiveClip, Clip, GradientNoise
 
 __all__ = [
     "CLOSURE_OPTIMIZERS",

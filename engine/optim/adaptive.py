@@ -1,14 +1,19 @@
-"""Adagrad, RMSprop and Adadelta: steps divided by the size that gradients have had."""
+"""Adagrad, RMSprop, Adadelta, Rprop and Lion: steps whose size does not follow that of the gradient."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
-from engine.ops.elementwise import maximum, sqrt, square
-from engine.optim.momentum import Momentum, MomentumTransform
-from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, fraction, nonnegative
+from engine.ops.compare import eq, gt, lt, where
+from engine.ops.elementwise import clamp, maximum, sign, sqrt, square
+from engine.ops.optimizer_updates import running_mean
+from engine.optim.fusion import decay_link
+from engine.optim.optimizer import Transform, fraction, nonnegative
+from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted
+from engine.optim.transforms.momentum import MomentumBuffer, ScaleByLion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,28 +35,42 @@ class Adagrad(Transform):
         nonnegative({"lr": self.lr, "lr_decay": self.lr_decay, "weight_decay": self.weight_decay, "eps": self.eps})
         nonnegative({"initial_accumulator_value": self.initial_accumulator_value})
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The sum of squares, less what it starts from, and the step count."""
-        return {"step": COUNT, "squares": parameter}
-
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step by the gradient divided by the root of the sum."""
-        gradient = decayed(gradient, parameter, self.weight_decay)
-        step, count = counted(slots)
-        squares = slots["squares"] + square(gradient)
-        root = sqrt(squares + self.initial_accumulator_value) + self.eps
-        rate = lr / (1.0 + (count - 1.0) * self.lr_decay)
-        return parameter - (gradient / root) * rate, {"step": step, "squares": squares}
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Weight decay, then the division by the root of the sum."""
+        adagrad = AdagradLink(lr_decay=self.lr_decay, initial=self.initial_accumulator_value, eps=self.eps)
+        return decay_link(self.weight_decay, decoupled=False), adagrad
 
 
 @dataclass(frozen=True, kw_only=True)
-class RMSprop(MomentumTransform):
+class AdagradLink(Link):
+    """The gradient over the root of the sum of squares, at a rate that falls."""
+
+    lr_decay: float
+    initial: float
+    eps: float
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The sum of squares, less its initial value, and the step count."""
+        return {"step": COUNT, "squares": parameter}
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Divide the gradient by the root of the sum."""
+        step, count = counted(slots)
+        squares = slots["squares"] + square(direction.update)
+        root = sqrt(squares + self.initial) + self.eps
+        rate = direction.lr / (1.0 + (count - 1.0) * self.lr_decay)
+        return direction._replace(update=direction.update / root, rate=rate), {"step": step, "squares": squares}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RMSprop(Transform):
     """Steps divided by the root of the running mean of squares (Hinton 2012), semantics of torch.optim.RMSprop.
 
     With `centered` the variance of the gradient divides (Graves 2013); `momentum` adds steps up.
     """
 
     kind: ClassVar[str] = "rmsprop"
+    momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
     lr: float = 1e-2
     alpha: float = 0.99
     eps: float = 1e-8
@@ -64,27 +83,33 @@ class RMSprop(MomentumTransform):
         nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay, "momentum": self.momentum})
         fraction({"alpha": self.alpha})
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The mean of squares, with `centered` that of gradients, and with momentum its buffer."""
-        slots = {"squares": parameter}
-        if self.centered:
-            slots["mean"] = parameter
-        if self.momentum:
-            slots["momentum"] = parameter
-        return slots
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Weight decay, the division by the running size, then momentum when there is any."""
+        rmsprop = RMSpropLink(alpha=self.alpha, eps=self.eps, centered=self.centered)
+        decay = decay_link(self.weight_decay, decoupled=False)
+        return (decay, rmsprop, MomentumBuffer(decay=momentum)) if self.momentum else (decay, rmsprop)
 
-    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step by the gradient divided by its running size, or by the momentum of that."""
-        gradient = decayed(gradient, parameter, self.weight_decay)
-        squares = slots["squares"] * self.alpha + square(gradient) * (1.0 - self.alpha)
+
+@dataclass(frozen=True, kw_only=True)
+class RMSpropLink(Link):
+    """The gradient over the root of the running mean of squares, or of the running variance."""
+
+    alpha: float
+    eps: float
+    centered: bool
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The mean of squares, and with `centered` that of gradients."""
+        return {"squares": parameter, **({"mean": parameter} if self.centered else {})}
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Divide the gradient by its running size."""
+        squares = running_mean(slots["squares"], square(direction.update), self.alpha)
         changed, spread = {"squares": squares}, squares
         if self.centered:
-            changed["mean"] = slots["mean"] * self.alpha + gradient * (1.0 - self.alpha)
+            changed["mean"] = running_mean(slots["mean"], direction.update, self.alpha)
             spread = maximum(squares - square(changed["mean"]), 0.0)  # rounding can make a variance of 0 negative
-        direction = gradient / (sqrt(spread) + self.eps)
-        if self.momentum:
-            direction = changed["momentum"] = slots["momentum"] * momentum + direction
-        return parameter - direction * lr, changed
+        return direction._replace(update=direction.update / (sqrt(spread) + self.eps)), changed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +127,99 @@ class Adadelta(Transform):
         nonnegative({"lr": self.lr, "eps": self.eps, "weight_decay": self.weight_decay})
         fraction({"rho": self.rho})
 
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Weight decay, then the ratio of the running sizes."""
+        return decay_link(self.weight_decay, decoupled=False), AdadeltaLink(rho=self.rho, eps=self.eps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdadeltaLink(Link):
+    """The gradient times the root of the mean square of steps, over that of gradients."""
+
+    rho: float
+    eps: float
+
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """Running means of the squares of gradients and of steps."""
         return {"squares": parameter, "steps": parameter}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step by the gradient times the ratio of both means' roots."""
-        gradient = decayed(gradient, parameter, self.weight_decay)
-        squares = slots["squares"] * self.rho + square(gradient) * (1.0 - self.rho)
-        direction = sqrt(slots["steps"] + self.eps) / sqrt(squares + self.eps) * gradient
-        steps = slots["steps"] * self.rho + square(direction) * (1.0 - self.rho)
-        return parameter - direction * lr, {"squares": squares, "steps": steps}
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Scale the gradient by the ratio of both means' roots."""
+        squares = running_mean(slots["squares"], square(direction.update), self.rho)
+        update = sqrt(slots["steps"] + self.eps) / sqrt(squares + self.eps) * direction.update
+        steps = running_mean(slots["steps"], square(update), self.rho)
+        return direction._replace(update=update), {"squares": squares, "steps": steps}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rprop(Transform):
+    """Resilient backpropagation (Riedmiller and Braun 1993), semantics of torch.optim.Rprop; for whole-batch gradients.
+
+    Each element has a step size, at first lr: it grows by etas[1] while the sign of the gradient stays, and shrinks by
+    etas[0] where it changed, without a step then. `step_sizes` bounds it.
+    """
+
+    kind: ClassVar[str] = "rprop"
+    lr: float = 1e-2
+    etas: tuple[float, float] = (0.5, 1.2)
+    step_sizes: tuple[float, float] = (1e-6, 50.0)
+
+    def __post_init__(self) -> None:
+        """Check the domains of the options."""
+        nonnegative({"lr": self.lr})
+        (shrink, grow), (low, high) = self.etas, self.step_sizes
+        if not 0 < shrink < 1 < grow:
+            raise AttributeValueError(f"etas must be 0 < etas[0] < 1 < etas[1], not {shrink} and {grow}")
+        if not 0 <= low <= high:
+            raise AttributeValueError(f"step_sizes must be 0 <= step_sizes[0] <= step_sizes[1], not {low} and {high}")
+
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """The signs of the gradient times the step sizes."""
+        return (RpropLink(etas=self.etas, step_sizes=self.step_sizes),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RpropLink(Link):
+    """The sign of each gradient times the step size of its element."""
+
+    etas: tuple[float, float]
+    step_sizes: tuple[float, float]
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The previous gradient, the step size of each element, and the step count."""
+        return {"step": COUNT, "before": parameter, "size": parameter}
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Adapt the step sizes; elements whose gradient changed its sign do not move."""
+        agreement = direction.update * slots["before"]
+        turned = lt(agreement, 0)
+        size: Value = where(eq(slots["step"], 0), direction.lr, slots["size"])
+        size = where(gt(agreement, 0), size * self.etas[1], where(turned, size * self.etas[0], size))
+        size = clamp(size, min=self.step_sizes[0], max=self.step_sizes[1])
+        gradient = where(turned, 0.0, direction.update)
+        changed = {"step": slots["step"] + 1, "before": gradient, "size": size}
+        return direction._replace(update=sign(gradient) * size, rate=None), changed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lion(Transform):
+    """Evolved sign momentum (Chen et al. 2023), with decoupled weight decay.
+
+    The step is the sign of betas[0] * m + (1 - betas[0]) * g, where m is the running mean of gradients g with decay
+    betas[1].
+    """
+
+    kind: ClassVar[str] = "lion"
+    momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "betas"
+    lr: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.99)
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the domains of the options."""
+        nonnegative({"lr": self.lr, "weight_decay": self.weight_decay})
+        fraction({"betas[0]": self.betas[0], "betas[1]": self.betas[1]})
+
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """The sign of the mixture, then decoupled weight decay."""
+        return ScaleByLion(b1=momentum, b2=self.betas[1]), decay_link(self.weight_decay, decoupled=True)

@@ -1,18 +1,79 @@
-"""Chains: optimizers put together from transforms, as optax does."""
+"""Chains that clients put together from transforms, as in optax, and the table of transforms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 from engine.core.documents import Reader
-from engine.core.errors import DocumentError
-from engine.core.options import Reads, describe_options, read_options
+from engine.core.errors import DocumentError, accepted_names
+from engine.core.options import Reads, describe_options, read_options, summary
 from engine.core.ranges import Rate
-from engine.core.value import Spec, Value
-from engine.optim.transform import Slots, Stepped, Transform
-from engine.optim.transforms import GradientTransform, read_transforms, transform_catalogue
+from engine.optim.optimizer import Stepped, Transform
+from engine.optim.transforms.adam import (
+    ScaleByAdam,
+    ScaleByAdamax,
+    ScaleByAdan,
+    ScaleByAmsgrad,
+    ScaleByBelief,
+    ScaleByRadam,
+    ScaleByYogi,
+)
+from engine.optim.transforms.base import Direction, GradientTransform, Link, Slots
+from engine.optim.transforms.blocks import (
+    Centralize,
+    ClipByBlockRms,
+    NormalizeByUpdateNorm,
+    ScaleByNovograd,
+    ScaleByParamBlockNorm,
+    ScaleByParamBlockRms,
+    ScaleByTrustRatio,
+)
+from engine.optim.transforms.momentum import ApplyEvery, Ema, ScaleByLion, ScaleBySign, Trace
+from engine.optim.transforms.scaling import (
+    AdaptiveGradClip,
+    AddDecayedWeights,
+    Clip,
+    Scale,
+    ScaleByRms,
+    ScaleByRss,
+    ScaleByStddev,
+)
+
+MAX_TRANSFORMS = 32
+
+TRANSFORMS: Mapping[str, type[GradientTransform]] = MappingProxyType(
+    {
+        transform.kind: transform
+        for transform in (
+            Trace, Ema, ApplyEvery, Scale, ScaleByAdam, ScaleByAmsgrad, ScaleByAdamax, ScaleByAdan, ScaleByRadam,
+            ScaleByBelief, ScaleByYogi, ScaleByLion, ScaleBySign, ScaleByRms, ScaleByStddev, ScaleByRss,
+            ScaleByNovograd, ScaleByTrustRatio, ScaleByParamBlockNorm, ScaleByParamBlockRms, NormalizeByUpdateNorm,
+            AddDecayedWeights, Centralize, Clip, ClipByBlockRms, AdaptiveGradClip,
+        )
+    }
+)  # fmt: skip
+"""Every transform by its kind."""
+
+
+def read_transforms(reader: Reader, document: Any, pointer: str) -> tuple[GradientTransform, ...]:
+    """Read a list of {"kind": ..., options}; a text alone is a kind without options. Every fault is noted."""
+    entries = reader.sequence(document, pointer)
+    if len(entries) > MAX_TRANSFORMS:
+        reader.fault(pointer, "too_many", f"at most {MAX_TRANSFORMS} transforms, not {len(entries)}")
+        return ()
+    read = [_transform(reader, entry, f"{pointer}/{place}") for place, entry in enumerate(entries)]
+    return tuple(transform for transform in read if transform is not None)
+
+
+def transform_catalogue() -> list[dict[str, Any]]:
+    """Describe every transform for a client: kind, documentation, options with the ranges they must lie in."""
+    return [
+        {"kind": kind, "doc": summary(transform), "attrs": describe_options(transform)}
+        for kind, transform in TRANSFORMS.items()
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,27 +89,17 @@ class Chain(Transform):
     lr: Rate = 1e-3
     transforms: Annotated[tuple[GradientTransform, ...], Reads(read_transforms, "a list of objects")] = ()
 
-    @property
-    def elementwise(self) -> bool:
-        """Whether all of the transforms are."""
-        return all(transform.elementwise for transform in self.transforms)
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """The transforms."""
+        return self.transforms
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The slots of every transform, under names that end in its place."""
-        return {
-            _slot(name, place): spec
-            for place, transform in enumerate(self.transforms)
-            for name, spec in transform.slots(parameter).items()
-        }
+    def slot_name(self, slot: str, place: int) -> str:
+        """Return the slot's name with the place of its transform."""
+        return f"{slot}.{place}"
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step by what the transforms make of the gradient."""
-        update, changed = gradient, {}
-        for place, transform in enumerate(self.transforms):
-            own = {name: slots[_slot(name, place)] for name in transform.slots(parameter.spec)}
-            update, fresh = transform.apply(update, parameter, own)
-            changed.update({_slot(name, place): value for name, value in fresh.items()})
-        return parameter - update * lr, changed
+    def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+        """Step link by link: the fused ops round as PyTorch's optimizers do, a chain as optax's."""
+        return self.compose(links, direction, slots)
 
 
 def read_chain(options: Mapping[str, Any]) -> Chain:
@@ -73,5 +124,17 @@ def describe_chain() -> list[dict[str, Any]]:
     ]
 
 
-def _slot(name: str, place: int) -> str:
-    return f"{name}.{place}"
+def _transform(reader: Reader, entry: Any, pointer: str) -> GradientTransform | None:
+    document = reader.mapping({"kind": entry} if isinstance(entry, str) else entry, pointer)
+    kind = document.get("kind")
+    if kind is None:
+        if isinstance(entry, Mapping):
+            reader.fault(pointer, "missing_field", "the field 'kind' is required")
+        return None
+    if not isinstance(kind, str) or kind not in TRANSFORMS:
+        shown, place = str(kind)[:64], f"{pointer}/kind" if isinstance(entry, Mapping) else pointer
+        hint = accepted_names(shown, TRANSFORMS, "GET /v1/optimizers")
+        reader.fault(place, "unknown_name", f"there is no transform called {shown!r}{hint}")
+        return None
+    options = {name: value for name, value in document.items() if name != "kind"}
+    return read_options(reader, options, pointer, TRANSFORMS[kind])

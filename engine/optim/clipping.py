@@ -14,7 +14,7 @@ from engine.ops.casting import cast
 from engine.ops.elementwise import clamp
 from engine.ops.lengths import norm
 from engine.ops.shape import stack
-from engine.optim.gradient_clipping import Units, clipped_adaptively
+from engine.optim.transforms.clipping import Units, clipped_adaptively
 
 Parameters = Value | Iterable[Value] | Mapping[str, Value]
 """One leaf, several, or several by name, as `Module.parameters()` returns them."""

@@ -12,8 +12,8 @@ from typing import Any
 from engine.core.documents import Reader, type_name
 from engine.core.errors import EngineError
 from engine.core.value import Shape
+from engine.optim.optimizer import Optimizer
 from engine.optim.optimizers import make_optimizer
-from engine.optim.transform import Optimizer
 
 SELECTORS = ("match", "ndim", "frozen")
 GROUPS = 64

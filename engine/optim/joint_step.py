@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.dtypes import DType
 from engine.core.value import Spec, Value
-from engine.optim.transform import Transform
+from engine.optim.optimizer import Transform
 
 Slots = dict[str, Value]
 Stepped = tuple[Value, Slots]

@@ -1,21 +1,52 @@
-"""LARS and LAMB: each parameter's step is as long as the parameter itself is large."""
+"""LARS, LAMB, Adafactor and Muon: the step of a parameter depends on its norm, its shape or its matrix structure."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import numpy as np
+
+from engine.core.dtypes import computing_dtype
+from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.value import Spec, Value
-from engine.ops.compare import gt, where
-from engine.ops.elementwise import minimum, power, sqrt, square
-from engine.ops.reduce import sum
+from engine.ops.elementwise import clamp, maximum, minimum, power, rsqrt, sqrt, square
+from engine.ops.linalg import matmul
+from engine.ops.optimizer_updates import running_mean
+from engine.ops.reduce import mean, sum
+from engine.ops.shape import t
 from engine.optim.adam import Moments
-from engine.optim.momentum import Momentum, MomentumTransform
-from engine.optim.transform import Slots, Stepped, counted, decayed, nonnegative
+from engine.optim.fusion import decay_link
+from engine.optim.optimizer import Transform, nonnegative
+from engine.optim.transforms.adam import ScaleByAdam
+from engine.optim.transforms.base import (
+    COUNT,
+    Advanced,
+    Direction,
+    Link,
+    Slots,
+    counted,
+    l2_norm,
+    ratio_or_one,
+    root_mean_square,
+)
+from engine.optim.transforms.momentum import MomentumBuffer
+
+MAX_NS_STEPS = 99
+
+
+class WholeLink(Link):
+    """A link that depends on the shape of a parameter, or on all its elements together."""
+
+    @property
+    def elementwise(self) -> bool:
+        """False."""
+        return False
 
 
 @dataclass(frozen=True, kw_only=True)
-class LARS(MomentumTransform):
+class LARS(Transform):
     """Momentum with a rate for each parameter (You, Gitman and Ginsburg 2017), for large batches.
 
     The rate is lr * trust_coefficient * |p| / (|g| + weight_decay * |p|) for a parameter p with gradient g, and lr
@@ -23,7 +54,7 @@ class LARS(MomentumTransform):
     """
 
     kind: ClassVar[str] = "lars"
-    elementwise: ClassVar[bool] = False
+    momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
     momentum: float = 0.9
     weight_decay: float = 1e-4
     trust_coefficient: float = 1e-3
@@ -33,19 +64,27 @@ class LARS(MomentumTransform):
         nonnegative({"lr": self.lr, "momentum": self.momentum, "weight_decay": self.weight_decay})
         nonnegative({"trust_coefficient": self.trust_coefficient})
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The momentum buffer, when there is momentum."""
-        return {"momentum": parameter} if self.momentum else {}
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """The gradient at the rate of its parameter, then momentum when there is any."""
+        lars = LARSLink(weight_decay=self.weight_decay, trust_coefficient=self.trust_coefficient)
+        return (lars, MomentumBuffer(decay=momentum)) if self.momentum else (lars,)
 
-    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step by the momentum of gradients times rates."""
-        size, slope = _length(parameter), _length(gradient)
-        rate = lr * _ratio(size * self.trust_coefficient, slope + size * self.weight_decay, minimum(size, slope))
-        direction = decayed(gradient, parameter, self.weight_decay) * rate
-        if not self.momentum:
-            return parameter - direction, {}
-        kept = slots["momentum"] * momentum + direction
-        return parameter - kept, {"momentum": kept}
+
+@dataclass(frozen=True, kw_only=True)
+class LARSLink(WholeLink):
+    """The gradient with weight decay, times a rate in proportion to the norm of the parameter over its own."""
+
+    weight_decay: float
+    trust_coefficient: float
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Multiply the gradient by the rate, before momentum."""
+        size, slope = l2_norm(direction.parameter), l2_norm(direction.update)
+        ratio = ratio_or_one(
+            size * self.trust_coefficient, slope + size * self.weight_decay, smaller=minimum(size, slope)
+        )
+        decayed, _ = decay_link(self.weight_decay, decoupled=False).advance(direction, {})
+        return decayed._replace(update=decayed.update * (direction.lr * ratio), rate=None), {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,26 +96,177 @@ class LAMB(Moments):
     """
 
     kind: ClassVar[str] = "lamb"
-    elementwise: ClassVar[bool] = False
     eps: float = 1e-6
 
-    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step by Adam's direction at the length of the parameter."""
-        beta1, beta2 = momentum, self.betas[1]
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Adam's direction, weight decay, then the rate of the parameter."""
+        adam = ScaleByAdam(b1=momentum, b2=self.betas[1], eps=self.eps)
+        return adam, decay_link(self.weight_decay, decoupled=False), TrustRate()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustRate(WholeLink):
+    """The rate times the norm of the parameter over that of its update."""
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Scale the rate."""
+        size, length = l2_norm(direction.parameter), l2_norm(direction.update)
+        return direction._replace(rate=direction.lr * ratio_or_one(size, length, smaller=minimum(size, length))), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adafactor(Transform):
+    """Adaptive steps in sublinear memory (Shazeer and Stern 2018), semantics of torch.optim.Adafactor.
+
+    The last two axes are factored; vectors keep a whole second moment. The rate is min(lr, 1 / sqrt(t)) times the root
+    mean square of the parameter, which counts as eps[1] at least; a step whose root mean square exceeds `d` is scaled
+    down to it. eps[0] bounds second moments below, by default the resolution of the dtype; weight decay is decoupled.
+    """
+
+    kind: ClassVar[str] = "adafactor"
+    lr: float = 1e-2
+    beta2_decay: float = -0.8
+    eps: tuple[float | None, float] = (None, 1e-3)
+    d: float = 1.0
+    weight_decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the domains of the options."""
+        nonnegative({"lr": self.lr, "eps[0]": self.eps[0] or 0.0, "eps[1]": self.eps[1]})
+        nonnegative({"weight_decay": self.weight_decay})
+        if not self.beta2_decay <= 0:
+            raise AttributeValueError(f"beta2_decay must be at most 0, not {self.beta2_decay}")
+        if not self.d >= 1:
+            raise AttributeValueError(f"d must be at least 1, not {self.d}")
+
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """The gradient over the root of the factored moments, then decoupled weight decay."""
+        factored = AdafactorLink(beta2_decay=self.beta2_decay, eps=self.eps, d=self.d)
+        return factored, decay_link(self.weight_decay, decoupled=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdafactorLink(WholeLink):
+    """The gradient over the root of second moments that are kept as row and column means."""
+
+    beta2_decay: float
+    eps: tuple[float | None, float]
+    d: float
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The second moments of rows and columns, or of all elements, and the step count."""
+        shape = parameter.shape
+        if len(shape) < 2:
+            return {"step": COUNT, "moment2": parameter}
+        rows, columns = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
+        return {"step": COUNT, "rows": Spec(rows, parameter.dtype), "columns": Spec(columns, parameter.dtype)}
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Divide the gradient by the root of its estimated square."""
+        gradient, parameter, lr = direction.update, direction.parameter, direction.lr
+        least = self.eps[0]
+        if least is None:
+            least = float(np.finfo(computing_dtype(parameter.dtype)).eps)
         step, count = counted(slots)
-        moment1, moment2 = self.moments(gradient, slots, beta1)
-        root = sqrt(moment2 / (1.0 - power(beta2, count))) + self.eps
-        direction = decayed(moment1 / (1.0 - power(beta1, count)) / root, parameter, self.weight_decay)
-        size, length = _length(parameter), _length(direction)
-        rate = lr * _ratio(size, length, minimum(size, length))
-        return parameter - direction * rate, {"step": step, "moment1": moment1, "moment2": moment2}
+        weight = power(count, self.beta2_decay)
+        rate = minimum(1.0 / sqrt(count), lr) * maximum(root_mean_square(parameter), self.eps[1])
+        squares, changed = square(gradient), {"step": step}
+        if len(parameter.shape) < 2:
+            moment2 = changed["moment2"] = _towards(slots["moment2"], squares, weight)
+        else:
+            rows = changed["rows"] = _towards(slots["rows"], mean(squares, axis=-1, keepdims=True), weight)
+            columns = changed["columns"] = _towards(slots["columns"], mean(squares, axis=-2, keepdims=True), weight)
+            moment2 = rows * columns / clamp(mean(rows, axis=-2, keepdims=True), min=least)
+        update = gradient * rsqrt(clamp(moment2, min=max(least * least, math.ulp(0.0))))
+        excess = maximum(root_mean_square(update) * (1.0 / self.d), 1.0)
+        return direction._replace(update=update, rate=rate / excess), changed
 
 
-def _length(x: Value) -> Value:
-    return sqrt(sum(square(x)))
+def _towards(kept: Value, fresh: Value, weight: Value) -> Value:
+    return kept + (fresh - kept) * weight
 
 
-def _ratio(a: Value, b: Value, smaller: Value) -> Value:
-    """Return a / b, or 1 where `smaller` is 0."""
-    known = gt(smaller, 0)
-    return where(known, a / where(known, b, 1.0), 1.0)
+@dataclass(frozen=True, kw_only=True)
+class Muon(Transform):
+    """Momentum orthogonalised by Newton-Schulz steps (Jordan et al. 2024), as torch.optim.Muon; matrices only.
+
+    The iteration runs in the dtype of the parameter, where torch rounds to bfloat16. `adjust_lr_fn` scales the rate of
+    a matrix of A rows and B columns: "original" by sqrt(max(1, A / B)), "match_rms_adamw" by 0.2 * sqrt(max(A, B)).
+    """
+
+    kind: ClassVar[str] = "muon"
+    momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
+    weight_decay: float = 0.1
+    momentum: float = 0.95
+    nesterov: bool = True
+    ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315)
+    eps: float = 1e-7
+    ns_steps: int = 5
+    adjust_lr_fn: Literal["original", "match_rms_adamw"] = "original"
+
+    def __post_init__(self) -> None:
+        """Check the domains of the options."""
+        nonnegative({"lr": self.lr, "weight_decay": self.weight_decay, "momentum": self.momentum, "eps": self.eps})
+        if not 0 <= self.ns_steps <= MAX_NS_STEPS:
+            raise AttributeValueError(f"ns_steps must lie in 0..{MAX_NS_STEPS}, not {self.ns_steps}")
+
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Momentum, its orthogonal factor, then decoupled weight decay."""
+        muon = MuonLink(
+            momentum=momentum,
+            nesterov=self.nesterov,
+            coefficients=self.ns_coefficients,
+            eps=self.eps,
+            iterations=self.ns_steps,
+            match_rms=self.adjust_lr_fn == "match_rms_adamw",
+        )
+        return muon, decay_link(self.weight_decay, decoupled=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MuonLink(WholeLink):
+    """The nearly orthogonal factor of the momentum, by Newton-Schulz iterations."""
+
+    momentum: float
+    nesterov: bool
+    coefficients: tuple[float, float, float]
+    eps: float
+    iterations: int
+    match_rms: bool
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The momentum buffer.
+
+        Raises:
+            ShapeError: the parameter is no matrix.
+        """
+        if len(parameter.shape) != 2:
+            raise ShapeError(
+                f"muon steps matrices only, not a parameter of shape {list(parameter.shape)}; freeze it, or step it by "
+                "another optimizer"
+            )
+        return {"momentum": parameter}
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Orthogonalise the momentum."""
+        gradient = direction.update
+        buffer = running_mean(slots["momentum"], gradient, self.momentum)
+        ahead = running_mean(buffer, gradient, self.momentum) if self.nesterov else buffer
+        rate = direction.lr * self._adjustment(*direction.parameter.shape)
+        return direction._replace(update=self._orthogonal(ahead), rate=rate), {"momentum": buffer}
+
+    def _orthogonal(self, matrix: Value) -> Value:
+        """Return the matrix with singular values near 1: iterations x -> a x + (b g + c g g) x, where g = x x'."""
+        a, b, c = self.coefficients
+        tall = matrix.shape[0] > matrix.shape[1]
+        x = t(matrix) if tall else matrix
+        x = x / clamp(sqrt(sum(square(x))), min=self.eps)
+        for _ in range(self.iterations):
+            gram = matmul(x, t(x))
+            x = x * a + matmul(gram * b + matmul(gram, gram) * c, x)
+        return t(x) if tall else x
+
+    def _adjustment(self, rows: int, columns: int) -> float:
+        if self.match_rms:
+            return 0.2 * math.sqrt(max(rows, columns))
+        return math.sqrt(max(1.0, rows / columns)) if columns else 1.0

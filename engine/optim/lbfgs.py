@@ -16,8 +16,9 @@ from engine.core.ranges import Range
 from engine.core.value import Array, Spec
 from engine.optim.curvature import Curvature, curvature_slots
 from engine.optim.inner_product import inner, largest
+from engine.optim.optimizer import Optimizer
 from engine.optim.strong_wolfe import Trial, strong_wolfe
-from engine.optim.transform import COUNT, Optimizer
+from engine.optim.transforms.base import COUNT
 
 Evaluate = Callable[[Array], tuple[float, Array]]
 """What gives the loss at a vector, and the gradient there, which may be the same array each time."""

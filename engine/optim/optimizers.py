@@ -9,16 +9,13 @@ from typing import Any
 from engine.core.attributes import attributes_of, bind
 from engine.core.errors import AttributeValueError, UnknownName, accepted_names
 from engine.core.options import options_of
-from engine.optim.adafactor import Adafactor
 from engine.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
-from engine.optim.adaptive import Adadelta, Adagrad, RMSprop
+from engine.optim.adaptive import Adadelta, Adagrad, Lion, RMSprop, Rprop
 from engine.optim.chain import Chain, describe_chain, read_chain
-from engine.optim.layerwise import LAMB, LARS
+from engine.optim.layerwise import LAMB, LARS, Adafactor, Muon
 from engine.optim.lbfgs import LBFGS
-from engine.optim.muon import Muon
+from engine.optim.optimizer import Optimizer, Transform
 from engine.optim.sgd import ASGD, SGD
-from engine.optim.signs import Lion, Rprop
-from engine.optim.transform import Optimizer, Transform
 
 OPTIMIZERS: dict[str, type[Transform]] = {
     kind.kind: kind

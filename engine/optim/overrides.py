@@ -13,10 +13,9 @@ import numpy as np
 from engine.core.attributes import Attribute, attributes_of
 from engine.core.documents import Reader
 from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
-from engine.optim.chain import Chain
+from engine.optim.chain import Chain, read_transforms
 from engine.optim.groups import ParameterGroup, ParameterGroups
-from engine.optim.transform import Optimizer
-from engine.optim.transforms import read_transforms
+from engine.optim.optimizer import Optimizer
 
 GROUPS = "groups"
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 from engine.core.dtypes import FLOAT64
 from engine.core.errors import AttributeValueError
 from engine.core.value import Spec, Value
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import maximum, power
-from engine.ops.optimizer_updates import momentum_update, sgd_update
-from engine.optim.momentum import Momentum, MomentumTransform, as_number
-from engine.optim.transform import COUNT, Slots, Stepped, Transform, counted, decayed, nonnegative
+from engine.optim.fusion import MomentumLink, decay_link
+from engine.optim.optimizer import Stepped, Transform, nonnegative
+from engine.optim.transforms.base import COUNT, Advanced, Direction, Link, Slots, counted
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGD(MomentumTransform):
+class SGD(Transform):
     """Stochastic gradient descent with momentum (Polyak 1964), semantics of torch.optim.SGD.
 
     The first step takes the gradient itself as momentum. Weight decay is added to the gradient, or with `decoupled`
@@ -24,6 +24,7 @@ class SGD(MomentumTransform):
     """
 
     kind: ClassVar[str] = "sgd"
+    momentum_option: ClassVar[Literal["momentum", "betas"] | None] = "momentum"
     momentum: float = 0.0
     dampening: float = 0.0
     weight_decay: float = 0.0
@@ -36,29 +37,12 @@ class SGD(MomentumTransform):
         if self.nesterov and (self.momentum <= 0 or self.dampening != 0):
             raise AttributeValueError("nesterov needs momentum > 0 and dampening 0")
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """The momentum buffer and the step count, when there is momentum."""
-        return {"step": COUNT, "momentum": parameter} if self.momentum else {}
-
-    def step_by(self, momentum: Momentum, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Step against the gradient or the momentum."""
-        decay: dict[str, Any] = {"weight_decay": self.weight_decay, "decoupled": self.decoupled}
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Weight decay, then momentum when there is any."""
+        decay = decay_link(self.weight_decay, decoupled=self.decoupled)
         if not self.momentum:
-            return sgd_update(gradient, parameter, lr, **decay), {}
-        step, share = slots["step"], as_number(1.0)
-        if self.dampening:
-            share = where(eq(step, 0), share, as_number(1.0 - self.dampening))
-        parameter, kept = momentum_update(
-            gradient,
-            parameter,
-            slots["momentum"],
-            as_number(momentum),
-            share,
-            lr,
-            nesterov=self.nesterov,
-            **decay,
-        )
-        return parameter, {"step": step + 1, "momentum": kept}
+            return (decay,)
+        return decay, MomentumLink(momentum=momentum, dampening=self.dampening, nesterov=self.nesterov)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,17 +66,39 @@ class ASGD(Transform):
             {"lr": self.lr, "lambd": self.lambd, "alpha": self.alpha, "t0": self.t0, "weight_decay": self.weight_decay}
         )
 
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Weight decay, then the falling step size."""
+        return decay_link(self.weight_decay, decoupled=False), FallingRate(lambd=self.lambd, alpha=self.alpha)
+
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """The step count, the size of the next step, and the average."""
-        return {"step": COUNT, "size": Spec((), FLOAT64), "average": parameter}
+        return {**super().slots(parameter), "average": parameter}
 
-    def step(self, gradient: Value, parameter: Value, slots: Slots, lr: Value) -> Stepped:
-        """Decay, step against the gradient, and average."""
-        gradient = decayed(gradient, parameter, self.weight_decay)
-        step, count = counted(slots)
-        size = where(eq(slots["step"], 0), lr, slots["size"])
-        parameter = parameter * (1.0 - size * self.lambd) - gradient * size
+    def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+        """Step by the links, then average the parameter."""
+        parameter, changed = super().compose(links, direction, slots)
+        _, count = counted(slots)
         weight = 1.0 / maximum(count - (1.0 + self.t0), 1.0)
         average = slots["average"] + (parameter - slots["average"]) * weight
+        return parameter, {**changed, "average": average}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FallingRate(Link):
+    """A rate that falls as lr / (1 + lambd * lr * t) ** alpha; the parameter shrinks by 1 - rate * lambd."""
+
+    lambd: float
+    alpha: float
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The step count and the rate of the next step."""
+        return {"step": COUNT, "size": Spec((), FLOAT64)}
+
+    def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        """Take the rate from the slot, and compute the next one."""
+        step, count = counted(slots)
+        lr = direction.lr
+        size: Value = where(eq(slots["step"], 0), lr, slots["size"])
         following = lr / power(1.0 + lr * count * self.lambd, self.alpha)
-        return parameter, {"step": step, "size": following, "average": average}
+        shrunk = direction.parameter * (1.0 - size * self.lambd)
+        return direction._replace(parameter=shrunk, rate=size), {"step": step, "size": following}

@@ -15,9 +15,9 @@ from engine.core.modes import no_grad
 from engine.core.value import Operand, Spec, Value, as_value
 from engine.ops.casting import cast
 from engine.optim.joint_step import Pending, Slots, step_jointly
+from engine.optim.optimizer import Transform
 from engine.optim.optimizers import make_transform
 from engine.optim.parameters import named_parameters
-from engine.optim.transform import Transform
 
 Parameters = Mapping[str, Value] | Iterable[Value] | Iterable[Mapping[str, Any]]
 MASTER = "master"

@@ -15,9 +15,9 @@ from engine.ggml.opt_params import LossType, OptimizerType, kind_of
 from engine.nn.initializers import INITIALIZERS, resolve
 from engine.nn.layers import LAYERS, LOSSES
 from engine.nn.layers.table import find_layer
+from engine.optim.chain import TRANSFORMS, read_transforms
 from engine.optim.optimizers import OPTIMIZERS, make_optimizer
 from engine.optim.schedules.document import SCHEDULES
-from engine.optim.transforms.table import TRANSFORMS, read_transforms
 from engine.training.metrics.table import METRICS, read_metrics
 
 

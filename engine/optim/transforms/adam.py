@@ -1,25 +1,100 @@
-"""Adam and its kin as transforms: the first moment, divided by the size that updates have had."""
+"""Adam and its relatives as transforms: the first moment, divided by the root of the second."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from engine.core.ranges import Range
 from engine.core.value import Spec, Value
 from engine.ops.compare import eq, ge, where
-from engine.ops.elementwise import abs, maximum, power, sqrt, square
-from engine.optim.transform import COUNT, counted
-from engine.optim.transforms.gradient_transform import Applied, Decay, Epsilon, GradientTransform, Slots
-from engine.optim.transforms.moments import direction, towards, unbiased
+from engine.ops.elementwise import abs, maximum, power, sign, sqrt, square
+from engine.ops.optimizer_updates import running_mean
+from engine.optim.transforms.base import (
+    COUNT,
+    Applied,
+    Decay,
+    Epsilon,
+    GradientTransform,
+    Link,
+    Slots,
+    counted,
+    lookahead,
+    started,
+    unbiased,
+)
+
+
+class Moments(NamedTuple):
+    """Both moments with the update of a step added, and the number of steps: as the slot holds it and as a float64."""
+
+    step: Value
+    steps: Value
+    first: Value
+    second: Value
+
+    @property
+    def slots(self) -> dict[str, Value]:
+        """The slots after the step."""
+        return {"step": self.step, "moment1": self.first, "moment2": self.second}
+
+
+class TwoMoments(Link):
+    """A link with running means of the update and of its square, and a count of steps."""
+
+    b1: float
+    b2: float
+    eps: float
+    eps_root: float
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """Both moments and the step count."""
+        return {"step": COUNT, "moment1": parameter, "moment2": parameter}
+
+    def moments(self, update: Value, slots: Slots) -> Moments:
+        """Return the moments with an update added (Kingma and Ba 2015)."""
+        first = running_mean(slots["moment1"], update, self.b1)
+        return Moments(*counted(slots), first, self.second_moment(update, first, slots))
+
+    def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
+        """Return the running mean of squares with an update added."""
+        return running_mean(slots["moment2"], square(update), self.b2)
+
+    def divisor(self, moments: Moments) -> Value:
+        """Return the root of the bias-corrected second moment."""
+        return sqrt(_plus(unbiased(moments.second, self.b2, moments.steps), self.eps_root)) + self.eps
+
+
+def rectification(b2: float, count: Value, longest: float) -> tuple[Value, Value, Value]:
+    """Return RAdam's length of the average of squares, its factor, and 1 - b2 ** count (Liu et al. 2020).
+
+    Args:
+        b2: the decay of the second moment.
+        count: the number of steps.
+        longest: the limit of the length: 2 / (1 - b2) - 1.
+    """
+    power_b2 = power(b2, count)
+    left = 1.0 - power_b2
+    length = longest - count * 2.0 * power_b2 / left
+    rectified = maximum((length - 4.0) * (length - 2.0), 0.0) * longest / length
+    return length, sqrt(rectified * (1.0 / ((longest - 4.0) * (longest - 2.0)))), left
+
+
+def longest_average(b2: float) -> float:
+    """Return the length that an average of squares with decay b2 approaches (Liu et al. 2020)."""
+    return 2.0 / (1.0 - b2) - 1.0
+
+
+def _plus(x: Value, number: float) -> Value:
+    return x + number if number else x
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleByAdam(GradientTransform):
+class ScaleByAdam(TwoMoments, GradientTransform):
     """Adam (Kingma and Ba 2015); optax's scale_by_adam.
 
-    The update becomes m / (sqrt(v + eps_root) + eps), with both moments m and v freed of their bias; with `nesterov`
-    the first moment looks ahead (Dozat 2016).
+    The update becomes m / (sqrt(v + eps_root) + eps), where both moments m and v are corrected for their bias. With
+    `nesterov` the first moment is the one that the next step will use (Dozat 2016).
     """
 
     kind: ClassVar[str] = "scale_by_adam"
@@ -29,26 +104,19 @@ class ScaleByAdam(GradientTransform):
     eps_root: Epsilon = 0.0
     nesterov: bool = False
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Both moments and the step count."""
-        return {"step": COUNT, "moment1": parameter, "moment2": parameter}
-
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the root of the second."""
-        step, count = counted(slots)
-        moment1 = towards(slots["moment1"], update, self.b1)
-        moment2 = towards(slots["moment2"], square(update), self.b2)
-        ahead = direction(moment1, update, self.b1, count, nesterov=self.nesterov)
-        root = sqrt(unbiased(moment2, self.b2, count) + self.eps_root) + self.eps
-        return ahead / root, {"step": step, "moment1": moment1, "moment2": moment2}
+        moments = self.moments(update, slots)
+        ahead = lookahead(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
+        return ahead / self.divisor(moments), moments.slots
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleByAmsgrad(GradientTransform):
+class ScaleByAmsgrad(TwoMoments, GradientTransform):
     """Adam by the largest second moment so far (Reddi et al. 2018); optax's scale_by_amsgrad.
 
-    The maximum is that of moments without bias; the paper corrects neither moment, as `bias_correction_mu` and
-    `bias_correction_nu` say.
+    The maximum is taken over bias-corrected moments. The paper corrects neither moment: set `bias_correction_mu` and
+    `bias_correction_nu` to false for that.
     """
 
     kind: ClassVar[str] = "scale_by_amsgrad"
@@ -61,18 +129,15 @@ class ScaleByAmsgrad(GradientTransform):
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """Both moments, the largest second one and the step count."""
-        return {"step": COUNT, "moment1": parameter, "moment2": parameter, "largest": parameter}
+        return {**super().slots(parameter), "largest": parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the root of the largest second one."""
-        step, count = counted(slots)
-        moment1 = towards(slots["moment1"], update, self.b1)
-        moment2 = towards(slots["moment2"], square(update), self.b2)
-        ahead = unbiased(moment1, self.b1, count) if self.bias_correction_mu else moment1
-        spread = unbiased(moment2, self.b2, count) if self.bias_correction_nu else moment2
+        moments = self.moments(update, slots)
+        ahead = unbiased(moments.first, self.b1, moments.steps) if self.bias_correction_mu else moments.first
+        spread = unbiased(moments.second, self.b2, moments.steps) if self.bias_correction_nu else moments.second
         largest = maximum(slots["largest"], spread)
-        changed = {"step": step, "moment1": moment1, "moment2": moment2, "largest": largest}
-        return ahead / (sqrt(largest + self.eps_root) + self.eps), changed
+        return ahead / (sqrt(_plus(largest, self.eps_root)) + self.eps), {**moments.slots, "largest": largest}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +156,18 @@ class ScaleByAdamax(GradientTransform):
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide the first moment by the maximum."""
         step, count = counted(slots)
-        moment1 = towards(slots["moment1"], update, self.b1)
+        moment1 = running_mean(slots["moment1"], update, self.b1)
         largest = maximum(slots["largest"] * self.b2, abs(update) + self.eps)
         ahead = unbiased(moment1, self.b1, count)
         return ahead / largest, {"step": step, "moment1": moment1, "largest": largest}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaleByRadam(GradientTransform):
-    """Adam whose first steps do not divide, and later ones are rectified (Liu et al. 2020); optax's scale_by_radam.
+class ScaleByRadam(TwoMoments, GradientTransform):
+    """Rectified Adam (Liu et al. 2020); optax's scale_by_radam.
 
-    It divides from where the average of squares counts as `threshold` gradients at least.
+    The first moment is divided by the root of the second only once the average of squares is worth `threshold`
+    gradients or more.
     """
 
     kind: ClassVar[str] = "scale_by_radam"
@@ -112,32 +178,22 @@ class ScaleByRadam(GradientTransform):
     threshold: Annotated[float, Range(4)] = 5.0
     nesterov: bool = False
 
-    def slots(self, parameter: Spec) -> dict[str, Spec]:
-        """Both moments and the step count."""
-        return {"step": COUNT, "moment1": parameter, "moment2": parameter}
-
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Let the first moment go on, divided by the root of the second once that is known well enough."""
-        step, count = counted(slots)
-        moment1 = towards(slots["moment1"], update, self.b1)
-        moment2 = towards(slots["moment2"], square(update), self.b2)
-        ahead = direction(moment1, update, self.b1, count, nesterov=self.nesterov)
-        longest = 2.0 / (1.0 - self.b2) - 1.0
+        """Divide the first moment by the root of the second where the average is long enough."""
+        moments = self.moments(update, slots)
+        ahead = lookahead(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
+        longest = longest_average(self.b2)
         if longest > self.threshold:  # else the average never grows long enough
-            kept = power(self.b2, count)
-            length = longest - count * 2.0 * kept / (1.0 - kept)
-            rectified = maximum((length - 4.0) * (length - 2.0), 0.0) * longest / length
-            factor = sqrt(rectified * (1.0 / ((longest - 4.0) * (longest - 2.0))))
-            root = sqrt(unbiased(moment2, self.b2, count) + self.eps_root) + self.eps
-            ahead = where(ge(length, self.threshold), ahead * factor / root, ahead)
-        return ahead, {"step": step, "moment1": moment1, "moment2": moment2}
+            length, factor, _ = rectification(self.b2, moments.steps, longest)
+            ahead = where(ge(length, self.threshold), ahead * factor / self.divisor(moments), ahead)
+        return ahead, moments.slots
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleByAdan(GradientTransform):
-    """Adan: moments of updates and of their changes from step to step (Xie et al. 2022); optax's scale_by_adan.
+    """Adan: moments of updates and of their changes between steps (Xie et al. 2022); optax's scale_by_adan.
 
-    In the first step there is no change.
+    The change in the first step is 0.
     """
 
     kind: ClassVar[str] = "scale_by_adan"
@@ -156,10 +212,63 @@ class ScaleByAdan(GradientTransform):
         """Divide the moment that looks ahead along the changes by the root of its square's."""
         step, count = counted(slots)
         change = where(eq(slots["step"], 0), 0.0, update - slots["before"])
-        moment1 = towards(slots["moment1"], update, self.b1)
-        changes = towards(slots["changes"], change, self.b2)
-        moment2 = towards(slots["moment2"], square(update + change * (1.0 - self.b2)), self.b3)
+        moment1 = running_mean(slots["moment1"], update, self.b1)
+        changes = running_mean(slots["changes"], change, self.b2)
+        moment2 = running_mean(slots["moment2"], square(update + change * (1.0 - self.b2)), self.b3)
         ahead = unbiased(moment1, self.b1, count) + unbiased(changes, self.b2, count) * (1.0 - self.b2)
-        root = sqrt(unbiased(moment2, self.b3, count) + self.eps_root) + self.eps
+        root = sqrt(_plus(unbiased(moment2, self.b3, count), self.eps_root)) + self.eps
         changed = {"step": step, "moment1": moment1, "changes": changes, "moment2": moment2, "before": update}
         return ahead / root, changed
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByBelief(TwoMoments, GradientTransform):
+    """AdaBelief: the second moment is that of update - first moment (Zhuang et al. 2020); optax's scale_by_belief.
+
+    `eps_root` is added to the second moment in every step, and remains in it.
+    """
+
+    kind: ClassVar[str] = "scale_by_belief"
+    b1: Decay = 0.9
+    b2: Decay = 0.999
+    eps: Epsilon = 1e-16
+    eps_root: Epsilon = 1e-16
+    nesterov: bool = False
+
+    def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
+        """Return the running mean of squared deviations from the first moment."""
+        return running_mean(slots["moment2"], square(update - first), self.b2) + self.eps_root
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Divide the first moment by the root of the second."""
+        moments = self.moments(update, slots)
+        ahead = lookahead(moments.first, update, self.b1, moments.steps, nesterov=self.nesterov)
+        return ahead / (sqrt(unbiased(moments.second, self.b2, moments.steps)) + self.eps), moments.slots
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByYogi(TwoMoments, GradientTransform):
+    """Yogi (Zaheer et al. 2018): the second moment moves up or down by a share of the square; optax's scale_by_yogi.
+
+    Both moments start at `initial_accumulator_value`.
+    """
+
+    kind: ClassVar[str] = "scale_by_yogi"
+    b1: Decay = 0.9
+    b2: Decay = 0.999
+    eps: Epsilon = 1e-3
+    eps_root: Epsilon = 0.0
+    initial_accumulator_value: Epsilon = 1e-6
+
+    def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
+        """Return the second moment after a step towards the square."""
+        before, squares = slots["moment2"], square(update)
+        return before - sign(before - squares) * squares * (1.0 - self.b2)
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Divide the first moment by the root of the second."""
+        names = ("moment1", "moment2")
+        moments = self.moments(
+            update, {**slots, **{name: started(slots, name, self.initial_accumulator_value) for name in names}}
+        )
+        return unbiased(moments.first, self.b1, moments.steps) / self.divisor(moments), moments.slots

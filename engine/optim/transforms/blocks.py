@@ -1,4 +1,4 @@
-"""Transforms that look at a parameter as a whole: its length, that of its update, and the mean over its units."""
+"""Transforms of a parameter as a whole: by its norm, the norm of its update, or the mean over its units."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import ClassVar
 from engine.core.value import Spec, Value
 from engine.ops.compare import eq, gt, where
 from engine.ops.elementwise import maximum, minimum, sqrt, square
+from engine.ops.optimizer_updates import running_mean
 from engine.ops.reduce import mean, sum
-from engine.optim.transform import COUNT, counted
-from engine.optim.transforms.gradient_transform import Applied, Decay, Epsilon, Positive, Slots, WholeTransform
-from engine.optim.transforms.moments import towards
+from engine.optim.transforms.base import (
+    COUNT,
+    Applied,
+    Decay,
+    Epsilon,
+    Positive,
+    Slots,
+    WholeTransform,
+    counted,
+    l2_norm,
+    root_mean_square,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +39,7 @@ class ScaleByTrustRatio(WholeTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Bring the update to the length of the parameter."""
-        size, length = (maximum(_length(x), self.min_norm) for x in (parameter, update))
+        size, length = (maximum(l2_norm(x), self.min_norm) for x in (parameter, update))
         known = gt(minimum(size, length), 0)
         ratio = size * self.trust_coefficient / (where(known, length, 1.0) + self.eps)
         return update * where(known, ratio, 1.0), {}
@@ -44,7 +54,7 @@ class ScaleByParamBlockNorm(WholeTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Multiply by the length."""
-        return update * maximum(_length(parameter), self.min_scale), {}
+        return update * maximum(l2_norm(parameter), self.min_scale), {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +69,7 @@ class ScaleByParamBlockRms(WholeTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Multiply by the root mean square."""
-        return update * maximum(_size(parameter), self.min_scale), {}
+        return update * maximum(root_mean_square(parameter), self.min_scale), {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +85,7 @@ class NormalizeByUpdateNorm(WholeTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Bring the update to the length `scale_factor`."""
-        return update * (self.scale_factor / (_length(update) + self.eps)), {}
+        return update * (self.scale_factor / (l2_norm(update) + self.eps)), {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +97,7 @@ class ClipByBlockRms(WholeTransform):
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Divide by how often the root mean square holds the threshold, at least once."""
-        return update / maximum(_size(update) * (1.0 / self.threshold), 1.0), {}
+        return update / maximum(root_mean_square(update) * (1.0 / self.threshold), 1.0), {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,16 +138,7 @@ class ScaleByNovograd(WholeTransform):
         """Add the update over its length to the momentum, which goes on in its place."""
         step, _ = counted(slots)
         total = sum(square(update))
-        squares = where(eq(slots["step"], 0), total, towards(slots["squares"], total, self.b2))
+        squares = where(eq(slots["step"], 0), total, running_mean(slots["squares"], total, self.b2))
         fresh = update / (sqrt(squares + self.eps_root) + self.eps) + parameter * self.weight_decay
         momentum = slots["momentum"] * self.b1 + fresh
         return momentum, {"step": step, "momentum": momentum, "squares": squares}
-
-
-def _length(x: Value) -> Value:
-    return sqrt(sum(square(x)))
-
-
-def _size(x: Value) -> Value:
-    """Return the root mean square of the elements."""
-    return sqrt(mean(square(x)))

@@ -1,4 +1,4 @@
-"""Momentum: sums and running means of updates, and updates that are held back."""
+"""Momentum and signs as transforms: sums and running means of updates, updates that accumulate, Lion."""
 
 from __future__ import annotations
 
@@ -8,30 +8,38 @@ from typing import ClassVar
 from engine.core.ranges import Length
 from engine.core.value import Spec, Value
 from engine.ops.compare import eq, where
-from engine.optim.transform import COUNT, counted
-from engine.optim.transforms.gradient_transform import Applied, Decay, GradientTransform, Slots
-from engine.optim.transforms.moments import towards, unbiased
+from engine.ops.elementwise import sign
+from engine.ops.optimizer_updates import running_mean
+from engine.optim.transforms.base import COUNT, Applied, Decay, GradientTransform, Slots, counted, unbiased
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace(GradientTransform):
     """Momentum: the sum of all updates, each weighted by decay ** age; optax's trace.
 
-    With `nesterov` the update goes on as it will stand in the next step.
+    With `nesterov` the update is the sum as the next step will weight it.
     """
 
     kind: ClassVar[str] = "trace"
+    slot: ClassVar[str] = "trace"
     decay: Decay
     nesterov: bool = False
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """The sum."""
-        return {"trace": parameter}
+        return {self.slot: parameter}
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
-        """Add the update to the sum, which goes on in its place."""
-        trace = update + slots["trace"] * self.decay
-        return (update + trace * self.decay if self.nesterov else trace), {"trace": trace}
+        """Add the update to the sum, which replaces it."""
+        trace = update + slots[self.slot] * self.decay
+        return (update + trace * self.decay if self.nesterov else trace), {self.slot: trace}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentumBuffer(Trace):
+    """The same sum in named optimizers, whose slot has PyTorch's name."""
+
+    slot: ClassVar[str] = "momentum"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +57,7 @@ class Ema(GradientTransform):
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
         """Take the update into the average, which goes on in its place."""
         step, count = counted(slots)
-        average = towards(slots["average"], update, self.decay)
+        average = running_mean(slots["average"], update, self.decay)
         return (unbiased(average, self.decay, count) if self.debias else average), {"step": step, "average": average}
 
 
@@ -73,3 +81,35 @@ class ApplyEvery(GradientTransform):
         full = eq(held, self.k - 1)
         total = where(eq(held, 0), 0.0, slots["sum"]) + update
         return where(full, total, 0.0), {"held": where(full, 0, held + 1), "sum": total}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleBySign(GradientTransform):
+    """The sign of every element; optax's scale_by_sign."""
+
+    kind: ClassVar[str] = "scale_by_sign"
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Keep the signs only."""
+        return sign(update), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleByLion(GradientTransform):
+    """Lion (Chen et al. 2023): the sign of b1 * m + (1 - b1) * update; optax's scale_by_lion.
+
+    m is the mean of updates that b2 keeps.
+    """
+
+    kind: ClassVar[str] = "scale_by_lion"
+    b1: Decay = 0.9
+    b2: Decay = 0.99
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """The mean of updates."""
+        return {"moment1": parameter}
+
+    def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
+        """Keep the signs of the mixture."""
+        mixture = running_mean(slots["moment1"], update, self.b1)
+        return sign(mixture), {"moment1": running_mean(slots["moment1"], update, self.b2)}

@@ -17,9 +17,8 @@ from engine.data.normalization import Normalization
 from engine.graph.segments import Segments
 from engine.optim import LBFGS, Schedule, read_schedule
 from engine.optim.adam import Adam
-from engine.optim.gradient_clipping import Clip
-from engine.optim.gradient_noise import GradientNoise
 from engine.optim.groups import ParameterGroups, one_group, read_groups
+from engine.optim.transforms.clipping import Clip, GradientNoise
 from engine.training.metrics import Metric, read_metrics
 from engine.training.recipe.averaging import Average
 from engine.training.recipe.freezing import Freeze

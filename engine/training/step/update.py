@@ -13,9 +13,9 @@ from engine.ops.compare import eq, ge, isfinite, logical_and, logical_not, lt, w
 from engine.ops.lengths import sum_of_squares
 from engine.ops.reduce import all
 from engine.ops.shape import pack
-from engine.optim.gradient_clipping import Clip, clipped_apart, clipped_together
-from engine.optim.gradient_noise import noisy_gradients
-from engine.optim.transform import Transform, typed
+from engine.optim.optimizer import Transform
+from engine.optim.transforms.base import typed
+from engine.optim.transforms.clipping import Clip, clipped_apart, clipped_together, noisy_gradients
 from engine.training.model import GOOD_STEPS, LOSS_SCALE, Flat, Form, slot_array
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import packed

@@ -15,7 +15,7 @@ from engine.core.value import Array, Spec, Value, tensor
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.optimizer_updates import BLOCK, adam_rates, adam_update, momentum_update, sgd_update
 from engine.optim import make_optimizer
-from engine.optim.transform import Transform
+from engine.optim.optimizer import Transform
 
 NUMBERS = {"adam_update": (0.9, 1e-2, 0.03, 1.7), "sgd_update": (1e-2,), "momentum_update": (0.9, 0.7, 1e-2)}
 KEPT = {"adam_update": 3, "sgd_update": 1, "momentum_update": 2}

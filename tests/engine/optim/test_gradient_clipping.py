@@ -18,7 +18,7 @@ from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.elementwise import square
 from engine.ops.reduce import sum
 from engine.optim import AdaptiveClip, Clip
-from engine.optim.gradient_clipping import (
+from engine.optim.transforms.clipping import (
     all_finite,
     clipped,
     clipped_adaptively,

@@ -13,7 +13,7 @@ from engine.core.value import Value
 from engine.execution.plan import NumpyExecutor, make_plan
 from engine.ops.random import fold_in
 from engine.optim import GradientNoise
-from engine.optim.gradient_noise import noisy, noisy_gradients
+from engine.optim.transforms.clipping import noisy, noisy_gradients
 
 KEY = key_value(3, 7)
 

@@ -1,4 +1,4 @@
-"""Clipping gradients inside plans: by a norm of all or of each, by element, or by the size of the parameters."""
+"""Clipping of gradients and noise on gradients inside plans."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from engine.core.ranges import Range
 from engine.core.value import Shape, Value, as_value
 from engine.ops.casting import cast
 from engine.ops.compare import isfinite, logical_and, lt, where
-from engine.ops.elementwise import clamp, sqrt, square
+from engine.ops.elementwise import clamp, power, sqrt, square
 from engine.ops.lengths import norm, sum_of_squares
+from engine.ops.random import fold_in, random_normal
 from engine.ops.reduce import all, sum
 from engine.ops.shape import stack
-from engine.optim.transform import typed
+from engine.optim.transforms.base import typed
 
 Gradients = Mapping[str, Value]
 Units = Literal["last", "first"]
 Limit = Annotated[float, Range(0, above=True)]
 LEAST_LENGTH = 1e-6
 """What the length of a unit's gradient counts as at least, where it divides."""
+
+NOISE_TAG = 0x6E6F697365
+"""Folded into the key first, so that no draw is one that a random op of the graph makes from that key."""
 
 
 def _read_order(reader: Reader, value: Any, pointer: str) -> float:
@@ -182,6 +186,42 @@ def all_finite(gradients: Gradients) -> Value:
     for gradient in gradients.values():
         found = logical_and(found, all(isfinite(gradient)))
     return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GradientNoise:
+    """Normal noise of variance eta / (1 + t) ** gamma on the gradients of step t (Neelakantan et al. 2015).
+
+    The paper takes `eta` from 0.01, 0.3 and 1, and `gamma` 0.55.
+    """
+
+    eta: Annotated[float, Range(0, above=True)] = 0.01
+    gamma: Annotated[float, Range(0)] = 0.55
+
+
+def noisy_gradients(
+    gradients: Mapping[str, Value], key: Value, step: Value, options: GradientNoise
+) -> dict[str, Value]:
+    """Add noise to every gradient; the draws follow from the key, the step and the places in the order of names.
+
+    Args:
+        gradients: by name, before they are packed: what fills gaps between parameters must stay 0.
+        key: a random key, int64[2].
+        step: how many steps were taken before, an int64 number.
+        options: how much noise.
+    """
+    root = fold_in(fold_in(key, NOISE_TAG), step)
+    return {
+        name: noisy(gradient, fold_in(root, place), step, options)
+        for place, (name, gradient) in enumerate(sorted(gradients.items()))
+    }
+
+
+def noisy(gradient: Value, key: Value, step: Value, options: GradientNoise) -> Value:
+    """Add noise to one gradient, in its dtype; the key alone decides the draws, the step how large they are."""
+    time = cast(step, dtype=FLOAT64) + 1.0
+    deviation = sqrt(options.eta / power(time, options.gamma))
+    return typed(gradient + random_normal(key, shape=gradient.shape, dtype=gradient.dtype) * deviation, gradient)
 
 
 def _scaled(gradient: Value, length: Value, limit: float) -> Value:

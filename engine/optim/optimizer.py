@@ -1,0 +1,175 @@
+"""The two kinds of optimizers: those that evaluate the loss themselves, and transforms, which are chains of links."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, cast
+
+from engine.core.errors import AttributeValueError
+from engine.core.value import Spec, Value
+from engine.optim.fusion import fused_step
+from engine.optim.transforms.base import Direction, Link, Slots, advance, typed
+
+Stepped = tuple[Value, dict[str, Value]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer(ABC):
+    """Options of an optimizer, and the slots that it keeps beside each parameter; all slots start at 0.
+
+    `lr` is the initial learning rate; a schedule may feed another one in each step.
+    """
+
+    kind: ClassVar[str]
+    momentum_option: ClassVar[Literal["momentum", "betas"] | None] = None
+    """The option that holds the momentum: `momentum`, or `betas`, whose first number counts as momentum."""
+    lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Check the domains of the options."""
+        nonnegative({"lr": self.lr})
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether elements are independent of each other, so that parameters may be stepped as one vector."""
+        return True
+
+    @property
+    def own_momentum(self) -> float | None:
+        """The momentum, or beta1, which is used when none is fed; None for an optimizer without."""
+        if self.momentum_option is None:
+            return None
+        option = getattr(self, self.momentum_option)
+        return float(option[0] if isinstance(option, tuple) else option)
+
+    @property
+    def has_momentum(self) -> bool:
+        """Whether a schedule may change its momentum."""
+        return self.own_momentum is not None
+
+    @property
+    def momentum_options(self) -> dict[str, Any]:
+        """The option that holds the momentum, if there is one, by its name."""
+        return {} if self.momentum_option is None else {self.momentum_option: getattr(self, self.momentum_option)}
+
+    def with_momentum(self, momentum: float) -> Self:
+        """Return the optimizer with another momentum, and the slots that this needs.
+
+        Raises:
+            AttributeValueError: the optimizer has no momentum.
+        """
+        if self.momentum_option is None:
+            detail = f"{self.kind} has no momentum that could be {momentum:g}"
+            raise AttributeValueError(f"{detail}; give a schedule that cycles momentum cycle_momentum false")
+        option = getattr(self, self.momentum_option)
+        changed: Any = (momentum, *option[1:]) if isinstance(option, tuple) else momentum
+        return replace(self, **{self.momentum_option: changed})
+
+    @abstractmethod
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """Return shape and dtype of every slot for a parameter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transform(Optimizer):
+    """An optimizer that steps by a given gradient: a chain of links, written in ops, so that any graph can hold it.
+
+    With `maximize` the step goes up the gradient.
+    """
+
+    maximize: bool = False
+
+    @abstractmethod
+    def links(self, momentum: float) -> tuple[Link, ...]:
+        """Return the links of the chain.
+
+        Args:
+            momentum: the optimizer's own, or one that is fed: a Value without axes, which computes like a number. An
+                optimizer without momentum ignores it.
+        """
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether all links are."""
+        return all(link.elementwise for link in self.links(self.own_momentum or 0.0))
+
+    def slots(self, parameter: Spec) -> dict[str, Spec]:
+        """Return shape and dtype of every slot of every link."""
+        return {
+            self.slot_name(slot, place): spec
+            for place, link in enumerate(self.links(self.own_momentum or 0.0))
+            for slot, spec in link.slots(parameter).items()
+        }
+
+    def slot_name(self, slot: str, place: int) -> str:
+        """Return the name of a link's slot; the links of a named optimizer have slots of different names."""
+        return slot
+
+    def update(
+        self, gradient: Value, parameter: Value, slots: Slots, lr: Value, momentum: Value | None = None
+    ) -> Stepped:
+        """Return the parameter and the slots after one step, in the dtypes that they had.
+
+        Args:
+            gradient: of the parameter's shape and dtype.
+            parameter: before the step.
+            slots: as `slots` describes them.
+            lr: the learning rate, a float64 number.
+            momentum: replaces the optimizer's own momentum; a float64 number greater than 0.
+
+        Raises:
+            AttributeValueError: a momentum is fed to an optimizer without momentum, or with momentum 0 and therefore
+                without slots for it.
+        """
+        if momentum is not None:
+            self._require_momentum(momentum)
+        # A fed momentum is a Value without axes: the arithmetic of the links on it is that on a number.
+        links = self.links(cast(float, momentum) if momentum is not None else self.own_momentum or 0.0)
+        stepped, changed = self.step(
+            links, Direction(-gradient if self.maximize else gradient, parameter, lr, lr), slots
+        )
+        return typed(stepped, parameter), {name: typed(value, slots[name]) for name, value in changed.items()}
+
+    def step(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+        """Return the parameter and the slots after one step: by one op where one computes the whole chain."""
+        return fused_step(links, direction, slots) or self.compose(links, direction, slots)
+
+    def compose(self, links: tuple[Link, ...], direction: Direction, slots: Slots) -> Stepped:
+        """Return the parameter and the slots after one step, link by link."""
+        names = [
+            {slot: self.slot_name(slot, place) for slot in link.slots(direction.parameter.spec)}
+            for place, link in enumerate(links)
+        ]
+        own = tuple({slot: slots[name] for slot, name in of_link.items()} for of_link in names)
+        direction, changed = advance(links, direction, own)
+        return direction.stepped(), {
+            of_link[slot]: value for of_link, fresh in zip(names, changed, strict=True) for slot, value in fresh.items()
+        }
+
+    def _require_momentum(self, momentum: Value) -> None:
+        if not self.has_momentum:
+            raise AttributeValueError(f"{self.kind} has no momentum, so none of {momentum.dtype.name} can be fed to it")
+        if not self.own_momentum:
+            detail = f"{self.kind} has momentum 0 and may have no slots for one that is fed"
+            raise AttributeValueError(f"{detail}; use with_momentum(what it starts from)")
+
+
+def nonnegative(options: Mapping[str, float]) -> None:
+    """Refuse negative numbers."""
+    for name, value in options.items():
+        if not value >= 0:
+            raise AttributeValueError(f"{name} must be at least 0, not {value}", _option(name))
+
+
+def fraction(options: Mapping[str, float]) -> None:
+    """Refuse numbers outside 0 <= x < 1."""
+    for name, value in options.items():
+        if not 0 <= value < 1:
+            raise AttributeValueError(f"{name} must lie in 0 <= {name} < 1, not {value}", _option(name))
+
+
+def _option(name: str) -> str:
+    """Return the option that a name as `betas[0]` is part of."""
+    return name.partition("[")[0]
