@@ -104,7 +104,7 @@ class _Again:
         self.region = region
         self.name = op.name
         self.differentiable = op.differentiable
-        self.updates = op.updates
+        self.memory = op.memory
 
     def pull(
         self,

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import INT64
-from engine.core.infer import broadcast, broadcast_bool, normalize_axis, same, same_bool, same_number
+from engine.core.infer import normalize_axis
 from engine.core.registry import OPS, Op
 from engine.core.value import Shape, Spec, Value
 
 Outputs = Value | tuple[Value, ...]
 Rule = Callable[["Call"], Outputs]
-
-ELEMENTWISE = (broadcast, broadcast_bool, same, same_bool, same_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class Call:
     def several(self, outputs: Iterable[Value]) -> Outputs:
         """Return the outputs as the op does: one Value, or a tuple."""
         made = tuple(outputs)
-        return made if self.op.several else made[0]
+        return made if self.op.multi_output else made[0]
 
     def join(self, index: int) -> Value:
         """Return input `index` with the batch axis and its own first axis made one."""
@@ -126,7 +124,7 @@ def rule_of(op: Op[Any]) -> Rule:
     """Return the batching rule of a primitive op: its own, that of elementwise ops, or `each`."""
     if op.batching is not None:
         return op.batching
-    return by_itself if op.infer in ELEMENTWISE else each
+    return by_itself if op.elementwise else each
 
 
 def by_itself(call: Call) -> Outputs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -12,6 +13,17 @@ import numpy as np
 
 from engine.core.attributes import Attribute, attributes_of, bind
 from engine.core.call_arguments import ORDERS, WITH_INDEX, normalize_call, rename_attributes
+from engine.core.declarations import (
+    Algebra,
+    Documentation,
+    Fans,
+    Flops,
+    Memory,
+    Numerics,
+    Sharding,
+    converted_bytes,
+    nbytes,
+)
 from engine.core.dtypes import (
     BFLOAT16,
     FLOAT16,
@@ -33,16 +45,19 @@ from engine.core.errors import (
     accepted_names,
     name_op,
 )
+from engine.core.infer import broadcast, broadcast_bool, same, same_bool, same_number
 from engine.core.modes import MODES, recording_calls
 from engine.core.narrow import SMALL, rounded, widened
 from engine.core.samples import Sample
 from engine.core.unsupported import refuse_unsupported
-from engine.core.value import Node, Operand, Spec, Value, as_value
+from engine.core.value import Node, Operand, Shape, Spec, Value, as_value
 
 Kernel = Callable[..., Any]
-Infer = Callable[..., Spec | tuple[Spec, ...]]
+ShapeRule = Callable[..., Spec | tuple[Spec, ...]]
 Rule = Callable[..., Any]
-Promotion = Literal["common", "float", "none"]
+
+ELEMENTWISE_RULES = (broadcast, broadcast_bool, same, same_bool, same_number)
+"""The shape rules of elementwise ops."""
 
 R = TypeVar("R")
 
@@ -68,66 +83,59 @@ class Op(Generic[R]):
         self,
         body: Kernel,
         *,
-        infer: Infer | None,
+        shape_rule: ShapeRule | None,
         samples: Sequence[Sample] = (),
-        several: bool = False,
-        promotion: Promotion = "none",
-        promote_from: int = 0,
-        view: bool = False,
-        random: bool = False,
-        differentiable: bool = True,
-        updates: Mapping[int, int] | None = None,
-        overlays: Mapping[int, int] | None = None,
         aliases: Sequence[str] = (),
-        wide: bool = False,
-        native: bool = False,
+        multi_output: bool = False,
+        random: bool = False,
         data_dependent: bool = False,
-        no_gradient: str = "",
-        gradient_notes: Mapping[str, str] | None = None,
-        outputs: Sequence[str] = (),
+        differentiable: bool = True,
+        numerics: Numerics = Numerics(),
+        memory: Memory = Memory(),
+        algebra: Algebra = Algebra(),
+        documentation: Documentation = Documentation(),
+        sharding: Sharding | None = None,
+        flops: Flops | None = None,
+        fans: Fans | None = None,
     ) -> None:
         """Read name, documentation, inputs and attributes off `body`.
 
         Args:
-            body: the kernel (arrays in, arrays out), or the composition of other ops when there is no `infer`.
-            infer: shape rule, called with the input Values and the attributes.
+            body: the kernel (arrays in, arrays out), or the composition of other ops when there is no `shape_rule`.
+            shape_rule: called with the input Values and the attributes; returns the Spec of each output.
             samples: example calls for tests and the catalogue.
-            several: the op has a tuple of outputs.
-            promotion: bring the inputs to their common dtype ("common"), to a floating one ("float"), or not ("none").
-            promote_from: index of the first input that takes part in promotion.
-            view: the kernel returns a view of its first input.
-            random: the last input is a random key, supplied when left out.
-            differentiable: False for ops whose results carry no gradient.
-            updates: which output holds the new value of which input, for running statistics.
-            overlays: which output the kernel can write over which input; what broadcasts can without saying so.
             aliases: other names the op is known by.
-            native: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
-            wide: a composition that gets nothing but a half type computes in float32 and rounds its results once. A
-                kernel gets large float16 inputs as float32, where that gives the same numbers in less time.
+            multi_output: the op has a tuple of outputs.
+            random: the last input is a random key, supplied when left out.
             data_dependent: the shape of a result depends on data, so that a graph cannot hold the op.
-            no_gradient: why floating results that are neither drawn nor constant carry no gradient.
-            outputs: what several outputs are called.
-            gradient_notes: by attribute, why it makes the gradient something else than the slope.
+            differentiable: False for ops whose results carry no gradient.
+            numerics: promotion, mixed precision and half types.
+            memory: views, in-place outputs, running statistics and scratch memory.
+            algebra: what rewrites and the planner may conclude.
+            documentation: names of outputs, and notes on gradients.
+            sharding: how the op applies to parts of its inputs (see engine.core.sharding_rules); elementwise ops and
+                views need none.
+            flops: arithmetic operations; by default one for each element of the largest operand.
+            fans: fan-in and fan-out of a parameter among the inputs, for ops that are products with a weight.
         """
         self.name = body.__name__.rstrip("_")
         self.body = body
-        self.infer = infer
+        self.shape_rule = shape_rule
         self.samples = tuple(samples)
-        self.several = several
-        self.promotion = promotion
-        self.promote_from = promote_from
-        self.view = view
-        self.random = random
-        self.differentiable = differentiable
-        self.updates = dict(updates or {})
-        self.overlays = dict(overlays or {})
         self.aliases = tuple(aliases)
-        self.wide = wide
-        self.native = native or view
+        self.multi_output = multi_output
+        self.random = random
         self.data_dependent = data_dependent
-        self.outputs = tuple(outputs)
-        self.gradient_notes = dict(gradient_notes or {})
-        self._no_gradient = no_gradient
+        self.differentiable = differentiable
+        self.numerics, self.memory, self.algebra, self.documentation = numerics, memory, algebra, documentation
+        self.sharding = sharding
+        self.fans = fans
+        self._flops = flops
+        # Read at every call on the tape, where a second attribute access is measurable.
+        self.promotion, self.promote_from = numerics.promotion, numerics.promote_from
+        self.compute_float32 = numerics.compute_float32
+        self.supports_bfloat16 = numerics.supports_bfloat16 or bool(memory.view)
+        self.view = memory.view
         self.rule: Rule | None = None
         self.composition: Rule | None = None
         self.batching: Rule | None = None
@@ -176,8 +184,8 @@ class Op(Generic[R]):
     @property
     def no_gradient(self) -> str:
         """Why a floating result carries no gradient; empty where it does, or where results are not floating."""
-        if self.differentiable or self._no_gradient:
-            return self._no_gradient
+        if self.differentiable or self.documentation.no_gradient:
+            return self.documentation.no_gradient
         if self.random:
             return "it is drawn from a key, which has no gradient"
         return "" if self.inputs else "it is a constant"
@@ -185,7 +193,27 @@ class Op(Generic[R]):
     @property
     def composite(self) -> bool:
         """Whether it is written in other ops and has no rules of its own."""
-        return self.infer is None
+        return self.shape_rule is None
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether an output element depends on the input elements at the same place only."""
+        declared = self.algebra.elementwise
+        return self.shape_rule in ELEMENTWISE_RULES if declared is None else declared
+
+    def count_flops(self, attrs: Mapping[str, Any], inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
+        """Return the estimated arithmetic operations of one application."""
+        if self._flops is not None:
+            return self._flops(attrs, inputs, outputs)
+        return max(math.prod(shape) for shape in (*outputs, *inputs))
+
+    def scratch_bytes(self, attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+        """Return about how many bytes the NumPy kernel allocates beside its outputs."""
+        if self.memory.scratch is not None:
+            return converted_bytes(inputs) + self.memory.scratch(attrs, inputs, outputs)
+        if self.supports_bfloat16 or self.memory.packs or self.takes_out:
+            return 0
+        return sum(map(nbytes, outputs))  # results of a kernel without `out` are copied to where they belong
 
     def vjp(self, rule: Rule) -> Rule:
         """Declare the backward rule: `rule(g, y, *inputs, **attrs)` gives one cotangent per input.
@@ -262,12 +290,12 @@ class Op(Generic[R]):
 
     def _evaluate(self, inputs: tuple[Value, ...], attrs: dict[str, Any]) -> R:
         try:
-            if self.infer is None:
-                return _composed(self.body, inputs, attrs, self.wide)  # type: ignore[no-any-return]
+            if self.shape_rule is None:
+                return _composed(self.body, inputs, attrs, self.compute_float32)  # type: ignore[no-any-return]
             if self.promotion != "none":
                 inputs = self._promote(inputs)
-            specs = self.infer(*inputs, **attrs)
-            return self._apply(inputs, attrs, specs if self.several else (specs,))  # type: ignore[arg-type, no-any-return]
+            specs = self.shape_rule(*inputs, **attrs)
+            return self._apply(inputs, attrs, specs if self.multi_output else (specs,))  # type: ignore[arg-type, no-any-return]
         except EngineError as error:
             name_op(error, self.name)
             raise
@@ -277,7 +305,7 @@ class Op(Generic[R]):
         operands = self._given(operands)
         if any(operand is None for operand in operands) and self.composite and not self.variadic:
             attrs = self.bind(given)
-            return _composed(self.body, self._operands(operands), attrs, self.wide)  # type: ignore[no-any-return]
+            return _composed(self.body, self._operands(operands), attrs, self.compute_float32)  # type: ignore[no-any-return]
         with recording_calls(None):
             made = self(*operands, **given)
         recorder(self, operands, given, made)
@@ -352,7 +380,7 @@ class Op(Generic[R]):
             tracked = tracked or value.tracked
             if value.counter is not None or value.inference:
                 noted = True
-            if value.dtype is BFLOAT16 or (self.wide and value.dtype is FLOAT16 and value.size >= SMALL):
+            if value.dtype is BFLOAT16 or (self.compute_float32 and value.dtype is FLOAT16 and value.size >= SMALL):
                 narrow = True
             arrays.append(data)
         if not eager and MODES.room is not None:
@@ -365,7 +393,7 @@ class Op(Generic[R]):
             node.tape = MODES.tape
             if noted and results is not None:
                 _note(node, inputs)
-        if not self.several and not self.view and not MODES.inference:
+        if not self.multi_output and not self.view and not MODES.inference:
             shape, dtype = specs[0]
             data = None if results is None else results[0]
             return Value(shape, dtype, data, node, 0, needs_grad and dtype.kind in FLOAT_KINDS)
@@ -376,13 +404,13 @@ class Op(Generic[R]):
         )
         if results is not None and (self.view or MODES.inference):
             _mark(self, inputs, values)
-        return values if self.several else values[0]
+        return values if self.multi_output else values[0]
 
     def _run(self, arrays: list[Any], attrs: dict[str, Any], specs: tuple[Spec, ...], narrow: bool) -> tuple[Any, ...]:
         """Run the kernel. Results that are no views are row-major, as in plans: sums depend on the order in memory."""
-        narrow = narrow and not self.native
+        narrow = narrow and not self.supports_bfloat16
         made = MODES.kernels.run(self.body, *(widened(arrays) if narrow else arrays), **attrs)
-        results = made if self.several else (made if made.__class__ is np.ndarray else np.asarray(made),)
+        results = made if self.multi_output else (made if made.__class__ is np.ndarray else np.asarray(made),)
         if not self.view:
             for result in results:
                 if not result.flags.c_contiguous:
@@ -392,23 +420,27 @@ class Op(Generic[R]):
 
 
 @overload
-def primitive(*, infer: Infer, several: Literal[False] = False, **options: Any) -> Callable[[Kernel], Op[Value]]: ...
+def primitive(
+    *, shape_rule: ShapeRule, multi_output: Literal[False] = False, **options: Any
+) -> Callable[[Kernel], Op[Value]]: ...
 @overload
-def primitive(*, infer: Infer, several: Literal[True], **options: Any) -> Callable[[Kernel], Op[tuple[Value, ...]]]: ...
-def primitive(*, infer: Infer, several: bool = False, **options: Any) -> Callable[[Kernel], Op[Any]]:
+def primitive(
+    *, shape_rule: ShapeRule, multi_output: Literal[True], **options: Any
+) -> Callable[[Kernel], Op[tuple[Value, ...]]]: ...
+def primitive(*, shape_rule: ShapeRule, multi_output: bool = False, **options: Any) -> Callable[[Kernel], Op[Any]]:
     """Declare an op from its kernel; the function's name and docstring are the op's.
 
     Args:
-        infer: shape rule, called with the input Values and attributes; gives a tuple when there are `several` outputs.
-        several: the op has a tuple of outputs.
-        options: samples, promotion, promote_from, view, random, differentiable, updates, overlays, aliases: see `Op`.
+        shape_rule: called with the input Values and attributes; returns a tuple if there are several outputs.
+        multi_output: the op has a tuple of outputs.
+        options: what else it declares, see `Op`.
     """
-    return lambda body: _register(Op(body, infer=infer, several=several, **options))
+    return lambda body: _register(Op(body, shape_rule=shape_rule, multi_output=multi_output, **options))
 
 
 def composite(**options: Any) -> Callable[[Callable[..., R]], Op[R]]:
-    """Declare an op written in other ops: its body gets and returns Values (options: samples, random, aliases)."""
-    return lambda body: _register(Op(body, infer=None, **options))
+    """Declare an op written in other ops: its body gets and returns Values. Options: see `Op`."""
+    return lambda body: _register(Op(body, shape_rule=None, **options))
 
 
 def _composed(body: Kernel, inputs: tuple[Value, ...], attrs: dict[str, Any], wide_when_narrow: bool) -> Any:

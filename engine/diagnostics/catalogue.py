@@ -66,17 +66,17 @@ def _entry(op: Op[Any]) -> dict[str, Any]:
         "doc": op.doc,
         "inputs": [_input(op, place, observed) for place in range(len(op.inputs))],
         "attrs": [attribute.to_json() for attribute in op.attributes.values()],
-        "outputs": "several" if op.several or observed.outputs != 1 else "one",
+        "outputs": "several" if op.multi_output or observed.outputs != 1 else "one",
         "output_count": observed.outputs,
-        "output_names": list(op.outputs),
+        "output_names": list(op.documentation.outputs),
         "composite": op.composite,
         "differentiable": bool(observed.pulled),
         "no_gradient": op.no_gradient or None,
-        "gradient_notes": dict(op.gradient_notes),
+        "gradient_notes": dict(op.documentation.gradient_notes),
         "second_order": _second_order(op) if observed.pulled else None,
         "data_dependent": op.data_dependent,
         "random": op.random,
-        "view": op.view,
+        "view": bool(op.view),
     }
 
 

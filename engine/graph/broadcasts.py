@@ -38,7 +38,7 @@ def _unequal(node: NodeSpec, probed: Probe) -> Iterator[str]:
                     f"{op.name} of predictions {shapes[0]} and {operand.name} {shape}: they broadcast, and each row "
                     "is compared with others"
                 )
-    elif op.infer in (broadcast, broadcast_bool):
+    elif op.shape_rule in (broadcast, broadcast_bool):
         given = [shape for shape in shapes if shape is not None]
         result = probed.shape(node.name)
         names = {extent for extent in result if isinstance(extent, str)}

@@ -7,7 +7,7 @@ is the shape with which the parameter enters the product, after transposes, resh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from engine.autograd.backward import reachable
@@ -16,9 +16,6 @@ from engine.core.value import Node, Value
 from engine.graph.definition import Definition, StateSpec
 from engine.graph.trace import Trace
 from engine.nn.initializers import FAN_KINDS, fans
-
-FOLLOWED = frozenset(("cast", "copy", "mul", "div", "add", "sub", "neg"))
-"""Ops beside views after which an operand of the same size still stands for the parameter."""
 
 Fans = tuple[int, int]
 
@@ -32,32 +29,18 @@ def parameter_fans(graph: Trace) -> dict[str, list[Fans]]:
             name = owners.get(operand.key)
             if name is None:
                 continue
-            for use in _product(node, place, operand):
-                if use not in found[name]:
-                    found[name].append(use)
+            use = node.op.fans(node.attrs, place, operand.shape) if node.op.fans else None
+            if use is not None and use not in found[name]:
+                found[name].append(use)
             if _follows(node, place, operand):
                 owners[node.output(0).key] = name
     return found
 
 
-def _product(node: Node, place: int, operand: Value) -> Iterator[Fans]:
-    """Yield fan-in and fan-out of an operand of a matrix product or a convolution."""
-    shape = operand.shape
-    if node.op.name == "matrix_product" and len(shape) >= 2:
-        transposed = bool(node.attrs["transpose_b" if place else "transpose_a"])
-        rows, columns = (shape[-1], shape[-2]) if transposed else (shape[-2], shape[-1])
-        yield (rows, columns) if place else (columns, rows)
-    elif node.op.name == "convolution" and place == 1:
-        yield fans(shape)
-    elif node.op.name == "convolution_input" and place == 1:
-        window = math.prod(shape[2:])
-        yield shape[0] // int(node.attrs["groups"]) * window, shape[1] * window
-
-
 def _follows(node: Node, place: int, operand: Value) -> bool:
     if node.op.view:
         return place == 0
-    return node.op.name in FOLLOWED and math.prod(node.output(0).shape) == operand.size
+    return node.op.algebra.affine and math.prod(node.output(0).shape) == operand.size
 
 
 def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, unsaid: frozenset[str]) -> dict[str, StateSpec]:

@@ -57,7 +57,7 @@ def _updating(definition: Definition) -> Iterator[str]:
     """Yield the nodes that change a buffer or a parameter when they are run in training."""
     states = {*definition.buffers, *definition.parameters}
     for node in definition.nodes:
-        updates = lookup(node.op).updates
+        updates = lookup(node.op).memory.state_updates
         if any(place < len(node.inputs) and node.inputs[place] in states for place in updates):
             yield node.name
 

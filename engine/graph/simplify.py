@@ -22,9 +22,6 @@ from engine.core.value import Array, Node, Spec, Value
 FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""
 
-NO_OPS = ("reshape", "broadcast_to", "sum_to", "cast")
-"""Ops that do nothing when shape and dtype stay as they are."""
-
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -131,7 +128,7 @@ class _Lister:
             self.numbers[(node, index)] = number
 
     def _alias(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
-        if node.op.name in NO_OPS and self.listing.specs[inputs[0]] == node.outputs[0]:
+        if node.op.algebra.identity and self.listing.specs[inputs[0]] == node.outputs[0]:
             return inputs
         return None
 
@@ -141,7 +138,7 @@ class _Lister:
             return None
         if sum(math.prod(spec.shape) for spec in node.outputs) > FOLD_ELEMENTS:
             return None
-        narrow = any(constants[number].dtype is BFLOAT16 for number in inputs) and not node.op.native
+        narrow = any(constants[number].dtype is BFLOAT16 for number in inputs) and not node.op.supports_bfloat16
         kernel = narrow_kernel(node.op.body, node.outputs) if narrow else node.op.body
         try:
             with np.errstate(all="ignore"):

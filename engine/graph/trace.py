@@ -209,7 +209,7 @@ def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tu
     for output in outputs:
         limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
     if graph.training:
-        for input_index, output_index in op.updates.items():
+        for input_index, output_index in op.memory.state_updates.items():
             reference = node.inputs[input_index] if input_index < len(node.inputs) else None
             if isinstance(reference, str) and reference in graph.buffers:
                 graph.buffer_updates[reference] = outputs[output_index]

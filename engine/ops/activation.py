@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType
 from engine.core.errors import AttributeValueError
 from engine.core.infer import broadcast, same
@@ -27,7 +28,7 @@ ONE = np.array(1, np.int8)
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 
 
-@primitive(infer=same, promotion="common", samples=KINKED)
+@primitive(shape_rule=same, numerics=Numerics(promotion="common"), samples=KINKED)
 def relu(x: Array, *, out: Array | None = None) -> Array:
     """max(x, 0); the gradient at 0 is 0."""
     if x.size <= SMALL or x.dtype not in (FLOAT32, FLOAT64):
@@ -55,7 +56,9 @@ def _keep_where_positive(out: Array, g: Array, y: Array) -> None:
     np.bitwise_and(g.view(bits), mask, out=out.view(bits))
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), away_from((0.0,), 2, 3))])
+@primitive(
+    shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), away_from((0.0,), 2, 3))]
+)
 def relu_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g where y > 0 (or is NaN), else 0: the gradient of relu, given its output y."""
     if g.size <= SMALL and g.shape == y.shape:
@@ -77,7 +80,7 @@ def _(u: Value, gx: Value, g: Value, y: Value) -> object:
     return relu_backward(u, y), None
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
 def sigmoid(x: Array, *, out: Array | None = None) -> Array:
     """Logistic function 1 / (1 + exp(-x))."""
     return blockwise(_logistic, (x,), out)
@@ -95,7 +98,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return sigmoid_backward(g, y)
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (2, 3)), sample((), ())])
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), (2, 3)), sample((), ())])
 def sigmoid_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g y (1 - y): the gradient of the logistic function, given its output y."""
     return blockwise(_sigmoid_slope, (g, y), out, scratch=1)
@@ -112,7 +115,7 @@ def _(u: Value, gx: Value, g: Value, y: Value) -> object:
     return sigmoid_backward(u, y), lambda: u * g * (1.0 - 2.0 * y)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
 def logsigmoid(x: Array, *, out: Array | None = None) -> Array:
     """log(sigmoid(x)), finite for any finite x."""
     tail = np.log1p(np.exp(-np.abs(x)))
@@ -130,7 +133,11 @@ def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
     return x.spec
 
 
-@primitive(infer=_softplus, promotion="float", samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)])
+@primitive(
+    shape_rule=_softplus,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)],
+)
 def softplus(x: Array, *, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     """log(1 + exp(beta x)) / beta, a smooth relu; x itself where beta x > threshold."""
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
@@ -156,7 +163,9 @@ def _(g: Value, y: Value, x: Value, *, beta: float, threshold: float) -> Value:
     return g * where(scaled > threshold, 1.0, sigmoid(scaled))
 
 
-@primitive(infer=same, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), slope=0.3)])
+@primitive(
+    shape_rule=same, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), slope=0.3)]
+)
 def leaky_relu(x: Array, *, slope: float = 0.01, out: Array | None = None) -> Array:
     """x where x > 0, else slope x; the gradient at 0 is the slope."""
     if not 0 <= slope <= 1:
@@ -170,7 +179,9 @@ def _(g: Value, y: Value, x: Value, *, slope: float) -> Value:
     return where(x > 0, g, g * slope)  # not g * where(x > 0, 1.0, slope): two numbers make a float32
 
 
-@primitive(infer=same, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
+@primitive(
+    shape_rule=same, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)]
+)
 def elu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x) - 1); the gradient at 0 is alpha."""
     return _select(x > 0, x, np.expm1(np.minimum(x, 0)) * x.dtype.type(alpha), out)
@@ -193,7 +204,11 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
     return x.spec
 
 
-@primitive(infer=_hardtanh, promotion="common", samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)])
+@primitive(
+    shape_rule=_hardtanh,
+    numerics=Numerics(promotion="common"),
+    samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)],
+)
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
     """x limited to min..max; the gradient at the bounds is 0 (that of clamp is 1)."""
     return clipped(x, min, max, out)

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.attributes import Window
 from engine.core.batching import along
+from engine.core.declarations import Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis, require_float
@@ -46,7 +47,7 @@ def _bin_mean(x: Value, *, axis: int, bins: int) -> Spec:
     return _binned("bin_mean", x, axis, bins)
 
 
-@primitive(infer=_bin_mean, samples=[sample((2, 5), axis=1, bins=3), sample((3, 2), axis=0, bins=4)])
+@primitive(shape_rule=_bin_mean, samples=[sample((2, 5), axis=1, bins=3), sample((3, 2), axis=0, bins=4)])
 def bin_mean(x: Array, *, axis: int, bins: int) -> Array:
     """The mean of each of so many bins along an axis, as adaptive poolings cut it; bins may overlap."""
     place = axis % x.ndim
@@ -74,7 +75,7 @@ def _bin_mean_back(x: Value, *, axis: int, extent: int) -> Spec:
     return _binned("bin_mean_back", x, axis, extent)
 
 
-@primitive(infer=_bin_mean_back, samples=[sample((2, 3), axis=1, extent=5), sample((4, 2), axis=0, extent=3)])
+@primitive(shape_rule=_bin_mean_back, samples=[sample((2, 3), axis=1, extent=5), sample((4, 2), axis=0, extent=3)])
 def bin_mean_back(x: Array, *, axis: int, extent: int) -> Array:
     """Each bin's value shared among its `extent` elements: the transpose of bin_mean."""
     place = axis % x.ndim
@@ -105,7 +106,7 @@ def _bin_argmax(x: Value, *, axis: int, bins: int) -> Spec:
     return Spec(_binned("bin_argmax", x, axis, bins).shape, INT64)
 
 
-@primitive(infer=_bin_argmax, differentiable=False, samples=[sample(distinct(2, 5), axis=1, bins=3)])
+@primitive(shape_rule=_bin_argmax, differentiable=False, samples=[sample(distinct(2, 5), axis=1, bins=3)])
 def bin_argmax(x: Array, *, axis: int, bins: int) -> Array:
     """The index along `axis` of the first largest element (NaN wins) of each of so many bins."""
     place = axis % x.ndim
@@ -155,13 +156,18 @@ def _places(shape: Shape) -> Value:
     return broadcast_to(reshape(places, shape=(1, 1, *shape[2:])), shape=shape)
 
 
-@composite(wide=True, samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)])
+@composite(
+    numerics=Numerics(compute_float32=True), samples=[sample((1, 2, 5), output_size=2), sample((2, 3), output_size=4)]
+)
 def adaptive_avg_pool1d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's."""
     return _adaptive_avg(1, x, output_size)
 
 
-@composite(wide=True, samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((1, 2, 4, 4), output_size=2), sample((2, 1, 5, 3), output_size=(3, 2))],
+)
 def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, H, W] chosen so that the result has the extents `output_size`, as PyTorch's.
 
@@ -170,7 +176,10 @@ def adaptive_avg_pool2d(x: Value, *, output_size: Window) -> Value:
     return _adaptive_avg(2, x, output_size)
 
 
-@composite(wide=True, samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 1, 3, 2, 5), output_size=(2, 2, 3))],
+)
 def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
     """Means of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`, as PyTorch's."""
     return _adaptive_avg(3, x, output_size)
@@ -181,7 +190,7 @@ def adaptive_avg_pool3d(x: Value, *, output_size: Window) -> Value:
         sample(distinct(1, 2, 5), output_size=2),
         sample(distinct(2, 3), output_size=4),
         sample(distinct(1, 2, 5), output_size=2, return_indices=True),
-    ]
+    ],
 )
 def adaptive_max_pool1d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, L] chosen so that the result has the extent `output_size`, as PyTorch's.
@@ -201,7 +210,7 @@ def adaptive_max_pool2d(x: Value, *, output_size: Window, return_indices: bool =
     return _adaptive_max(2, x, output_size, return_indices)
 
 
-@composite(samples=[sample(distinct(1, 1, 3, 2, 5), output_size=(2, 2, 3))])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample(distinct(1, 1, 3, 2, 5), output_size=(2, 2, 3))])
 def adaptive_max_pool3d(x: Value, *, output_size: Window, return_indices: bool = False) -> Value | tuple[Value, Value]:
     """Largest elements of bins of x [N, C, D, H, W] chosen so that the result has the extents `output_size`.
 

@@ -101,7 +101,7 @@ def _index_get(x: Value, *indices: Value, axes: Ints) -> Spec:
 
 
 @primitive(
-    infer=_index_get,
+    shape_rule=_index_get,
     samples=[
         sample((3, 4), integers(-3, 3, 4), axes=(0,)),
         sample((2, 3, 4), *PAIR, axes=(0, 2)),
@@ -137,7 +137,7 @@ def _index_scatter(x: Value, *indices: Value, axes: Ints, shape: Ints) -> Spec:
 
 
 @primitive(
-    infer=_index_scatter,
+    shape_rule=_index_scatter,
     samples=[
         sample((4, 4), integers(-3, 3, 4), axes=(0,), shape=(3, 4)),
         sample((2, 3, 3), *PAIR, axes=(0, 2), shape=(2, 3, 4)),
@@ -181,7 +181,9 @@ def _permutation(size: int) -> Argument:
     return Argument((size,), lambda generator, shape: generator.permutation(*shape))
 
 
-@primitive(infer=_distinct_places, differentiable=False, samples=[sample(_permutation(3), axes=(0,), shape=(4, 2))])
+@primitive(
+    shape_rule=_distinct_places, differentiable=False, samples=[sample(_permutation(3), axes=(0,), shape=(4, 2))]
+)
 def distinct_places(*indices: Array, axes: Ints, shape: Ints) -> Array:
     """The first index itself; an error when the indices name one place of an array of `shape` twice."""
     refuse_duplicates("index_put", _flat(shape, tuple(np.broadcast_arrays(*indices)), axes))
@@ -198,7 +200,7 @@ def _index_set(x: Value, values: Value, *indices: Value, axes: Ints, unsafe: boo
 
 
 @primitive(
-    infer=_index_set,
+    shape_rule=_index_set,
     samples=[
         sample((4, 2), (3, 2), _permutation(3), axes=(0,)),
         sample((2, 3, 4), (2, 3), _permutation(2), integers(0, 4, 2), axes=(0, 2)),
@@ -245,7 +247,7 @@ def _(g: Value, y: Value, x: Value, values: Value, *indices: Value, axes: Ints, 
         sample((4, 2), (3, 2), _permutation(3), axes=(0,)),
         sample((4, 2), (2,), integers(0, 4, 6), axes=(0,), accumulate=True),
         sample((2, 3, 4), (), *PAIR, axes=(0, 2), accumulate=True),
-    ]
+    ],
 )
 def index_put(
     x: Value, values: Value, *indices: Value, axes: Ints, accumulate: bool = False, unsafe: bool = False

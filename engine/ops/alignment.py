@@ -6,6 +6,7 @@ from functools import reduce
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float, require_integer
@@ -169,7 +170,7 @@ def _ctc_losses(log_probs: Value, targets: Value, input_lengths: Value, target_l
     return Spec(log_probs.shape[1:2], log_probs.dtype)
 
 
-@primitive(infer=_ctc_losses, samples=_samples())
+@primitive(shape_rule=_ctc_losses, numerics=Numerics(autocast="float32"), samples=_samples())
 def ctc_losses(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int = 0
 ) -> Array:
@@ -206,7 +207,9 @@ def _ctc_losses_backward(
 
 
 @primitive(
-    infer=_ctc_losses_backward, samples=_samples(Argument((2,), lambda generator, shape: generator.random(shape)))
+    shape_rule=_ctc_losses_backward,
+    numerics=Numerics(autocast="float32"),
+    samples=_samples(Argument((2,), lambda generator, shape: generator.random(shape))),
 )
 def ctc_losses_backward(
     g: Array, log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int = 0
@@ -244,8 +247,8 @@ def _ctc_lattice(
 
 
 @primitive(
-    infer=_ctc_lattice,
-    several=True,
+    shape_rule=_ctc_lattice,
+    multi_output=True,
     differentiable=False,
     samples=[sample(_lists(2, 2), integers(4, 5, 2), integers(1, 3, 2), steps=4, classes=3)],
 )
@@ -312,7 +315,9 @@ def _(g: Value, log_probs: Value, targets: Value, input_lengths: Value, target_l
     return stack(*reversed(parts))
 
 
-@composite(wide=True, aliases=("ctc",),
+@composite(
+    aliases=("ctc",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 2, 3), _lists(2, 2), integers(4, 5, 2), integers(1, 3, 2)),
         sample((4, 2, 3), integers(0, 2, 3), integers(3, 5, 2), Argument((2,), lambda _, __: np.array([1, 2])), blank=2,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT32, FLOAT64, is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import same
@@ -19,7 +20,11 @@ from engine.ops.operands import factor_for, in_common_type
 from engine.ops.shape import reshape
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3), factor=-2.5), sample((), factor=2.0, bias=0.5)])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float"),
+    samples=[sample((2, 3), factor=-2.5), sample((), factor=2.0, bias=0.5)],
+)
 def scale(x: Array, *, factor: float, bias: float = 0.0, out: Array | None = None) -> Array:
     """factor * x + bias, with both given as attributes."""
     result = np.multiply(x, factor, out=out)
@@ -58,7 +63,9 @@ def rsub(a: Value, b: Value, *, alpha: float = 1.0) -> Value:
     return add_scaled(b, a, alpha=-alpha)
 
 
-@primitive(infer=same, promotion="float", samples=[sample(away_from((0.0,), 2, 3)), sample(positive())])
+@primitive(
+    shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample(away_from((0.0,), 2, 3)), sample(positive())]
+)
 def cbrt(x: Array, *, out: Array | None = None) -> Array:
     """Cube root, negative for negative x; the gradient at 0 is inf."""
     return np.cbrt(x, out=out)
@@ -97,7 +104,9 @@ def rad2deg(x: Value) -> Value:
     return scale(x, factor=180 / math.pi)
 
 
-@composite(wide=True, samples=[sample((2, 3), integers(-3, 4, 2, 3)), sample((3,), (2, 1))])
+@composite(
+    numerics=Numerics(compute_float32=True), samples=[sample((2, 3), integers(-3, 4, 2, 3)), sample((3,), (2, 1))]
+)
 def ldexp(x: Value, exponent: Value) -> Value:
     """x times 2 to the power of `exponent`, which may be no whole number; both have a gradient.
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import BOOL, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.modes import require_room
@@ -42,8 +43,8 @@ def _split_heads(x: Value, group: int) -> Value:
 
 
 @composite(
-    wide=True,
     aliases=("sdpa",),
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((2, 3, 2), (2, 4, 2), (2, 4, 3)),
         sample((2, 2, 3, 2), (2, 1, 3, 2), (2, 1, 3, 2), causal=True, scale=0.6),
@@ -195,14 +196,16 @@ def _check_projections(
         )
 
 
-@composite(wide=True, samples=[
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[
         sample((2, 3, 4), (2, 2, 4), (2, 2, 4), (12, 4), (4, 4), (12,), (4,), heads=2),
         sample((2, 2), (2, 2), (2, 2), (6, 2), (2, 2), heads=1, causal=True),
         sample(
             (2, 2, 2), (2, 3, 2), (2, 3, 2), (6, 2), (2, 2), (6,), (2,), (2, 3), booleans(2, 3), key(), heads=2,
             dropout=0.3, training=True, masked_row_zero=True,
         ),
-    ]
+    ],
 )  # fmt: skip
 def multi_head_attention(
     query: Value,

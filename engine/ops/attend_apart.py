@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import booleans, key, sample
@@ -75,7 +76,7 @@ def _widened(mask: Value | None, more: int) -> Value | None:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((2, 3, 4), (2, 2, 3), (2, 2, 5), (4, 4), (4, 3), (4, 5), (4, 4), (12,), (4,), heads=2, apart=True),
         sample(

@@ -7,17 +7,20 @@ sum is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from engine.core.batching import Call, Outputs
+from engine.core.declarations import Documentation, Memory, Numerics, computing_itemsize, nbytes
 from engine.core.dtypes import FLOAT16, FLOAT32, DType, is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
+from engine.core.sharding_rules import matrix_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import exp
@@ -146,10 +149,23 @@ def _attention(
     return Spec((*lead, rows, v.shape[-1]), q.dtype), Spec((*lead, rows), statistics_dtype(q.dtype))
 
 
+def _block_bytes(q: Spec, k: Spec) -> int:
+    """Return the bytes of a block of scores."""
+    return min(SCORES, math.prod(q.shape[:-1]) * k.shape[-2]) * computing_itemsize(q)
+
+
+def _attention_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    q, k, v = map(nbytes, inputs[:3])
+    return q + 2 * k + v + 2 * _block_bytes(inputs[0], inputs[1])
+
+
 @primitive(
-    outputs=("y", "logs"),
-    infer=_attention,
-    several=True,
+    shape_rule=_attention,
+    multi_output=True,
+    numerics=Numerics(autocast="half"),
+    memory=Memory(scratch=_attention_scratch, keeps_workspace=True),
+    documentation=Documentation(outputs=("y", "logs")),
+    sharding=matrix_axes("2222", "21"),
     samples=[
         sample((2, 3, 2), (2, 4, 2), (2, 4, 3), (3, 4), scale=0.7),
         sample((2, 2, 3, 2), (2, 1, 4, 2), (1, 4, 2), scale=0.5, causal=True),
@@ -277,9 +293,16 @@ def _attention_backward(
     return q.spec, k.spec, v.spec
 
 
+def _attention_backward_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    g, _, y, _, q, k, v = map(nbytes, inputs[:7])
+    return g + y + 2 * (q + k + v) + 4 * _block_bytes(inputs[4], inputs[5])
+
+
 @primitive(
-    infer=_attention_backward,
-    several=True,
+    shape_rule=_attention_backward,
+    multi_output=True,
+    memory=Memory(scratch=_attention_backward_scratch, keeps_workspace=True),
+    sharding=matrix_axes("21212222", "222"),
     samples=[
         sample((2, 3, 3), (2, 3), (2, 3, 3), (2, 3), (2, 3, 2), (2, 4, 2), (2, 4, 3), (3, 4), scale=0.7),
         sample((2, 3, 1), (2, 3), (2, 3, 1), (2, 3), (2, 3, 2), (1, 4, 2), (4, 1), scale=0.5, causal=True),

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_integer, require_rank
@@ -39,7 +40,9 @@ def _bag_of_each(offsets: Value, *, count: int) -> Spec:
 
 
 @primitive(
-    infer=_bag_of_each, differentiable=False, samples=[sample(_starts(0, 2, 2), count=4), sample(_starts(0), count=0)]
+    shape_rule=_bag_of_each,
+    differentiable=False,
+    samples=[sample(_starts(0, 2, 2), count=4), sample(_starts(0), count=0)],
 )
 def bag_of_each(offsets: Array, *, count: int) -> Array:
     """In which bag each of `count` elements lies, when the bags begin at `offsets` [..., bags]: 0 first, rising."""
@@ -108,7 +111,7 @@ def _largest(rows: Value, bag: Value, bags: int, counts: Value) -> Value:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True),
     samples=[
         sample((5, 3), integers(0, 5, 2, 4)),
         sample((5, 3), integers(0, 5, 6), _starts(0, 2, 2), mode="sum", padding_idx=1),

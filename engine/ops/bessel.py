@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample, uniform
@@ -67,8 +68,8 @@ def _order(x: Value, *, order: int, scaled: bool) -> Spec:
 
 
 @primitive(
-    infer=_order,
-    promotion="float",
+    shape_rule=_order,
+    numerics=Numerics(promotion="float"),
     samples=[sample(uniform(-3.0, 3.0, 3), order=2), sample(uniform(19.0, 30.0, 3), order=1, scaled=True)],
 )
 def bessel_i(x: Array, *, order: int, scaled: bool = False, out: Array | None = None) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.infer import broadcast, broadcast_bool, same
@@ -33,13 +34,13 @@ def _shift(a: Value, b: Value) -> Spec:
     return _whole_pair(a, b)
 
 
-@primitive(infer=broadcast_bool, differentiable=False, samples=[sample(booleans(2, 3), booleans(3))])
+@primitive(shape_rule=broadcast_bool, differentiable=False, samples=[sample(booleans(2, 3), booleans(3))])
 def logical_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Whether exactly one of a and b holds (numbers count as true unless 0), elementwise with broadcasting."""
     return np.logical_xor(a, b, out=out)
 
 
-@primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in both a and b, elementwise with broadcasting."""
     return np.bitwise_and(a, b, out=out)
@@ -48,7 +49,7 @@ def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
 bitwise_and.batch(by_itself)
 
 
-@primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in a, in b or in both, elementwise with broadcasting."""
     return np.bitwise_or(a, b, out=out)
@@ -57,7 +58,7 @@ def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
 bitwise_or.batch(by_itself)
 
 
-@primitive(infer=_whole_pair, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=_whole_pair, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in exactly one of a and b, elementwise with broadcasting."""
     return np.bitwise_xor(a, b, out=out)
@@ -67,10 +68,10 @@ bitwise_xor.batch(by_itself)
 
 
 @primitive(
-    infer=_whole,
+    shape_rule=_whole,
+    aliases=("bitwise_invert",),
     differentiable=False,
     samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))],
-    aliases=("bitwise_invert",),
 )
 def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
     """x with every bit turned over; not x for bool."""
@@ -80,7 +81,13 @@ def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
 bitwise_not.batch(by_itself)
 
 
-@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS, aliases=("left_shift",))
+@primitive(
+    shape_rule=_shift,
+    aliases=("left_shift",),
+    differentiable=False,
+    numerics=Numerics(promotion="common"),
+    samples=SHIFTS,
+)
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places up, elementwise; 0 when b is negative or not less than the number of bits."""
     return np.left_shift(a, b, out=out)
@@ -89,7 +96,13 @@ def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array
 bitwise_left_shift.batch(by_itself)
 
 
-@primitive(infer=_shift, promotion="common", differentiable=False, samples=SHIFTS, aliases=("right_shift",))
+@primitive(
+    shape_rule=_shift,
+    aliases=("right_shift",),
+    differentiable=False,
+    numerics=Numerics(promotion="common"),
+    samples=SHIFTS,
+)
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits of a moved b places down, elementwise, keeping the sign; only the sign is left once all are out."""
     return np.right_shift(a, b, out=out)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import Call, Outputs, by_itself
+from engine.core.declarations import Algebra, Documentation, Memory, Numerics
 from engine.core.dtypes import BOOL, DType, is_float
 from engine.core.errors import DTypeError
 from engine.core.infer import same
 from engine.core.narrow import converted
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, sample
+from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 
 
@@ -18,7 +20,14 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
     return Spec(x.shape, dtype)
 
 
-@primitive(infer=_cast, samples=[sample((2, 3), dtype="float64")], aliases=("astype", "to"))
+@primitive(
+    shape_rule=_cast,
+    aliases=("astype", "to"),
+    numerics=Numerics(autocast="unchanged"),
+    algebra=Algebra(affine=True, identity=True),
+    sharding=ELEMENTWISE,
+    samples=[sample((2, 3), dtype="float64")],
+)
 def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
     """x as another dtype; floats become integers towards zero. The gradient is cast back."""
     return converted(x, dtype, out)
@@ -32,7 +41,7 @@ def _(g: Value, y: Value, x: Value) -> Value | None:
     return cast(g, dtype=x.dtype) if is_float(x.dtype) else None
 
 
-@composite(samples=[sample((2, 3), (4,)), sample((2, 3), integers(0, 9, 1))])
+@composite(numerics=Numerics(autocast="unchanged"), samples=[sample((2, 3), (4,)), sample((2, 3), integers(0, 9, 1))])
 def type_as(x: Value, like: Value) -> Value:
     """x in the dtype of `like`, whose shape and numbers do not matter."""
     return cast(x, dtype=like.dtype)
@@ -50,11 +59,11 @@ def _bitcast(x: Value, *, dtype: DType) -> Spec:
 
 
 @primitive(
-    infer=_bitcast,
-    samples=[sample(integers(-9, 9, 2, 3), dtype="float64"), sample(integers(-9, 9, 4), dtype="int64")],
+    shape_rule=_bitcast,
     differentiable=False,
-    no_gradient="its result does not vary smoothly with x",
-    native=True,
+    numerics=Numerics(supports_bfloat16=True, autocast="unchanged"),
+    documentation=Documentation(no_gradient="its result does not vary smoothly with x"),
+    samples=[sample(integers(-9, 9, 2, 3), dtype="float64"), sample(integers(-9, 9, 4), dtype="int64")],
 )
 def bitcast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
     """The bits of x read as another dtype of the same size; no gradient flows."""
@@ -69,19 +78,24 @@ bitcast.batch(by_itself)
 
 
 @primitive(
-    infer=same,
-    samples=[sample((2, 3))],
-    view=True,
-    differentiable=False,
-    no_gradient="by definition",
+    shape_rule=same,
     aliases=("detach",),
+    differentiable=False,
+    memory=Memory(view="strided"),
+    documentation=Documentation(no_gradient="by definition"),
+    samples=[sample((2, 3))],
 )
 def stop_gradient(x: Array) -> Array:
     """x itself, through which no gradient flows."""
     return x
 
 
-@primitive(infer=same, samples=[sample((2, 3))], aliases=("clone", "cont", "dup", "contiguous"))
+@primitive(
+    shape_rule=same,
+    aliases=("clone", "cont", "dup", "contiguous"),
+    algebra=Algebra(affine=True),
+    samples=[sample((2, 3))],
+)
 def copy(x: Array, *, out: Array | None = None) -> Array:
     """A copy of x in memory of its own."""
     if out is None:
@@ -95,7 +109,12 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g
 
 
-@primitive(infer=same, samples=[sample((2, 3)), sample((2, 3), (4,))], view=True, aliases=("optimization_barrier",))
+@primitive(
+    shape_rule=same,
+    aliases=("optimization_barrier",),
+    memory=Memory(view="strided"),
+    samples=[sample((2, 3)), sample((2, 3), (4,))],
+)
 def barrier(x: Array, after: Array | None = None) -> Array:
     """x itself, to be had only once `after` has been computed: what is made of it is not merged with what is made of x.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Documentation, Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -41,7 +42,7 @@ def _products(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((2, 3), (2, 2), (2, 3), (2, 2), (2,), (2,)),
         sample((3,), (2,), (2, 3), (2, 2), nonlinearity="relu"),
@@ -63,8 +64,8 @@ def rnn_cell(
 
 
 @composite(
-    outputs=("h", "c"),
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    documentation=Documentation(outputs=("h", "c")),
     samples=[
         sample((2, 3), (2, 2), (2, 2), (8, 3), (8, 2), (8,), (8,)),
         sample((3,), (1,), (1,), (4, 3), (4, 1)),
@@ -90,7 +91,7 @@ def lstm_cell(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((2, 3), (2, 2), (6, 3), (6, 2), (6,), (6,)),
         sample((3,), (1,), (3, 3), (3, 1)),

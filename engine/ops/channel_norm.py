@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import Call, Outputs, join_channels, part_channels
+from engine.core.declarations import Documentation, Memory, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import require_integer, require_rank
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, normal, positive, sample
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.creation import ones, zeros
@@ -63,10 +65,12 @@ BATCH = (normal(3), normal(3), normal(3), positive(3))
 
 
 @primitive(
-    outputs=("y", "running_mean", "running_var"),
-    infer=_batch_norm,
-    several=True,
-    updates={3: 1, 4: 2},
+    shape_rule=_batch_norm,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    memory=Memory(state_updates={3: 1, 4: 2}),
+    documentation=Documentation(outputs=("y", "running_mean", "running_var")),
+    sharding=batch_axes("10000", "100"),
     samples=[
         sample((4, 3), *BATCH, training=True),
         sample((2, 3, 2, 2), *BATCH, training=True, momentum=0.3),
@@ -202,7 +206,7 @@ def _added(parts: list[Value | None]) -> Value | None:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), training=True),
         sample((2, 3, 2), normal(3), normal(3), training=True),
@@ -240,9 +244,9 @@ def batch_normalize(
 
 
 @composite(
-    wide=True,
-    outputs=("y", "running_mean", "running_var", "num_batches_tracked"),
-    updates={3: 1, 4: 2, 5: 3},
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    memory=Memory(state_updates={3: 1, 4: 2, 5: 3}),
+    documentation=Documentation(outputs=("y", "running_mean", "running_var", "num_batches_tracked")),
     samples=[
         sample((4, 3), *BATCH, integers(0, 5), training=True),
         sample((2, 3, 2), *BATCH, integers(1, 5), momentum=None, training=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import composite
@@ -15,8 +16,8 @@ PAIR = (uniform(0.1, 0.9, 4, 3), uniform(0.1, 0.9, 4, 3))
 
 
 @composite(
-    wide=True,
     aliases=("categorical_crossentropy",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample(*PAIR),
         sample(*PAIR, reduction="sum", eps=0.01),

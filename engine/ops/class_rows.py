@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself, folded
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float, require_integer, require_rank
 from engine.core.registry import primitive
 from engine.core.samples import integers, positive, sample
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import ne, where
 from engine.ops.index import gather
@@ -49,8 +51,10 @@ def _row_losses(logits: Value, target: Value, *, ignore_index: int) -> tuple[Spe
 
 
 @primitive(
-    infer=_row_losses,
-    several=True,
+    shape_rule=_row_losses,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    sharding=batch_axes("00", "00"),
     samples=[sample((4, 3), integers(0, 3, 4)), sample((4, 3), integers(0, 3, 4), ignore_index=1)],
 )
 def softmax_cross_entropy(
@@ -127,7 +131,9 @@ def _row_gradients(g: Value, probabilities: Value, target: Value, *, ignore_inde
 
 
 @primitive(
-    infer=_row_gradients,
+    shape_rule=_row_gradients,
+    numerics=Numerics(autocast="float32"),
+    sharding=batch_axes("000", "0"),
     samples=[
         sample((4,), positive(4, 3), integers(0, 3, 4)),
         sample((4,), positive(4, 3), integers(0, 3, 4), ignore_index=1),
@@ -173,7 +179,9 @@ def _class_index(target: Value, *, classes: int, ignore_index: int) -> Spec:
     return Spec(target.shape, INT64)
 
 
-@primitive(infer=_class_index, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)])
+@primitive(
+    shape_rule=_class_index, differentiable=False, samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)]
+)
 def class_index(target: Array, *, classes: int, ignore_index: int = IGNORE, out: Array | None = None) -> Array:
     """The target with 0 in place of `ignore_index`; classes outside 0..classes-1 are an error."""
     ignored = _check_classes("cross_entropy", target, classes, ignore_index)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import require_float, require_integer
@@ -23,7 +24,7 @@ from engine.ops.shape import permute, reshape
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), ignore_index=1, label_smoothing=0.1),
@@ -69,13 +70,13 @@ def cross_entropy(
 
 
 @composite(
-    wide=True,
+    aliases=("nll",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=0),
         sample((3,), integers(0, 3), reduction="none"),
     ],
-    aliases=("nll",),
 )
 def nll_loss(
     log_probabilities: Value,
@@ -94,10 +95,11 @@ def nll_loss(
 
 
 @composite(
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4), positive(3)),
         sample((2, 3, 2), integers(0, 3, 2, 2), positive(3), ignore_index=1),
-    ]
+    ],
 )
 def target_weights(logits: Value, target: Value, weight: Value | None = None, *, ignore_index: int = IGNORE) -> Value:
     """How much each class target counts in the mean of cross_entropy: as the weight of its class, 0 if it is ignored.
@@ -206,9 +208,9 @@ def _accuracy(logits: Value, target: Value, *, ignore_index: int) -> Spec:
 
 
 @primitive(
-    infer=_accuracy,
+    shape_rule=_accuracy,
     differentiable=False,
-    no_gradient="it counts, and is flat between jumps",
+    documentation=Documentation(no_gradient="it counts, and is flat between jumps"),
     samples=[sample((4, 3), integers(0, 3, 4)), sample((2, 3, 2), integers(0, 3, 2, 2)), sample((4,), normal(4))],
 )
 def accuracy(logits: Array, target: Array, *, ignore_index: int = IGNORE) -> Array:

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.core.declarations import computing_itemsize
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.narrow import converted
-from engine.core.value import Array, Shape
-from engine.ops.windows import Ints, sliding, tap
+from engine.core.value import Array, Shape, Spec
+from engine.ops.windows import Ints, Pairs, sliding, tap
 
 COLUMN_BYTES = 1 << 18
 """Bytes of columns made at a time, as whole images: they should still be in a cache when the BLAS reads them."""
@@ -44,6 +45,23 @@ def _blocks(images: int, rows: int, row_bytes: int, limit: int) -> Iterator[tupl
     for n in range(0, images, step):
         for row in range(0, rows, height):
             yield slice(n, min(n + step, images)), slice(row, min(row + height, rows))
+
+
+def column_bytes(images: int, line: int, extents: Shape, itemsize: int, limit: int = COLUMN_BYTES) -> int:
+    """Return the bytes of the columns of a block of images; `line` elements for each position."""
+    image = line * math.prod(extents) * itemsize
+    if 2 * image <= limit:
+        return min(images, limit // max(image, 1)) * image
+    row = max(image // max(extents[0], 1), 1)
+    return min(image, max(IMAGE_BYTES // row, 1) * row)
+
+
+def padded_bytes(x: Spec, padding: Pairs) -> int:
+    """Return the bytes of a copy of x with its padding; none where there is none."""
+    if not any(low or high for low, high in padding):
+        return 0
+    extents = (extent + low + high for extent, (low, high) in zip(x.shape[2:], padding, strict=True))
+    return math.prod(x.shape[:2]) * math.prod(extents) * computing_itemsize(x)
 
 
 def _product(a: Array, b: Array, out: Array | None = None) -> Array:

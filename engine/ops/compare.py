@@ -5,77 +5,79 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.errors import DTypeError
 from engine.core.infer import broadcast_bool, broadcast_shapes, same_bool
 from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
+from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 
 PAIRS = [sample((2, 3), (3,)), sample((), (4,))]
 LOGICAL = [sample(booleans(2, 3), booleans(3))]
 
 
-@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def eq(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a == b."""
     return np.equal(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def ne(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a != b."""
     return np.not_equal(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def lt(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a < b."""
     return np.less(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def le(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a <= b."""
     return np.less_equal(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def gt(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a > b."""
     return np.greater(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, promotion="common", differentiable=False, samples=PAIRS)
+@primitive(shape_rule=broadcast_bool, differentiable=False, numerics=Numerics(promotion="common"), samples=PAIRS)
 def ge(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a >= b."""
     return np.greater_equal(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, differentiable=False, samples=LOGICAL)
+@primitive(shape_rule=broadcast_bool, differentiable=False, samples=LOGICAL)
 def logical_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a and b, elementwise (numbers count as true unless 0)."""
     return np.logical_and(a, b, out=out)
 
 
-@primitive(infer=broadcast_bool, differentiable=False, samples=LOGICAL)
+@primitive(shape_rule=broadcast_bool, differentiable=False, samples=LOGICAL)
 def logical_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a or b, elementwise (numbers count as true unless 0)."""
     return np.logical_or(a, b, out=out)
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample(booleans(2, 3))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample(booleans(2, 3))])
 def logical_not(x: Array, *, out: Array | None = None) -> Array:
     """not x, elementwise (numbers count as true unless 0)."""
     return np.logical_not(x, out=out)
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
 def isnan(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is NaN."""
     return np.isnan(x, out=out)
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
 def isfinite(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is neither NaN nor infinite."""
     return np.isfinite(x, out=out)
@@ -88,9 +90,9 @@ def _choice(condition: Value, a: Value, b: Value) -> Spec:
 
 
 @primitive(
-    infer=_choice,
-    promotion="common",
-    promote_from=1,
+    shape_rule=_choice,
+    numerics=Numerics(promotion="common", promote_from=1),
+    sharding=ELEMENTWISE,
     samples=[sample(booleans(2, 3), (3,), (2, 3)), sample(booleans(3), (), (2, 3))],
 )
 def where(condition: Array, a: Array, b: Array, *, out: Array | None = None) -> Array:

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from engine.core.attributes import Ints
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite
@@ -185,12 +186,13 @@ def _grouped(term: _Term, batch: list[str], first: list[str], second: list[str],
 
 
 @composite(
+    numerics=Numerics(autocast="half"),
     samples=[
         sample((2, 3), (3, 4), equation="ij,jk->ik"),
         sample((3, 3), equation="ii"),
         sample((2, 3), (3, 2), (2, 2), equation="ab,bc,ca"),
         sample((2, 2, 3), (2, 1, 4), equation="...i,...j->...ij"),
-    ]
+    ],
 )
 def einsum(*operands: Value, equation: str) -> Value:
     """The sum of products that the labels tell: "bij,bjk->bik" is a batch of matrix products, "ii" a trace.
@@ -215,7 +217,8 @@ def einsum(*operands: Value, equation: str) -> Value:
 
 
 @composite(
-    samples=[sample((2, 3, 4), (3, 4, 2)), sample((2, 3), (3, 2), axes=1), sample((2, 3), (4, 3), axes=((1,), (1,)))]
+    numerics=Numerics(autocast="half"),
+    samples=[sample((2, 3, 4), (3, 4, 2)), sample((2, 3), (3, 2), axes=1), sample((2, 3), (4, 3), axes=((1,), (1,)))],
 )
 def tensordot(a: Value, b: Value, *, axes: int | tuple[Ints, Ints] = 2) -> Value:
     """The sum of products over the axes of a and b paired by `axes`; a number n pairs the last n with the first n.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Window
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -65,7 +66,7 @@ def _conv(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((2, 2, 5), (3, 2, 3), (3,), padding=1),
         sample((4, 6), (2, 2, 3), stride=2, dilation=2, padding="valid", groups=2),
@@ -86,7 +87,7 @@ def conv1d(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((1, 1, 4, 4), (2, 1, 3, 3), (2,), padding=1),
         sample((2, 2, 3, 4), (2, 1, 2, 2), padding="same", groups=2),
@@ -110,7 +111,10 @@ def conv2d(
     return _conv(2, x, weight, bias, stride, padding, dilation, groups)
 
 
-@composite(wide=True, samples=[sample((1, 2, 2, 3, 3), (2, 2, 2, 2, 2), (2,), padding=(0, 1, 0), stride=(1, 2, 1))])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((1, 2, 2, 3, 3), (2, 2, 2, 2, 2), (2,), padding=(0, 1, 0), stride=(1, 2, 1))],
+)
 def conv3d(
     x: Value,
     weight: Value,
@@ -169,7 +173,10 @@ def _conv_transpose(
     return _finish(op, y, bias, alone)
 
 
-@composite(wide=True, samples=[sample((2, 2, 3), (2, 1, 3), (2,), stride=2, padding=1, output_padding=1, groups=2)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 2, 3), (2, 1, 3), (2,), stride=2, padding=1, output_padding=1, groups=2)],
+)
 def conv_transpose1d(
     x: Value,
     weight: Value,
@@ -186,7 +193,7 @@ def conv_transpose1d(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((1, 2, 2, 3), (2, 2, 2, 2), (2,), stride=(2, 1)),
         sample((2, 2, 2), (2, 1, 2, 2), stride=2, output_padding=1),
@@ -207,7 +214,10 @@ def conv_transpose2d(
     return _conv_transpose(2, x, weight, bias, stride, padding, output_padding, dilation, groups)
 
 
-@composite(wide=True, samples=[sample((1, 1, 2, 2, 2), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), padding=(1, 0, 0))])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((1, 1, 2, 2, 2), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), padding=(1, 0, 0))],
+)
 def conv_transpose3d(
     x: Value,
     weight: Value,

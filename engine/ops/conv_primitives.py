@@ -5,16 +5,35 @@ Inputs are [N, C, *spatial], weights [out, in / groups, *kernel], padding [befor
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from engine.core.batching import Call, Outputs, folded, join_channels, part_channels
+from engine.core.declarations import Memory, Numerics, computing_itemsize, nbytes
+from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import primitive
 from engine.core.samples import sample
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value
-from engine.ops.columns import correlate, mirrored, scatter_columns, store, weight_products, widen
+from engine.ops.columns import (
+    COLUMN_BYTES,
+    column_bytes,
+    correlate,
+    mirrored,
+    padded_bytes,
+    scatter_columns,
+    store,
+    weight_products,
+    widen,
+)
 from engine.ops.windows import Ints, Pairs, covered, pad_spatial, per_axis, positions
+
+Attrs = Mapping[str, Any]
 
 STRIDED = {"stride": (2,), "padding": ((1, 1),), "dilation": (1,)}
 GROUPED = {"stride": (1, 1), "padding": ((1, 0), (0, 0)), "dilation": (2, 1), "groups": 2}
@@ -57,9 +76,29 @@ def _convolution(x: Value, weight: Value, *, stride: Ints, padding: Pairs, dilat
     return Spec(shape, require_float("convolution", x, weight))
 
 
+def _convolution_flops(attrs: Attrs, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
+    return 2 * math.prod(outputs[0]) * math.prod(inputs[1][1:])
+
+
+def _convolution_scratch(attrs: Attrs, inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    x, weight = inputs[:2]
+    line = attrs["groups"] * math.prod(weight.shape[1:])
+    columns = column_bytes(x.shape[0], line, outputs[0].shape[2:], computing_itemsize(x))
+    return padded_bytes(x, attrs["padding"]) + columns
+
+
+def _convolution_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int] | None:
+    window = math.prod(shape[2:])
+    return (shape[1] * window, shape[0] * window) if index == 1 else None
+
+
 @primitive(
-    infer=_convolution,
-    promotion="common",
+    shape_rule=_convolution,
+    numerics=Numerics(promotion="common", autocast="half"),
+    memory=Memory(scratch=_convolution_scratch, keeps_workspace=True),
+    sharding=batch_axes("0-", "0"),
+    flops=_convolution_flops,
+    fans=_convolution_fans,
     samples=[
         sample((2, 2, 5), (3, 2, 2), **STRIDED),
         sample((2, 2, 4, 3), (2, 1, 2, 2), **GROUPED),
@@ -113,9 +152,39 @@ def _convolution_input(
     return Spec(shape, require_float(op, g, weight))
 
 
+def _convolution_input_flops(attrs: Attrs, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
+    return 2 * math.prod(inputs[0]) * math.prod(inputs[1][1:])
+
+
+def _convolution_input_scratch(attrs: Attrs, inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    (g, weight), (x,), groups = inputs[:2], outputs, attrs["groups"]
+    itemsize, rows = computing_itemsize(g), weight.shape[0] // groups
+    if max(attrs["stride"]) == 1 and (rows <= 2 * weight.shape[1] or math.prod(weight.shape[2:]) == 1):
+        spans = [(k - 1) * d for k, d in zip(weight.shape[2:], attrs["dilation"], strict=True)]
+        around = tuple((span - low, span - high) for span, (low, high) in zip(spans, attrs["padding"], strict=True))
+        line = weight.shape[0] * math.prod(weight.shape[2:])
+        converted = math.prod(x.shape) * computing_itemsize(x) if computing_dtype(x.dtype) != x.dtype else 0
+        columns = column_bytes(g.shape[0], line, x.shape[2:], itemsize)
+        return padded_bytes(g, around) + columns + converted + nbytes(weight)
+    line = groups * math.prod(weight.shape[1:])
+    extents = (extent + low + high for extent, (low, high) in zip(x.shape[2:], attrs["padding"], strict=True))
+    spread: int = math.prod(x.shape[:2]) * math.prod(extents) * computing_itemsize(x)
+    unpadded = math.prod(x.shape) * computing_itemsize(x) if any(map(any, attrs["padding"])) else 0
+    return spread + max(unpadded, 2 * column_bytes(g.shape[0], line, g.shape[2:], itemsize))
+
+
+def _convolution_input_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int] | None:
+    window = math.prod(shape[2:])
+    return (shape[0] // int(attrs["groups"]) * window, shape[1] * window) if index == 1 else None
+
+
 @primitive(
-    infer=_convolution_input,
-    promotion="common",
+    shape_rule=_convolution_input,
+    numerics=Numerics(promotion="common", autocast="half"),
+    memory=Memory(scratch=_convolution_input_scratch, keeps_workspace=True),
+    sharding=batch_axes("0-", "0"),
+    flops=_convolution_input_flops,
+    fans=_convolution_input_fans,
     samples=[
         sample((2, 3, 3), (3, 2, 2), shape=(2, 2, 5), **STRIDED),
         sample((1, 2, 3, 2), (2, 1, 2, 2), shape=(1, 2, 4, 3), **GROUPED),
@@ -180,9 +249,25 @@ def _convolution_weight(
     return Spec(shape, require_float(op, x, g))
 
 
+def _convolution_weight_flops(attrs: Attrs, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
+    return 2 * math.prod(inputs[1]) * math.prod(outputs[0][1:])
+
+
+def _convolution_weight_scratch(attrs: Attrs, inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    (x, g), (weight,) = inputs[:2], outputs
+    itemsize = computing_itemsize(x)
+    total = math.prod(weight.shape) * itemsize
+    line: int = attrs["groups"] * math.prod(weight.shape[1:])
+    columns = column_bytes(x.shape[0], line, g.shape[2:], itemsize, max(COLUMN_BYTES, total))
+    return padded_bytes(x, attrs["padding"]) + columns + 2 * total
+
+
 @primitive(
-    infer=_convolution_weight,
-    promotion="common",
+    shape_rule=_convolution_weight,
+    numerics=Numerics(promotion="common", autocast="half"),
+    memory=Memory(scratch=_convolution_weight_scratch, keeps_workspace=True),
+    sharding=batch_axes("00", "+"),
+    flops=_convolution_weight_flops,
     samples=[
         sample((2, 2, 5), (2, 3, 3), kernel=(2,), **STRIDED),
         sample((2, 2, 4, 3), (2, 2, 3, 2), kernel=(2, 2), **GROUPED),

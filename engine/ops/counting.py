@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from engine.core.batching import each
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float, require_integer, require_rank, same_bool
@@ -32,9 +33,9 @@ def _histc(x: Value, *, bins: int, min: float, max: float) -> Spec:
 
 
 @primitive(
-    infer=_histc,
+    shape_rule=_histc,
     differentiable=False,
-    no_gradient="counts do not change with small changes of what is counted",
+    documentation=Documentation(no_gradient="counts do not change with small changes of what is counted"),
     samples=[sample(uniform(-1.0, 3.0, 4, 5), bins=4), sample((6,), bins=3, min=-1.0, max=1.0)],
 )
 def histc(x: Array, *, bins: int = 100, min: float = 0.0, max: float = 0.0) -> Array:
@@ -79,7 +80,7 @@ def _counted(weights: Value | None) -> np.dtype[np.generic]:
 
 
 @primitive(
-    infer=_bincount,
+    shape_rule=_bincount,
     samples=[
         sample(integers(0, 4, 6), bins=5),
         sample(integers(0, 4, 6), positive(6), bins=4),
@@ -115,9 +116,9 @@ def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:
 
 
 @primitive(
-    infer=_isin,
-    promotion="common",
+    shape_rule=_isin,
     differentiable=False,
+    numerics=Numerics(promotion="common"),
     samples=[
         sample(integers(0, 6, 2, 3), integers(0, 6, 3)),
         sample(integers(0, 6, 4), integers(0, 6, 2), invert=True),
@@ -139,21 +140,21 @@ def equal(a: Value, b: Value) -> Value:
     return all(eq(a, b))
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3)), sample(integers(-3, 3, 4))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3)), sample(integers(-3, 3, 4))])
 def signbit(x: Array, *, out: Array | None = None) -> Array:
     """Whether x has a minus sign, which -0.0 has too."""
     result: Array = np.signbit(x, out=out) if is_float(x.dtype) else np.less(x, 0, out=out)
     return result
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
 def isposinf(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is plus infinity."""
     result: Array = np.equal(x, np.inf, out=out)
     return result
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
 def isneginf(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is minus infinity."""
     result: Array = np.equal(x, -np.inf, out=out)

@@ -42,9 +42,9 @@ def _full(*, shape: Ints, value: float, dtype: DType | None) -> Spec:
 
 
 @primitive(
-    infer=_full,
-    differentiable=False,
+    shape_rule=_full,
     aliases=("fill",),
+    differentiable=False,
     samples=[sample(shape=(2, 3), value=0.5), sample(shape=(), value=7), sample(shape=(2,), value=1, dtype="float64")],
 )
 def full(*, shape: Ints, value: bool | int | float, dtype: DType | None = None, out: Array | None = None) -> Array:
@@ -60,7 +60,7 @@ def _zeros(*, shape: Ints, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
-@primitive(infer=_zeros, differentiable=False, samples=[sample(shape=(2, 3)), sample(shape=(2,), dtype="int64")])
+@primitive(shape_rule=_zeros, differentiable=False, samples=[sample(shape=(2, 3)), sample(shape=(2,), dtype="int64")])
 def zeros(*, shape: Ints, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
     """An array of `shape` that holds 0 everywhere."""
     return _filled(0, shape, dtype, out)
@@ -71,7 +71,7 @@ def _ones(*, shape: Ints, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
-@primitive(infer=_ones, differentiable=False, samples=[sample(shape=(2, 3)), sample(shape=(2,), dtype="bool")])
+@primitive(shape_rule=_ones, differentiable=False, samples=[sample(shape=(2, 3)), sample(shape=(2,), dtype="bool")])
 def ones(*, shape: Ints, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
     """An array of `shape` that holds 1 everywhere."""
     return _filled(1, shape, dtype, out)
@@ -83,7 +83,7 @@ def _eye(*, rows: int, columns: int | None, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
-@primitive(infer=_eye, differentiable=False, samples=[sample(rows=3), sample(rows=2, columns=3, dtype="float64")])
+@primitive(shape_rule=_eye, differentiable=False, samples=[sample(rows=3), sample(rows=2, columns=3, dtype="float64")])
 def eye(*, rows: int, columns: int | None = None, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
     """A matrix [rows, columns] with 1 on its diagonal and 0 elsewhere; square unless `columns` is given."""
     if out is None:
@@ -109,7 +109,7 @@ def _arange(*, stop: float, start: float, step: float, dtype: DType | None) -> S
 
 
 @primitive(
-    infer=_arange,
+    shape_rule=_arange,
     differentiable=False,
     samples=[sample(stop=4), sample(start=1.0, stop=-1.0, step=-0.5), sample(stop=3, dtype="float64")],
 )
@@ -139,7 +139,7 @@ def _linspace(*, start: float, stop: float, steps: int, dtype: DType) -> Spec:
     return Spec((steps,), dtype)
 
 
-@primitive(infer=_linspace, differentiable=False, samples=[sample(start=-1.0, stop=1.0, steps=5)])
+@primitive(shape_rule=_linspace, differentiable=False, samples=[sample(start=-1.0, stop=1.0, steps=5)])
 def linspace(*, start: float, stop: float, steps: int, dtype: DType = FLOAT32, out: Array | None = None) -> Array:
     """`steps` evenly spaced numbers from `start` to `stop`, both included."""
     result = np.linspace(start, stop, steps, dtype=dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself, spread
+from engine.core.declarations import Documentation, Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
@@ -25,7 +26,7 @@ def _det(x: Value) -> Spec:
     return Spec(x.shape[:-2], require_square("det", x))
 
 
-@primitive(infer=_det, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_det, numerics=Numerics(autocast="float32"), samples=[sample((3, 3)), sample((2, 2, 2))])
 def det(x: Array) -> Array:
     """The determinant of square matrices [..., n, n]; its gradient is exact for singular ones too."""
     return np.asarray(np.linalg.det(widened(x)), x.dtype)
@@ -52,7 +53,7 @@ def _cofactors(x: Value) -> Spec:
     return Spec(x.shape, require_square("cofactors", x))
 
 
-@primitive(infer=_cofactors, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_cofactors, numerics=Numerics(autocast="float32"), samples=[sample((3, 3)), sample((2, 2, 2))])
 def cofactors(x: Array) -> Array:
     """The matrix of the cofactors of square matrices, det(x) x⁻ᵀ where x is invertible: the gradient of det."""
     sign, u, s, vt = _decomposed(x)
@@ -75,7 +76,11 @@ def _cofactors_along(x: Value, direction: Value) -> Spec:
     return Spec(x.shape, require_square("cofactors_along", x))
 
 
-@primitive(infer=_cofactors_along, samples=[sample(regular(3, 3), (3, 3)), sample(regular(2, 2, 2), (2, 2, 2))])
+@primitive(
+    shape_rule=_cofactors_along,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(regular(3, 3), (3, 3)), sample(regular(2, 2, 2), (2, 2, 2))],
+)
 def cofactors_along(x: Array, direction: Array) -> Array:
     """The derivative of the cofactors of x along a direction: the second derivative of det."""
     sign, u, s, vt = _decomposed(x)
@@ -112,7 +117,13 @@ def _slogdet(x: Value) -> tuple[Spec, Spec]:
     return spec, spec
 
 
-@primitive(outputs=("sign", "logabsdet"), infer=_slogdet, several=True, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(
+    shape_rule=_slogdet,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("sign", "logabsdet")),
+    samples=[sample((3, 3)), sample((2, 2, 2))],
+)
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf for singular matrices."""
     sign, logarithm = np.linalg.slogdet(widened(x))
@@ -127,7 +138,7 @@ def _(g: tuple[Value | None, Value | None], y: tuple[Value, Value], x: Value) ->
     return None if g[1] is None else as_factor(g[1], x) * adjoint(inv(x, check=False))
 
 
-@composite(samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
 def logdet(x: Value) -> Value:
     """The logarithm of the determinant of matrices [..., n, n]: -inf when that is 0, NaN when it is below."""
     sign, logarithm = slogdet(x)

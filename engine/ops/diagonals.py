@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs, along, shifted
+from engine.core.declarations import Memory, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite, primitive
@@ -36,8 +37,8 @@ def _diagonal(x: Value, *, offset: int, axis0: int, axis1: int) -> Spec:
 
 
 @primitive(
-    infer=_diagonal,
-    view=True,
+    shape_rule=_diagonal,
+    memory=Memory(view="strided"),
     samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2), sample((3, 2), offset=-1)],
 )
 def diagonal(x: Array, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Array:
@@ -64,7 +65,7 @@ def _diagonal_scatter(x: Value, *, shape: Ints, offset: int, axis0: int, axis1: 
 
 
 @primitive(
-    infer=_diagonal_scatter,
+    shape_rule=_diagonal_scatter,
     samples=[sample((3,), shape=(3, 4)), sample((2, 3), shape=(3, 2, 4), offset=1, axis0=0, axis1=-1)],
 )
 def diagonal_scatter(
@@ -112,7 +113,9 @@ def diag(x: Value, *, offset: int = 0) -> Value:
     return diag_embed(x, offset=offset) if x.ndim == 1 else diagonal(x, offset=offset)
 
 
-@composite(samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2)])
+@composite(
+    numerics=Numerics(autocast="float32"), samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2)]
+)
 def trace(x: Value, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Value:
     """The sum of the diagonal of the matrices on two axes of x."""
     return sum(diagonal(x, offset=offset, axis0=axis0, axis1=axis1), axis=-1)

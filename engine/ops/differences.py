@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite
@@ -56,14 +57,21 @@ def _checked(op: str, y: Value, axis: int) -> int:
     return normalize_axis(axis, y.ndim)
 
 
-@composite(aliases=("trapz",), samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)])
+@composite(
+    aliases=("trapz",),
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
+)
 def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = -1) -> Value:
     """The area below the points (x, y) along `axis` by the trapezoidal rule; without x they are `dx` apart."""
     place = _checked("trapezoid", y, axis)
     return sum(_areas("trapezoid", y, x, dx, place), axis=place)
 
 
-@composite(samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
+)
 def cumulative_trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = -1) -> Value:
     """The area below the points (x, y) from the first one to each of the others: see trapezoid."""
     place = _checked("cumulative_trapezoid", y, axis)

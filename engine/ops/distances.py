@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.core.modes import require_room
@@ -16,13 +17,18 @@ from engine.ops.lengths import Power, norm
 from engine.ops.shape import broadcast_to, unsqueeze
 
 
-@composite(samples=[sample((2, 3), (2, 3)), sample((3,), (2, 3), p=1.0, keepdims=True)])
+@composite(
+    numerics=Numerics(autocast="float32"), samples=[sample((2, 3), (2, 3)), sample((3,), (2, 3), p=1.0, keepdims=True)]
+)
 def pairwise_distance(a: Value, b: Value, *, p: Power = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Value:
     """The p-norm of a - b + eps over the last axis, with broadcasting."""
     return norm(a - b + eps, p=p, axis=-1, keepdims=keepdims)
 
 
-@composite(samples=[sample((2, 3), (4, 3)), sample((2, 2, 3), (1, 3, 3), p=3.0), sample((2, 3), (2, 3), p="inf")])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((2, 3), (4, 3)), sample((2, 2, 3), (1, 3, 3), p=3.0), sample((2, 3), (2, 3), p="inf")],
+)
 def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     """The p-norms [..., m, n] of the differences of all rows of a [..., m, k] and b [..., n, k]; batches broadcast.
 
@@ -37,7 +43,7 @@ def cdist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     return norm(unsqueeze(a, axis=-2) - unsqueeze(b, axis=-3), p=p, axis=-1)
 
 
-@composite(samples=[sample((3, 2)), sample((4, 2), p=1.0)])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample((3, 2)), sample((4, 2), p=1.0)])
 def pdist(x: Value, *, p: Power = 2.0) -> Value:
     """The p-norms of the differences of each row of the matrix x and those after it, as a vector."""
     require_rank("pdist", "a matrix", x, 2)
@@ -46,13 +52,16 @@ def pdist(x: Value, *, p: Power = 2.0) -> Value:
     return norm(embedding(x, first) - embedding(x, second), p=p, axis=-1)
 
 
-@composite(samples=[sample((2, 3), (3,)), sample((4,), (4,), p=1.0)])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample((2, 3), (3,)), sample((4,), (4,), p=1.0)])
 def dist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
     """The p-norm of a - b over all elements, with broadcasting."""
     return norm(a - b, p=p)
 
 
-@composite(samples=[sample((2, 3, 2), axis=1, largest=0.5), sample((3, 2), axis=0, largest=9.0, p=1.0)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((2, 3, 2), axis=1, largest=0.5), sample((3, 2), axis=0, largest=9.0, p=1.0)],
+)
 def renorm(x: Value, *, axis: int, largest: float, p: Power = 2.0) -> Value:
     """x with each slice of `axis` whose p-norm is above `largest` brought to that length."""
     if largest < 0 or x.ndim < 2:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from engine.core.attributes import Ints
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import normalize_axis, require_float
@@ -37,7 +38,7 @@ def _exponential(key: Value, *, shape: Ints, rate: float, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
-@primitive(infer=_exponential, differentiable=False, random=True, samples=[sample(key(), shape=(2, 3), rate=2.0)])
+@primitive(shape_rule=_exponential, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), rate=2.0)])
 def exponential(
     key: Array, *, shape: Ints, rate: float = 1.0, dtype: np.dtype = FLOAT32, out: Array | None = None
 ) -> Array:
@@ -70,9 +71,9 @@ def _mass(mean: float, std: float, low: float, high: float) -> float:
 
 
 @primitive(
-    infer=_truncated_normal,
-    differentiable=False,
+    shape_rule=_truncated_normal,
     random=True,
+    differentiable=False,
     samples=[sample(key(), shape=(2, 3)), sample(key(), shape=(4,), mean=1.0, std=0.5, low=0.9, high=3.0)],
 )
 def truncated_normal(
@@ -109,10 +110,10 @@ def _random_integers(key: Value, *, shape: Ints, low: int, high: int, dtype: DTy
 
 
 @primitive(
-    infer=_random_integers,
-    differentiable=False,
-    random=True,
+    shape_rule=_random_integers,
     aliases=("randint",),
+    random=True,
+    differentiable=False,
     samples=[sample(key(), shape=(2, 3), high=5), sample(key(), shape=(4,), low=-3, high=3, dtype="int8")],
 )
 def random_integers(
@@ -129,10 +130,10 @@ def _randperm(key: Value, *, n: int) -> Spec:
 
 
 @primitive(
-    infer=_randperm,
-    differentiable=False,
-    random=True,
+    shape_rule=_randperm,
     aliases=("random_permutation",),
+    random=True,
+    differentiable=False,
     samples=[sample(key(), n=5), sample(key(), n=0)],
 )
 def randperm(key: Array, *, n: int, out: Array | None = None) -> Array:
@@ -155,9 +156,9 @@ def _multinomial(weights: Value, key: Value, *, samples: int, replacement: bool)
 
 
 @primitive(
-    infer=_multinomial,
-    differentiable=False,
+    shape_rule=_multinomial,
     random=True,
+    differentiable=False,
     samples=[
         sample(positive(2, 3), key(), samples=2),
         sample(positive(3), key(), samples=5, replacement=True),
@@ -192,9 +193,9 @@ def multinomial(
 
 
 @composite(
-    wide=True,
     random=True,
-    gradient_notes={"hard": "it steps, and passes on the gradient of the soft result"},
+    numerics=Numerics(compute_float32=True),
+    documentation=Documentation(gradient_notes={"hard": "it steps, and passes on the gradient of the soft result"}),
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],
 )
 def gumbel_softmax(logits: Value, key: Value, *, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Value:

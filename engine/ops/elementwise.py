@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Algebra, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast, same, same_number
@@ -22,7 +23,12 @@ SHAPES = [sample((2, 3)), sample(())]
 POSITIVES = [sample(positive(2, 3)), sample(positive())]
 
 
-@primitive(infer=broadcast, samples=PAIRS, promotion="common")
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="common"),
+    algebra=Algebra(additive=True, affine=True),
+    samples=PAIRS,
+)
 def add(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Sum a + b, elementwise with broadcasting."""
     return np.add(a, b, out=out)
@@ -33,7 +39,12 @@ def _(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     return g, g
 
 
-@primitive(infer=broadcast, samples=PAIRS, promotion="common")
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="common"),
+    algebra=Algebra(additive=True, affine=True),
+    samples=PAIRS,
+)
 def sub(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Difference a - b, elementwise with broadcasting."""
     return np.subtract(a, b, out=out) if a.dtype != np.bool_ else np.logical_xor(a, b, out=out)
@@ -44,7 +55,12 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return g, lambda: neg(g)
 
 
-@primitive(infer=broadcast, samples=PAIRS, promotion="common", wide=True)
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="common", compute_float32=True),
+    algebra=Algebra(affine=True),
+    samples=PAIRS,
+)
 def mul(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Product a * b, elementwise with broadcasting."""
     return np.multiply(a, b, out=out)
@@ -55,7 +71,12 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: g * b, lambda: g * a
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), positive(3)), sample((), positive(4))])
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="float"),
+    algebra=Algebra(affine=True),
+    samples=[sample((2, 3), positive(3)), sample((), positive(4))],
+)
 def div(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Quotient a / b by IEEE rules (1/0 is inf, 0/0 is NaN), elementwise with broadcasting; integers give floats."""
     return np.divide(a, b, out=out)
@@ -66,7 +87,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: g / b, lambda: -(g * (y / b))
 
 
-@primitive(infer=same_number, samples=SHAPES)
+@primitive(shape_rule=same_number, algebra=Algebra(additive=True, affine=True), samples=SHAPES)
 def neg(x: Array, *, out: Array | None = None) -> Array:
     """Negation -x."""
     return np.negative(x, out=out)
@@ -77,7 +98,11 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return -g
 
 
-@primitive(infer=broadcast, promotion="common", samples=[sample(positive(2, 3), (3,)), sample(positive(4), ())])
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="common", autocast="float32"),
+    samples=[sample(positive(2, 3), (3,)), sample(positive(4), ())],
+)
 def power(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a to the power b, elementwise with broadcasting; the gradients at a zero base are PyTorch's."""
     if b.dtype.kind in "iu" and b.size and b.min() < 0:
@@ -98,7 +123,10 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return base, exponent
 
 
-@composite(samples=[sample((2, 3), exponent=2.0), sample(positive(3), exponent=-0.5), sample((3,), exponent=3.0)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((2, 3), exponent=2.0), sample(positive(3), exponent=-0.5), sample((3,), exponent=3.0)],
+)
 def pow_scalar(x: Value, *, exponent: float) -> Value:
     """x to a power given as an attribute; small whole exponents become products, and leave integers integers."""
     if not is_float(x.dtype) and exponent.is_integer():
@@ -110,7 +138,11 @@ def pow_scalar(x: Value, *, exponent: float) -> Value:
     return power(x, exponent)
 
 
-@composite(aliases=("pow_tensor",), samples=[sample(positive(2, 3), (3,)), sample(positive(4), positive(4))])
+@composite(
+    aliases=("pow_tensor",),
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(positive(2, 3), (3,)), sample(positive(4), positive(4))],
+)
 def pow(base: Value, exponent: Value) -> Value:
     """base to the power exponent (either may be a number), elementwise with broadcasting.
 
@@ -125,7 +157,7 @@ def pow(base: Value, exponent: Value) -> Value:
     return power(base, exponent)
 
 
-@primitive(infer=same, samples=SHAPES, aliases=("sqr",), wide=True)
+@primitive(shape_rule=same, aliases=("sqr",), numerics=Numerics(compute_float32=True), samples=SHAPES)
 def square(x: Array, *, out: Array | None = None) -> Array:
     """x * x."""
     return np.multiply(x, x, out=out)
@@ -136,7 +168,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * x * 2.0  # 2 x may overflow where the gradient does not
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=POSITIVES)
 def sqrt(x: Array, *, out: Array | None = None) -> Array:
     """Square root; the gradient at 0 is inf."""
     return np.sqrt(x, out=out)
@@ -147,7 +179,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (y * 2.0)
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
 def rsqrt(x: Array, *, out: Array | None = None) -> Array:
     """1 / sqrt(x)."""
     root = np.sqrt(x, out=out)
@@ -159,7 +191,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (y * y * y) * -0.5
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
 def reciprocal(x: Array, *, out: Array | None = None) -> Array:
     """1 / x."""
     return np.divide(1, x, out=out, dtype=x.dtype)
@@ -170,7 +202,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return -(g * y * y)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
 def exp(x: Array, *, out: Array | None = None) -> Array:
     """e to the power x."""
     return np.exp(x, out=out)
@@ -181,7 +213,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * y
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
 def expm1(x: Array, *, out: Array | None = None) -> Array:
     """exp(x) - 1, exact near 0."""
     return np.expm1(x, out=out)
@@ -192,7 +224,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (y + 1.0)
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
 def log(x: Array, *, out: Array | None = None) -> Array:
     """Natural logarithm; log(0) is -inf and the logarithm of a negative number NaN."""
     return np.log(x, out=out)
@@ -203,7 +235,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / x
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
 def log1p(x: Array, *, out: Array | None = None) -> Array:
     """log(1 + x), exact near 0."""
     return np.log1p(x, out=out)
@@ -214,7 +246,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (x + 1.0)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
 def sin(x: Array, *, out: Array | None = None) -> Array:
     """Sine of an angle in radians."""
     return np.sin(x, out=out)
@@ -225,7 +257,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * cos(x)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
 def cos(x: Array, *, out: Array | None = None) -> Array:
     """Cosine of an angle in radians."""
     return np.cos(x, out=out)
@@ -236,7 +268,11 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return -(g * sin(x))
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(-1.2, 1.2, 2, 3))])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample(uniform(-1.2, 1.2, 2, 3))],
+)
 def tan(x: Array, *, out: Array | None = None) -> Array:
     """Tangent of an angle in radians."""
     return np.tan(x, out=out)
@@ -247,7 +283,11 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (square(y) + 1.0)
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(-0.9, 0.9, 2, 3))])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample(uniform(-0.9, 0.9, 2, 3))],
+)
 def asin(x: Array, *, out: Array | None = None) -> Array:
     """Inverse sine, in radians."""
     return np.arcsin(x, out=out)
@@ -258,7 +298,11 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * rsqrt(1.0 - square(x))
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(-0.9, 0.9, 2, 3))])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample(uniform(-0.9, 0.9, 2, 3))],
+)
 def acos(x: Array, *, out: Array | None = None) -> Array:
     """Inverse cosine, in radians."""
     return np.arccos(x, out=out)
@@ -269,7 +313,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return -(g * rsqrt(1.0 - square(x)))
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
 def atan(x: Array, *, out: Array | None = None) -> Array:
     """Inverse tangent, in radians."""
     return np.arctan(x, out=out)
@@ -280,7 +324,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (square(x) + 1.0)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
 def sinh(x: Array, *, out: Array | None = None) -> Array:
     """Hyperbolic sine."""
     return np.sinh(x, out=out)
@@ -291,7 +335,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * cosh(x)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=SHAPES)
 def cosh(x: Array, *, out: Array | None = None) -> Array:
     """Hyperbolic cosine."""
     return np.cosh(x, out=out)
@@ -302,7 +346,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * sinh(x)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=SHAPES)
 def tanh(x: Array, *, out: Array | None = None) -> Array:
     """Hyperbolic tangent."""
     return np.tanh(x, out=out)
@@ -313,7 +357,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return tanh_backward(g, y)
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), (2, 3)), sample((), ())])
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=[sample((2, 3), (2, 3)), sample((), ())])
 def tanh_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g (1 - y ** 2): the gradient of tanh, given its output y."""
     return blockwise(_tanh_slope, (g, y), out, scratch=1)
@@ -330,7 +374,7 @@ def _(u: Value, gx: Value, g: Value, y: Value) -> object:
     return tanh_backward(u, y), lambda: u * g * (y * -2.0)
 
 
-@primitive(infer=same, samples=[sample(away_from((0.0,), 2, 3))])
+@primitive(shape_rule=same, samples=[sample(away_from((0.0,), 2, 3))])
 def abs(x: Array, *, out: Array | None = None) -> Array:
     """Absolute value; the gradient at 0 is 0."""
     return np.absolute(x, out=out)
@@ -341,7 +385,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * sign(x)
 
 
-@primitive(infer=same_number, samples=[sample(away_from((0.0,), 2, 3))], aliases=("sgn",))
+@primitive(shape_rule=same_number, aliases=("sgn",), samples=[sample(away_from((0.0,), 2, 3))])
 def sign(x: Array, *, out: Array | None = None) -> Array:
     """-1, 0 or 1 by the sign of x; its gradient is 0."""
     return np.sign(x, out=out)
@@ -353,8 +397,8 @@ def _(g: Value, y: Value, x: Value) -> Value:
 
 
 @primitive(
-    infer=broadcast,
-    promotion="common",
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="common"),
     samples=[sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))],
 )
 def maximum(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -368,8 +412,8 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 
 
 @primitive(
-    infer=broadcast,
-    promotion="common",
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="common"),
     samples=[sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))],
 )
 def minimum(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -408,7 +452,7 @@ def _whole(bound: float | None, rounded: Callable[[float], int], x: Array) -> in
 
 
 @primitive(
-    infer=_bounded,
+    shape_rule=_bounded,
     samples=[
         sample(away_from((-0.5, 0.5), 2, 3), min=-0.5, max=0.5),
         sample(away_from((0.0,), 3), min=0.0),
@@ -437,13 +481,15 @@ def _(g: Value, y: Value, x: Value, *, min: float | None, max: float | None, str
     return where(inside[0] if len(inside) == 1 else inside[0] & inside[1], g, 0.0)
 
 
-@composite(wide=True, samples=[sample(normal(3), positive(3), weight=0.3)])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample(normal(3), positive(3), weight=0.3)])
 def lerp(a: Value, b: Value, *, weight: float) -> Value:
     """a + weight * (b - a)."""
     return a + (b - a) * weight
 
 
-@composite(wide=True, samples=[sample(normal(2, 3), positive(3), uniform(0.0, 1.0, 2, 1))])
+@composite(
+    numerics=Numerics(compute_float32=True), samples=[sample(normal(2, 3), positive(3), uniform(0.0, 1.0, 2, 1))]
+)
 def lerp_tensor(a: Value, b: Value, weight: Value) -> Value:
     """a + weight * (b - a), the weight being an input; the three broadcast."""
     return a + (b - a) * weight

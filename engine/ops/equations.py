@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from engine.core.batching import by_itself, spread
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
@@ -30,7 +31,12 @@ def _inv(x: Value, *, check: bool) -> Spec:
     return Spec(x.shape, require_square("inv", x))
 
 
-@primitive(infer=_inv, aliases=("inverse",), samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))])
+@primitive(
+    shape_rule=_inv,
+    aliases=("inverse",),
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))],
+)
 def inv(x: Array, *, check: bool = True) -> Array:
     """The inverse of square matrices [..., n, n]. A singular one is an error, or without `check` all inf."""
     wide = widened(x)
@@ -70,8 +76,8 @@ def _solve_matrix(a: Value, b: Value, *, check: bool = True) -> Spec:
 
 
 @primitive(
-    infer=_solve_matrix,
-    promotion="common",
+    shape_rule=_solve_matrix,
+    numerics=Numerics(promotion="common", autocast="float32"),
     samples=[sample(regular(3, 3), (3, 2)), sample(regular(2, 2, 2), (2, 1)), sample(regular(2, 2), (3, 2, 2))],
 )
 def solve_matrix(a: Array, b: Array, *, check: bool = True) -> Array:
@@ -112,7 +118,8 @@ def is_vector(a: Value, b: Value) -> bool:
 
 
 @composite(
-    samples=[sample(regular(3, 3), (3,)), sample(regular(2, 3, 3), (2, 3)), sample(regular(2, 2), (3, 2), left=False)]
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(regular(3, 3), (3,)), sample(regular(2, 3, 3), (2, 3)), sample(regular(2, 2), (3, 2), left=False)],
 )
 def solve(a: Value, b: Value, *, left: bool = True, check: bool = True) -> Value:
     """x with a @ x = b, or with x @ a = b when not `left`; b is a vector, one for each matrix of a, or matrices.
@@ -150,8 +157,8 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
 
 
 @primitive(
-    infer=_solve_triangular_left,
-    promotion="common",
+    shape_rule=_solve_triangular_left,
+    numerics=Numerics(promotion="common", autocast="float32"),
     samples=[
         sample(regular(3, 3), (3, 2), upper=True),
         sample(regular(2, 2, 2), (2, 1), upper=False),
@@ -179,6 +186,7 @@ def _(g: Value, x: Value, a: Value, b: Value, *, upper: bool, unitriangular: boo
 
 @composite(
     aliases=("solve_tri",),
+    numerics=Numerics(autocast="float32"),
     samples=[sample(regular(3, 3), (3, 2), upper=True), sample(regular(2, 2), (3, 2), upper=False, left=False)],
 )
 def solve_triangular(a: Value, b: Value, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Value:
@@ -195,7 +203,8 @@ def solve_triangular(a: Value, b: Value, *, upper: bool, left: bool = True, unit
 
 
 @composite(
-    wide=True, samples=[sample((2, 3, 3), exponent=3), sample(regular(2, 2), exponent=-2), sample((2, 2), exponent=1)]
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 3, 3), exponent=3), sample(regular(2, 2), exponent=-2), sample((2, 2), exponent=1)],
 )
 def matrix_power(x: Value, *, exponent: int) -> Value:
     """The product of `exponent` copies of square matrices: of inverses if negative, the identity if 0."""

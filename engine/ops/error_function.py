@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT64
 from engine.core.infer import same
 from engine.core.registry import composite, primitive
@@ -107,7 +108,11 @@ def erf_array(x: Array, out: Array | None = None, *, complement: bool = False) -
     return out
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-5.0, 5.0, 3, 4)), sample(())])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float"),
+    samples=[sample((2, 3)), sample(uniform(-5.0, 5.0, 3, 4)), sample(())],
+)
 def erf(x: Array, *, out: Array | None = None) -> Array:
     """Error function, 2/sqrt(pi) times the integral of exp(-t²) from 0 to x; relative error about 1e-16 in float64."""
     return erf_array(x, out)
@@ -118,7 +123,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (exp(-square(x)) * TWO_OVER_ROOT_PI)
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(normal())])
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample((2, 3)), sample(normal())])
 def erfc(x: Array, *, out: Array | None = None) -> Array:
     """Complementary error function 1 - erf(x), without cancellation for large x."""
     return erf_array(x, out, complement=True)
@@ -150,7 +155,11 @@ def _erfcx(y: Array, x: Array) -> None:
     y[...] = result
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-3.0, 9.0, 3, 4)), sample(())])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float"),
+    samples=[sample((2, 3)), sample(uniform(-3.0, 9.0, 3, 4)), sample(())],
+)
 def erfcx(x: Array, *, out: Array | None = None) -> Array:
     """Scaled complementary error function exp(x²) erfc(x): about 1 / (x sqrt(pi)) for large x, inf below -27."""
     return in_float64(_erfcx, x, out)
@@ -173,7 +182,11 @@ def _log_ndtr(y: Array, x: Array) -> None:
     y[...] = result
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-12.0, 6.0, 3, 4)), sample(())])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float"),
+    samples=[sample((2, 3)), sample(uniform(-12.0, 6.0, 3, 4)), sample(())],
+)
 def log_ndtr(x: Array, *, out: Array | None = None) -> Array:
     """log of ndtr, the probability that a standard normal number is at most x; exact far below, where ndtr is 0."""
     return in_float64(_log_ndtr, x, out)

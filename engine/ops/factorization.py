@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import INT32
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
@@ -57,7 +58,11 @@ def _cholesky(x: Value, *, upper: bool, check: bool) -> Spec:
     return Spec(x.shape, require_square("cholesky", x))
 
 
-@primitive(infer=_cholesky, samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)])
+@primitive(
+    shape_rule=_cholesky,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(positive_definite(3, 3)), sample(positive_definite(2, 2, 2), upper=True)],
+)
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
     """The lower triangular L with L Lᵀ = x, or its transpose; x is symmetric (of others the symmetric part counts).
 
@@ -107,7 +112,13 @@ def _qr(x: Value) -> tuple[Spec, Spec]:
     return Spec((*batch, rows, inner), dtype), Spec((*batch, inner, columns), dtype)
 
 
-@primitive(outputs=("q", "r"), infer=_qr, several=True, samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4))])
+@primitive(
+    shape_rule=_qr,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("q", "r")),
+    samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4))],
+)
 def reduced_qr(x: Array) -> tuple[Array, Array]:
     """Q with orthonormal columns [..., m, k] and upper triangular R [..., k, n] with Q R = x and k = min(m, n).
 
@@ -158,7 +169,11 @@ def _complement(q: Value) -> Spec:
     return Spec((*batch, rows, rows - columns), dtype)
 
 
-@primitive(infer=_complement, samples=[sample(_orthonormal(3, 2)), sample(_orthonormal(2, 2, 1))])
+@primitive(
+    shape_rule=_complement,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(_orthonormal(3, 2)), sample(_orthonormal(2, 2, 1))],
+)
 def orthogonal_complement(q: Array) -> Array:
     """Orthonormal columns [..., m, m - k] that complete those of q [..., m, k] to a basis; q's are orthonormal.
 
@@ -184,7 +199,9 @@ def completed(q: Value) -> Value:
 
 
 @composite(
-    outputs=("q", "r"), samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4)), sample((3, 2), mode="complete")]
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("q", "r")),
+    samples=[sample((3, 3)), sample((2, 4, 2)), sample((2, 4)), sample((3, 2), mode="complete")],
 )
 def qr(x: Value, *, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Value, Value]:
     """Q with orthonormal columns [..., m, k] and upper triangular R [..., k, n] with Q R = x and k = min(m, n).
@@ -200,11 +217,12 @@ def qr(x: Value, *, mode: Literal["reduced", "complete"] = "reduced") -> tuple[V
 
 
 @composite(
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((3, 2), _factor(3, 3)),
         sample((2, 2, 1), _factor(2, 2, 2)),
         sample((3, 2), _factor(3, 3, upper=True), upper=True),
-    ]
+    ],
 )
 def cholesky_solve(b: Value, factor: Value, *, upper: bool = False) -> Value:
     """The x with L Lᵀ x = b for right-hand sides b [..., n, k] and a Cholesky factor L, or its transpose if `upper`."""
@@ -215,7 +233,10 @@ def cholesky_solve(b: Value, factor: Value, *, upper: bool = False) -> Value:
     return solve_triangular(adjoint(lower), half, upper=True)
 
 
-@composite(samples=[sample(_factor(3, 3)), sample(_factor(2, 2, upper=True), upper=True)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(_factor(3, 3)), sample(_factor(2, 2, upper=True), upper=True)],
+)
 def cholesky_inverse(factor: Value, *, upper: bool = False) -> Value:
     """The inverse of L Lᵀ for a Cholesky factor L [..., n, n], or its transpose if `upper`."""
     require_square("cholesky_inverse", factor)
@@ -250,7 +271,7 @@ def inv_ex(x: Value, *, check_errors: bool = False) -> tuple[Value, Value]:
         sample(regular(3, 3), (3,)),
         sample(regular(2, 2, 2), (2, 2, 1)),
         sample(regular(2, 2), (3, 2), left=False),
-    ]
+    ],
 )
 def solve_ex(a: Value, b: Value, *, left: bool = True, check_errors: bool = False) -> tuple[Value, Value]:
     """The x that solve gives, and for each matrix of a an int32 that is 0 where there is one, else 1.

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import along
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.infer import normalize_axes, reduction_sum
 from engine.core.registry import primitive
@@ -19,7 +20,7 @@ from engine.ops.results import stored
 from engine.ops.shape import flip, pad, permute, reshape, slice
 
 
-@primitive(infer=reduction_sum, samples=REDUCTIONS)
+@primitive(shape_rule=reduction_sum, numerics=Numerics(autocast="float32"), samples=REDUCTIONS)
 def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
     axes = normalize_axes(axis, x.ndim)
@@ -41,7 +42,9 @@ def _product_of_others(x: Value, *, axis: Axes) -> Spec:
     return x.spec
 
 
-@primitive(infer=_product_of_others, samples=[sample((2, 3), axis=1), sample((4,))])
+@primitive(
+    shape_rule=_product_of_others, numerics=Numerics(autocast="float32"), samples=[sample((2, 3), axis=1), sample((4,))]
+)
 def product_of_others(x: Array, *, axis: Axes = None) -> Array:
     """At each place, the product of the other elements over `axis`: exact when some are zero."""
     axes = normalize_axes(axis, x.ndim)

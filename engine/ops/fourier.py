@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.core.attributes import Axes, Ints
 from engine.core.batching import along
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import normalize_axes, normalize_axis, require_float
@@ -37,10 +38,10 @@ def _dft(real: Value, imaginary: Value, *, axis: int, inverse: bool) -> tuple[Sp
 
 
 @primitive(
-    infer=_dft,
-    several=True,
-    promotion="float",
-    outputs=("real", "imaginary"),
+    shape_rule=_dft,
+    multi_output=True,
+    numerics=Numerics(promotion="float"),
+    documentation=Documentation(outputs=("real", "imaginary")),
     samples=[sample((2, 5), (2, 5), axis=1), sample((4, 2), (4, 2), axis=0, inverse=True)],
 )
 def dft(real: Array, imaginary: Array, *, axis: int = -1, inverse: bool = False) -> tuple[Array, Array]:
@@ -118,7 +119,8 @@ def transformed_axes(op: str, x: Value, axes: Axes, sizes: Ints | None) -> list[
 
 
 @composite(
-    wide=True, samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="ortho"), sample((4, 2), (4, 2), n=3, axis=0)]
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="ortho"), sample((4, 2), (4, 2), n=3, axis=0)],
 )
 def fft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
@@ -131,7 +133,7 @@ def fft(
     return _transformed("fft", _parts("fft", real, imaginary), axis, n, norm, inverse=False)
 
 
-@composite(wide=True, samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="forward")])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5), (2, 5)), sample((4,), n=6, norm="forward")])
 def ifft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> tuple[Value, Value]:
@@ -139,7 +141,7 @@ def ifft(
     return _transformed("ifft", _parts("ifft", real, imaginary), axis, n, norm, inverse=True)
 
 
-@composite(wide=True, samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
 def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> tuple[Value, Value]:
     """The first half of fft of a real x, n // 2 + 1 elements along `axis` (the rest mirrors them): both its parts."""
     real, imaginary = _transformed("rfft", _parts("rfft", x, None), axis, n, norm, inverse=False)
@@ -148,7 +150,7 @@ def rfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backwa
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True),
     samples=[sample((2, 3), (2, 3)), sample((2, 3), (2, 3), n=5), sample((4, 2), (4, 2), axis=0, norm="ortho")],
 )
 def irfft(
@@ -173,7 +175,10 @@ def irfft(
     return _transformed("irfft", whole, place, None, norm, inverse=True)[0]
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), sizes=(2, 4), norm="ortho")])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((2, 3), (2, 3)), sample((3, 2), sizes=(2, 4), norm="ortho")],
+)
 def fftn(
     real: Value,
     imaginary: Value | None = None,
@@ -189,7 +194,7 @@ def fftn(
     return parts
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), axes=(0,))])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3)), sample((3, 2), axes=(0,))])
 def ifftn(
     real: Value,
     imaginary: Value | None = None,
@@ -205,7 +210,7 @@ def ifftn(
     return parts
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3)), sample((2, 3, 2), sizes=(2, 4))])
 def fft2(
     real: Value,
     imaginary: Value | None = None,
@@ -218,7 +223,7 @@ def fft2(
     return fftn(real, imaginary, sizes=sizes, axes=axes, norm=norm)
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3))])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3))])
 def ifft2(
     real: Value,
     imaginary: Value | None = None,

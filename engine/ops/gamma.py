@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.infer import same
 from engine.core.registry import composite, primitive
@@ -101,7 +102,7 @@ def _lgamma(y: Array, x: Array) -> None:
     y[...] = result
 
 
-@primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("gammaln",))
+@primitive(shape_rule=same, aliases=("gammaln",), numerics=Numerics(promotion="float"), samples=SAMPLES)
 def lgamma(x: Array, *, out: Array | None = None) -> Array:
     """log(|gamma(x)|), inf at 0 and the negative whole numbers; absolute error about 1e-15 near the zeros."""
     return in_float64(_lgamma, x, out)
@@ -130,7 +131,7 @@ def _digamma(y: Array, x: Array) -> None:
     y[...] = np.where(np.isposinf(x), np.inf, result)
 
 
-@primitive(infer=same, promotion="float", samples=SAMPLES, aliases=("psi",))
+@primitive(shape_rule=same, aliases=("psi",), numerics=Numerics(promotion="float"), samples=SAMPLES)
 def digamma(x: Array, *, out: Array | None = None) -> Array:
     """Derivative of lgamma; -inf at 0 (inf at -0.0), NaN at the negative whole numbers."""
     return in_float64(_digamma, x, out)
@@ -188,8 +189,8 @@ def _order(x: Value, *, order: int) -> Spec:
 
 
 @primitive(
-    infer=_order,
-    promotion="float",
+    shape_rule=_order,
+    numerics=Numerics(promotion="float"),
     samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
 )
 def polygamma(x: Array, *, order: int, out: Array | None = None) -> Array:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT64
 from engine.core.infer import broadcast, same
 from engine.core.registry import composite, primitive
@@ -40,7 +41,7 @@ TAIL_SCALE = 0.28
 TAIL = (0.1167297818, 0.06622535478, 0.2719828309, -0.2406825939, 0.3920751815, -0.1063305661)
 
 
-@primitive(infer=same, promotion="float", samples=SHAPES, aliases=("swish",))
+@primitive(shape_rule=same, aliases=("swish",), numerics=Numerics(promotion="float"), samples=SHAPES)
 def silu(x: Array, *, out: Array | None = None) -> Array:
     """x sigmoid(x)."""
     return blockwise(partial(_gated, gate=_silu_gate), (x,), out, scratch=2)
@@ -58,13 +59,13 @@ def hardswish(x: Value) -> Value:
     return x * (relu6(x + 3.0) / 6.0)
 
 
-@composite(wide=True, samples=SHAPES)
+@composite(numerics=Numerics(compute_float32=True), samples=SHAPES)
 def mish(x: Value) -> Value:
     """x tanh(softplus(x))."""
     return x * tanh(softplus(x))
 
 
-@primitive(infer=same, promotion="float", samples=GELU_SAMPLES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=GELU_SAMPLES)
 def gelu(x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:
     """x times the normal distribution function of x (Hendrycks & Gimpel 2016).
 
@@ -84,8 +85,8 @@ def _(g: Value, y: Value, x: Value, *, approximate: Approximation) -> Value:
 
 
 @primitive(
-    infer=broadcast,
-    promotion="float",
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="float"),
     samples=[sample(shape, shape, approximate=a) for a in ("none", "tanh", "quick") for shape in ((2, 3), ())],
 )
 def gelu_backward(g: Array, x: Array, *, approximate: Approximation = "none", out: Array | None = None) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Window
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import distinct, sample
@@ -24,7 +25,7 @@ def gelu_quick(x: Value) -> Value:
     return gelu(x, approximate="quick")
 
 
-@composite(samples=[sample((2, 3)), sample((4,))])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample((2, 3)), sample((4,))])
 def sum_rows(x: Value) -> Value:
     """The sum of each row, the last axis kept with extent 1."""
     if not x.ndim:
@@ -41,7 +42,7 @@ def cpy(x: Value, like: Value) -> Value:
 
 
 @composite(
-    samples=[sample(distinct(1, 2, 6), mode="max", kernel=2), sample((2, 1, 5), mode="avg", kernel=3, padding=1)]
+    samples=[sample(distinct(1, 2, 6), mode="max", kernel=2), sample((2, 1, 5), mode="avg", kernel=3, padding=1)],
 )
 def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
     """Largest element or mean of each window of x [N, C, L]; padding counts, the stride is the kernel."""
@@ -55,7 +56,7 @@ def pool_1d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = 
     samples=[
         sample(distinct(1, 1, 4, 4), mode="max", kernel=2),
         sample((1, 2, 4, 5), mode="avg", kernel=(2, 3), stride=1, padding=1),
-    ]
+    ],
 )
 def pool_2d(x: Value, *, mode: Pooling, kernel: Window, stride: Window | None = None, padding: Window = 0) -> Value:
     """Largest element or mean of each window of x [N, C, H, W]; padding counts, the stride is the kernel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -30,7 +31,7 @@ def _shared(op: str, a: Value, b: Value) -> Value:
     return reshape(copies, shape=(*wanted, *a.shape[-2:]))
 
 
-@composite(samples=[sample((4, 3), (2, 3)), sample((1, 2, 4, 3), (2, 4, 2, 3))])
+@composite(numerics=Numerics(autocast="half"), samples=[sample((4, 3), (2, 3)), sample((1, 2, 4, 3), (2, 4, 2, 3))])
 def mul_mat(a: Value, b: Value) -> Value:
     """b @ a.T over the last two axes: y[..., j, i] is row j of b times row i of a, ggml's product.
 
@@ -41,7 +42,7 @@ def mul_mat(a: Value, b: Value) -> Value:
     return matrix_product(b, transpose(_shared("mul_mat", a, b)))
 
 
-@composite(samples=[sample((3, 4), (3, 2)), sample((1, 2, 3, 4), (2, 4, 3, 2))])
+@composite(numerics=Numerics(autocast="half"), samples=[sample((3, 4), (3, 2)), sample((1, 2, 3, 4), (2, 4, 3, 2))])
 def out_prod(a: Value, b: Value) -> Value:
     """b.T @ a over the last two axes: the sum of the outer products of the rows of b and a, as in ggml.
 

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from engine.core.attributes import Ints
+from engine.core.declarations import Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
@@ -34,7 +35,7 @@ class _Corner(NamedTuple):
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((1, 2, 3, 4), uniform(-1.2, 1.2, 1, 2, 2, 2)),
         sample((1, 1, 3, 3), uniform(-2.0, 2.0, 1, 2, 3, 2), padding_mode="border", align_corners=True),
@@ -172,7 +173,7 @@ def _read(rows: Value, corners: tuple[_Corner, ...]) -> Value:
 
 
 @composite(
-    samples=[sample((2, 2, 3), shape=(2, 1, 3, 2)), sample((1, 3, 4), shape=(1, 1, 2, 3, 2), align_corners=True)]
+    samples=[sample((2, 2, 3), shape=(2, 1, 3, 2)), sample((1, 3, 4), shape=(1, 1, 2, 3, 2), align_corners=True)],
 )
 def affine_grid(theta: Value, *, shape: Ints, align_corners: bool = False) -> Value:
     """The grid for grid_sample by which an output of `shape` [N, C, H, W] shows the image under the affine maps theta.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.core.batching import folded
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float, require_integer, require_rank
 from engine.core.registry import composite, primitive
@@ -44,7 +45,11 @@ def _grouped_product(x: Value, weight: Value, index: Value) -> Spec:
     return Spec((x.shape[0], weight.shape[2]), require_float("grouped_product", x, weight))
 
 
-@primitive(infer=_grouped_product, samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))])
+@primitive(
+    shape_rule=_grouped_product,
+    numerics=Numerics(autocast="half"),
+    samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))],
+)
 def grouped_product(x: Array, weight: Array, index: Array, *, out: Array | None = None) -> Array:
     """Each row of x [rows, in] times the matrix of its group: y[r] = x[r] @ weight[index[r]]."""
     check_range("grouped_product", index, weight.shape[0])
@@ -80,7 +85,11 @@ def _grouped_outer(a: Value, b: Value, index: Value, *, groups: int) -> Spec:
     return Spec((groups, a.shape[1], b.shape[1]), require_float("grouped_outer", a, b))
 
 
-@primitive(infer=_grouped_outer, samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)])
+@primitive(
+    shape_rule=_grouped_outer,
+    numerics=Numerics(autocast="half"),
+    samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)],
+)
 def grouped_outer(a: Array, b: Array, index: Array, *, groups: int, out: Array | None = None) -> Array:
     """For each group the sum of the outer products of its rows of a and b: the derivative of grouped_product."""
     check_range("grouped_outer", index, groups)
@@ -99,7 +108,8 @@ def _(c: Value, y: Value, a: Value, b: Value, index: Value) -> object:
 
 
 @composite(
-    samples=[sample((3, 2, 4), (2, 2, 4), integers(0, 3, 2, 2)), sample((3, 2, 4), (2, 1, 4), integers(0, 3, 2, 2))]
+    numerics=Numerics(autocast="half"),
+    samples=[sample((3, 2, 4), (2, 2, 4), integers(0, 3, 2, 2)), sample((3, 2, 4), (2, 1, 4), integers(0, 3, 2, 2))],
 )
 def mul_mat_id(experts: Value, x: Value, index: Value) -> Value:
     """Each token times the matrices of the experts chosen for it: y[t, u] = experts[index[t, u]] @ x[t, u] (ggml).

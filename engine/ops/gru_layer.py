@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import square
@@ -38,8 +40,10 @@ def _gru_steps(
 
 
 @primitive(
-    infer=_gru_steps,
-    several=True,
+    shape_rule=_gru_steps,
+    multi_output=True,
+    numerics=Numerics(autocast="half"),
+    sharding=batch_axes("1--00", "111"),
     samples=[
         sample((3, 2, 6), (6, 2), (2,), (2, 2), integers(3, 4, 2)),
         sample((3, 4, 3), (3, 1), (1,), (4, 1), integers(0, 4, 4), reverse=True),
@@ -146,8 +150,9 @@ def _gru_steps_backward(
 
 
 @primitive(
-    infer=_gru_steps_backward,
-    several=True,
+    shape_rule=_gru_steps_backward,
+    multi_output=True,
+    sharding=batch_axes("1111-00", "110"),
     samples=[
         sample((2, 2, 2), (2, 2, 2), uniform(0.1, 0.9, 2, 2, 6), (2, 2, 2), (6, 2), (2, 2), integers(2, 3, 2)),
         sample(

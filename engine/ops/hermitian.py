@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Axes, Ints
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -23,7 +24,10 @@ OPPOSITE: dict[Norm, Literal["backward", "ortho", "forward"]] = {
 """The norm with which a transform in the other direction is divided by the same."""
 
 
-@composite(wide=True, samples=[sample((2, 5)), sample((3, 4), sizes=(4, 3), norm="ortho"), sample((3, 4), axes=(0,))])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((2, 5)), sample((3, 4), sizes=(4, 3), norm="ortho"), sample((3, 4), axes=(0,))],
+)
 def rfftn(x: Value, *, sizes: Ints | None = None, axes: Axes = None, norm: Norm = "backward") -> tuple[Value, Value]:
     """fftn of a real x, of which the last of the axes keeps its first half, n // 2 + 1 elements: both its parts."""
     *others, (last, n) = _axes("rfftn", x, axes, sizes)
@@ -33,7 +37,10 @@ def rfftn(x: Value, *, sizes: Ints | None = None, axes: Axes = None, norm: Norm 
     return fftn(real, imaginary, sizes=_extents(real, others), axes=tuple(axis for axis, _ in others), norm=norm)
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 4), (3, 4), sizes=(4, 5), norm="forward")])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((2, 3), (2, 3)), sample((3, 4), (3, 4), sizes=(4, 5), norm="forward")],
+)
 def irfftn(
     real: Value,
     imaginary: Value | None = None,
@@ -51,7 +58,7 @@ def irfftn(
     return irfft(*parts, n=n, axis=last, norm=norm)
 
 
-@composite(wide=True, samples=[sample((2, 5)), sample((2, 3, 4), sizes=(4, 3))])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5)), sample((2, 3, 4), sizes=(4, 3))])
 def rfft2(
     x: Value, *, sizes: Ints | None = None, axes: Axes = (-2, -1), norm: Norm = "backward"
 ) -> tuple[Value, Value]:
@@ -59,7 +66,10 @@ def rfft2(
     return rfftn(x, sizes=sizes, axes=axes, norm=norm)
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((2, 3), (2, 3)), sample((2, 3, 4), (2, 3, 4), sizes=(3, 5))],
+)
 def irfft2(
     real: Value,
     imaginary: Value | None = None,
@@ -72,7 +82,10 @@ def irfft2(
     return irfftn(real, imaginary, sizes=sizes, axes=axes, norm=norm)
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((2, 4), (2, 4), n=5, axis=0, norm="ortho")])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((2, 3), (2, 3)), sample((2, 4), (2, 4), n=5, axis=0, norm="ortho")],
+)
 def hfft(
     real: Value, imaginary: Value | None = None, *, n: int | None = None, axis: int = -1, norm: Norm = "backward"
 ) -> Value:
@@ -83,7 +96,7 @@ def hfft(
     return irfft(real, None if imaginary is None else neg(imaginary), n=n, axis=axis, norm=OPPOSITE[norm])
 
 
-@composite(wide=True, samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 5)), sample((6, 2), n=4, axis=0, norm="ortho")])
 def ihfft(x: Value, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> tuple[Value, Value]:
     """The inverse of hfft: of a real x, n // 2 + 1 elements along `axis`: its real and its imaginary part."""
     real, imaginary = rfft(x, n=n, axis=axis, norm=OPPOSITE[norm])

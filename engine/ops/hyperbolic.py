@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import AttributeValueError
 from engine.core.infer import broadcast, same
@@ -22,7 +23,7 @@ from engine.ops.rounding import zero_slope
 PAIRS = [sample((2, 3), positive(3)), sample(normal(), positive(4))]
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3))], aliases=("arcsinh",))
+@primitive(shape_rule=same, aliases=("arcsinh",), numerics=Numerics(promotion="float"), samples=[sample((2, 3))])
 def asinh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic sine."""
     return np.arcsinh(x, out=out)
@@ -33,7 +34,12 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / hypot(x, 1.0)  # the root of x² + 1 without overflow
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(1.2, 3.0, 2, 3))], aliases=("arccosh",))
+@primitive(
+    shape_rule=same,
+    aliases=("arccosh",),
+    numerics=Numerics(promotion="float"),
+    samples=[sample(uniform(1.2, 3.0, 2, 3))],
+)
 def acosh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic cosine; NaN below 1, and with an infinite gradient at 1."""
     return np.arccosh(x, out=out)
@@ -44,7 +50,12 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (rsqrt(x - 1.0) * rsqrt(x + 1.0))
 
 
-@primitive(infer=same, promotion="float", samples=[sample(uniform(-0.9, 0.9, 2, 3))], aliases=("arctanh",))
+@primitive(
+    shape_rule=same,
+    aliases=("arctanh",),
+    numerics=Numerics(promotion="float"),
+    samples=[sample(uniform(-0.9, 0.9, 2, 3))],
+)
 def atanh(x: Array, *, out: Array | None = None) -> Array:
     """Inverse hyperbolic tangent; -inf and inf at -1 and 1, NaN beyond."""
     return np.arctanh(x, out=out)
@@ -55,7 +66,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / one_minus_square(x)
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(())])
+@primitive(shape_rule=same, numerics=Numerics(promotion="float"), samples=[sample((2, 3)), sample(())])
 def one_minus_square(x: Array, *, out: Array | None = None) -> Array:
     """1 - x², by its factors 1 - x and 1 + x: exact to the last digits near -1 and 1 too."""
     result: Array = np.multiply(1 - x, 1 + x, out=out)
@@ -67,7 +78,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * x * -2.0
 
 
-@primitive(infer=broadcast, promotion="float", samples=PAIRS)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float"), samples=PAIRS)
 def hypot(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """sqrt(a² + b²) without overflow, elementwise with broadcasting; the gradient at the origin is 0."""
     return np.hypot(a, b, out=out)
@@ -80,7 +91,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(zero, 0.0, g * (a / safe)), lambda: where(zero, 0.0, g * (b / safe))
 
 
-@primitive(infer=broadcast, promotion="float", samples=PAIRS, aliases=("arctan2",))
+@primitive(shape_rule=broadcast, aliases=("arctan2",), numerics=Numerics(promotion="float"), samples=PAIRS)
 def atan2(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Angle, in -pi..pi, of the point with height a and width b; the gradient at the origin is 0."""
     return np.arctan2(a, b, out=out)
@@ -95,7 +106,11 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(zero, 0.0, g * (b / safe) / safe), lambda: where(zero, 0.0, -(g * (a / safe) / safe))
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample(away_from((0.0,), 2, 3), away_from((0.0,), 3))])
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="float"),
+    samples=[sample(away_from((0.0,), 2, 3), away_from((0.0,), 3))],
+)
 def copysign(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """|a| with the sign of b (which -0.0 has too), elementwise; the gradient at a = 0 is 0, and that of b always."""
     return np.copysign(a, b, out=out)
@@ -106,7 +121,11 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: g * (sign(a) * copysign(1.0, b)), lambda: zero_slope(g)
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(uniform(-1e-3, 1e-3, 3)), sample(())])
+@primitive(
+    shape_rule=same,
+    numerics=Numerics(promotion="float"),
+    samples=[sample((2, 3)), sample(uniform(-1e-3, 1e-3, 3)), sample(())],
+)
 def sinc(x: Array, *, out: Array | None = None) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
     wide = x.astype(FLOAT32) if x.dtype == FLOAT16 else x
@@ -125,8 +144,8 @@ def _order(x: Value, *, order: int) -> Spec:
 
 
 @primitive(
-    infer=_order,
-    promotion="float",
+    shape_rule=_order,
+    numerics=Numerics(promotion="float"),
     samples=[sample((3,), order=1), sample(uniform(-0.2, 0.2, 3), order=2), sample(uniform(-4.0, 4.0, 4), order=4)],
 )
 def sinc_derivative(x: Array, *, order: int, out: Array | None = None) -> Array:

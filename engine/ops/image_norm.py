@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.core.declarations import Documentation, Memory, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import composite
@@ -30,7 +31,7 @@ def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Valu
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 4, 3), positive(4), (4,), groups=2),
         sample((1, 4, 2, 2), groups=1),
@@ -59,7 +60,7 @@ def group_norm(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3, 4), positive(3), (3,)),
         sample((1, 2, 2, 2)),
@@ -95,9 +96,9 @@ STATISTICS = (positive(3), normal(3), normal(3), positive(3))
 
 
 @composite(
-    wide=True,
-    outputs=("y", "running_mean", "running_var"),
-    updates={3: 1, 4: 2},
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    memory=Memory(state_updates={3: 1, 4: 2}),
+    documentation=Documentation(outputs=("y", "running_mean", "running_var")),
     samples=[
         sample((2, 3, 4), *STATISTICS, training=True),
         sample((1, 3, 2, 2), *STATISTICS, training=False, eps=1e-2),
@@ -131,7 +132,10 @@ def tracked_instance_norm(
     return y, new_mean, new_var
 
 
-@composite(wide=True, samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((2, 4, 3), size=3), sample((1, 3, 2, 2), size=2, alpha=0.5, beta=0.5, k=2.0)],
+)
 def local_response_norm(x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Value:
     """x / (k + alpha mean of x² over `size` neighbouring channels)^beta for x [N, C, *spatial]; beyond the ends is 0.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import Call, Outputs, along, by_itself, each, shifted
+from engine.core.declarations import Documentation
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
 from engine.core.modes import MODES
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import integers, sample
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value, as_value
 from engine.ops.compare import eq, where
 from engine.ops.shape import broadcast_to, permute, reshape
@@ -43,7 +45,7 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 
 
 @primitive(
-    infer=_gather,
+    shape_rule=_gather,
     samples=[
         sample((3, 4), integers(0, 4, 3, 2), axis=1),
         sample((3, 4), integers(0, 3, 5, 4), axis=0),
@@ -82,7 +84,7 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
     return Spec(shape, x.dtype)
 
 
-@primitive(infer=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
+@primitive(shape_rule=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
 def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with the elements of x added at `index` along `axis`: the transpose of gather."""
     out = np.zeros(shape, FLOAT32 if x.dtype == FLOAT16 else x.dtype)
@@ -124,12 +126,15 @@ def _embedding(weight: Value, index: Value, *, padding_idx: int | None, scale_gr
 
 
 @primitive(
-    infer=_embedding,
-    gradient_notes={
-        "padding_idx": "the padding row is made to get no gradient",
-        "scale_grad_by_freq": "the gradient of a row is divided by how often it is looked up",
-    },
+    shape_rule=_embedding,
     aliases=("get_rows",),
+    documentation=Documentation(
+        gradient_notes={
+            "padding_idx": "the padding row is made to get no gradient",
+            "scale_grad_by_freq": "the gradient of a row is divided by how often it is looked up",
+        }
+    ),
+    sharding=batch_axes("-0", "0"),
     samples=[
         sample((5, 3), integers(0, 5, 4)),
         sample((5, 3), integers(0, 5, 2, 2)),
@@ -184,7 +189,8 @@ def _add_rows(x: Value, index: Value, *, rows: int, padding_idx: int | None) -> 
 
 
 @primitive(
-    infer=_add_rows,
+    shape_rule=_add_rows,
+    sharding=batch_axes("00", "+"),
     samples=[sample((4, 3), integers(0, 5, 4), rows=5), sample((4, 2), integers(0, 5, 4), rows=5, padding_idx=2)],
 )
 def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = None, out: Array | None = None) -> Array:
@@ -235,7 +241,7 @@ def vector_of(op: str, index: Value) -> Value:
     return index if index.ndim else reshape(index, shape=(1,))
 
 
-@composite(samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)], aliases=("take",))
+@composite(aliases=("take",), samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)])
 def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
     """The slices of x at the positions `index` (a vector, or one number) of `axis`; of a scalar itself."""
     index = vector_of("index_select", index)
@@ -295,9 +301,9 @@ def _classes_in(index: Array) -> int:
 
 
 @primitive(
-    infer=_one_hot,
+    shape_rule=_one_hot,
     differentiable=False,
-    no_gradient="it is made of indices, which have no gradient",
+    documentation=Documentation(no_gradient="it is made of indices, which have no gradient"),
     samples=[sample(integers(0, 3, 4), classes=3)],
 )
 def one_hot(index: Array, *, classes: int | None = None, dtype: DType = FLOAT32, out: Array | None = None) -> Array:

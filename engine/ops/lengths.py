@@ -9,12 +9,14 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, computing_dtype
 from engine.core.errors import AttributeValueError
 from engine.core.infer import broadcast_shapes, normalize_axes, require_float
 from engine.core.narrow import converted
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, distinct, normal, sample
+from engine.core.sharding_rules import PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.compare import eq, ne, where
@@ -29,11 +31,20 @@ ROW = 4096
 """Squares that the BLAS sums at a time, for its float32 error grows with their number; the rest is pairwise."""
 
 
+def _split_sum_of_squares(case: Case) -> Cut:
+    return Cut((case.axis,), (PARTIAL,))
+
+
 def _sum_of_squares(x: Value) -> Spec:
     return Spec((), require_float("sum_of_squares", x))
 
 
-@primitive(infer=_sum_of_squares, samples=[sample((2, 3)), sample((4,)), sample(())])
+@primitive(
+    shape_rule=_sum_of_squares,
+    numerics=Numerics(autocast="float32"),
+    sharding=along_first_axis(_split_sum_of_squares),
+    samples=[sample((2, 3)), sample((4,)), sample(())],
+)
 def sum_of_squares(x: Array, *, out: Array | None = None) -> Array:
     """Sum of the squares of all elements, the square of the Euclidean length; float16 accumulates in float32."""
     flat = x.reshape(-1)
@@ -62,6 +73,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
 
 @composite(
     aliases=("vector_norm",),
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((2, 3)),
         sample((2, 3), axis=0, keepdims=True),
@@ -112,7 +124,7 @@ def _reduced(x: Value, axis: Axes) -> int:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((2, 3)), sample((2, 3), axis=0), sample(KINKED, p=1.0), sample(distinct(4), p="inf", axis=0)],
 )
 def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Value:
@@ -122,14 +134,15 @@ def normalize(x: Value, *, p: Power = 2.0, axis: Axes = 1, eps: float = 1e-12) -
     return x / clamp(norm(x, p=p, axis=axis, keepdims=True), min=eps)
 
 
-@composite(samples=[sample((2, 3)), sample((3,), eps=10.0)])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample((2, 3)), sample((3,), eps=10.0)])
 def l2_norm(x: Value, *, axis: Axes = -1, eps: float = 1e-12) -> Value:
     """x divided by its Euclidean length over the last axis, or by eps where that is larger (ggml's l2_norm)."""
     return normalize(x, axis=axis, eps=eps)
 
 
 @composite(
-    wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)]
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((2, 3), (2, 3)), sample((3, 2), normal(1, 2), axis=0), sample((4,), (4,), axis=-1)],
 )
 def cosine_similarity(a: Value, b: Value, *, axis: int = 1, eps: float = 1e-8) -> Value:
     """Cosine of the angle between vectors along `axis`, with broadcasting; lengths below eps count as eps."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.core.declarations import Memory, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, GradientError, ShapeError
 from engine.core.infer import broadcast_shapes, require_float, same
@@ -31,7 +32,7 @@ def _require_equal(op: str, x: Value, target: Value) -> None:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), (2, 3), positive(2, 3)),
         sample((2, 3), (2, 3), positive(2), full=True, reduction="sum"),
@@ -65,7 +66,7 @@ def gaussian_nll_loss(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), positive(2, 3)),
         sample(positive(2, 3), uniform(1.2, 3.0, 2, 3), log_input=False, full=True, reduction="none"),
@@ -95,8 +96,8 @@ def poisson_nll_loss(
 
 
 @composite(
-    wide=True,
     aliases=("sigmoid_focal_loss",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), booleans(2, 3)),
         sample((4,), uniform(0.0, 1.0, 4), alpha=-1.0, gamma=1.5, reduction="none"),
@@ -125,8 +126,8 @@ def focal_loss(
 
 
 @composite(
-    wide=True,
     aliases=("weighted_mse",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
         sample((2, 3), (2, 3), positive(2, 3), by_weight=True),
@@ -149,7 +150,7 @@ def weighted_mse_loss(
     return reduced(losses, reduction)
 
 
-@primitive(infer=same, view=True, samples=[sample(booleans(2, 3))])
+@primitive(shape_rule=same, memory=Memory(view="strided"), samples=[sample(booleans(2, 3))])
 def fixed_labels(x: Array) -> Array:
     """x itself, whose gradient must not be asked for."""
     return x
@@ -164,7 +165,9 @@ def _(g: Value, y: Value, x: Value) -> object:
 
 
 @composite(
-    wide=True, aliases=("ggml_cross_entropy_loss",), samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))]
+    aliases=("ggml_cross_entropy_loss",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((2, 3), booleans(2, 3)), sample((3,), booleans(3))],
 )
 def ggml_cross_entropy(logits: Value, labels: Value) -> Value:
     """-sum(labels log_softmax(logits)) over the last axis, averaged over the rows, as ggml's cross_entropy_loss.

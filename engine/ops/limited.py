@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import each
+from engine.core.declarations import Documentation, Memory, Numerics
 from engine.core.dtypes import computing_dtype
 from engine.core.errors import AttributeValueError
 from engine.core.infer import require_float, require_integer, require_rank
@@ -29,9 +30,12 @@ def _limit_rows(weight: Value, index: Value, *, max_norm: float, norm_type: floa
 
 
 @primitive(
-    infer=_limit_rows,
-    updates={0: 0},
-    gradient_notes={"max_norm": "the gradient passes as if nothing had been limited, as in PyTorch"},
+    shape_rule=_limit_rows,
+    numerics=Numerics(autocast="float32"),
+    memory=Memory(state_updates={0: 0}),
+    documentation=Documentation(
+        gradient_notes={"max_norm": "the gradient passes as if nothing had been limited, as in PyTorch"}
+    ),
     samples=[
         sample((5, 3), integers(0, 5, 4), max_norm=1.0),
         sample((5, 3), integers(-5, 5, 2, 2), max_norm=0.5, norm_type=1.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.infer import broadcast, same, same_bool
@@ -18,7 +19,7 @@ from engine.ops.rounding import zero_slope
 DISTINCT = [sample(distinct(2, 3), distinct(3)), sample(distinct(2, 3), uniform(2.0, 3.0))]
 
 
-@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
 def fmax(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The larger of a and b, ignoring NaN (NaN only if both are); a tie gives the gradient to a."""
     return np.fmax(a, b, out=out)
@@ -30,7 +31,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(first, g, 0.0), lambda: where(first, 0.0, g)
 
 
-@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
 def fmin(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The smaller of a and b, ignoring NaN (NaN only if both are); a tie gives the gradient to a."""
     return np.fmin(a, b, out=out)
@@ -42,7 +43,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: where(first, g, 0.0), lambda: where(first, 0.0, g)
 
 
-@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
 def clamp_min(x: Array, low: Array, *, out: Array | None = None) -> Array:
     """x, or `low` where x is below it; at the bound the gradient goes to x, at NaN to none, as in PyTorch."""
     return np.maximum(x, low, out=out)
@@ -53,7 +54,7 @@ def _(g: Value, y: Value, x: Value, low: Value) -> object:
     return lambda: where(ge(x, low), g, 0.0), lambda: where(lt(x, low), g, 0.0)
 
 
-@primitive(infer=broadcast, promotion="common", samples=DISTINCT)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="common"), samples=DISTINCT)
 def clamp_max(x: Array, high: Array, *, out: Array | None = None) -> Array:
     """x, or `high` where x is above it; at the bound the gradient goes to x, at NaN to none, as in PyTorch."""
     return np.minimum(x, high, out=out)
@@ -78,7 +79,7 @@ def _threshold(x: Value, *, threshold: float, value: float) -> Spec:
     return x.spec
 
 
-@primitive(infer=_threshold, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
+@primitive(shape_rule=_threshold, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)])
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
     """x where x > threshold (or is NaN), else `value`; integers stay integers."""
     return stored(np.where(x <= threshold, x.dtype.type(value), x), out)
@@ -92,7 +93,7 @@ def _(g: Value, y: Value, x: Value, *, threshold: float) -> Value:
     return where(le(x, threshold), 0.0, g)
 
 
-@primitive(infer=same, samples=[sample(away_from((0.0,), 2, 3))])
+@primitive(shape_rule=same, samples=[sample(away_from((0.0,), 2, 3))])
 def step(x: Array, *, out: Array | None = None) -> Array:
     """1 where x > 0, else 0; the gradient is 0."""
     return stored(np.greater(x, 0).astype(x.dtype), out)
@@ -109,7 +110,7 @@ def heaviside(x: Value, values: Value) -> Value:
     return where(eq(x, 0), values, step(x))
 
 
-@primitive(infer=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
 def isinf(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is inf or -inf."""
     return np.isinf(x, out=out)
@@ -119,7 +120,11 @@ def _replaced(x: Value, **_: float | None) -> Spec:
     return x.spec
 
 
-@primitive(infer=_replaced, native=True, samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)])
+@primitive(
+    shape_rule=_replaced,
+    numerics=Numerics(supports_bfloat16=True),
+    samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)],
+)
 def nan_to_num(
     x: Array, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, out: Array | None = None
 ) -> Array:

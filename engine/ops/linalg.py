@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from engine.core import sharding_rules
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics, Sharding
 from engine.core.dtypes import FLOAT16, FLOAT32, is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import broadcast_shapes
 from engine.core.narrow import converted
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
-from engine.core.value import Array, Spec, Value
+from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State
+from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.reduce import sum
 from engine.ops.shape import reshape, unsqueeze
+
+Attrs = Mapping[str, Any]
 
 
 def _matmul(a: Value, b: Value, *, transpose_a: bool, transpose_b: bool) -> Spec:
@@ -30,9 +37,71 @@ def _matmul(a: Value, b: Value, *, transpose_a: bool, transpose_b: bool) -> Spec
     return Spec((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
 
 
+def _product_flops(attrs: Attrs, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> int:
+    return 2 * math.prod(outputs[0]) * inputs[0][-2 if attrs["transpose_a"] else -1]
+
+
+def _product_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int] | None:
+    if len(shape) < 2:
+        return None
+    transposed = attrs["transpose_b" if index else "transpose_a"]
+    rows, columns = (shape[-1], shape[-2]) if transposed else (shape[-2], shape[-1])
+    return (rows, columns) if index else (columns, rows)
+
+
+def _split_product(case: Case) -> Cut | None:
+    """Split what is split already; where operands are split across one another, or the batch stays whole, columns."""
+    if case.by_columns:
+        return _split_columns(case)
+    found = _split_rows(case)
+    if found is None or any(own not in (None, seen) for own, seen in zip(case.states, found.windows, strict=True)):
+        return _split_columns(case)
+    return found
+
+
+def _split_rows(case: Case) -> Cut | None:
+    ranks = len(case.shapes[0]), len(case.shapes[1])
+    if min(ranks) < 2:
+        return None
+    # Axes counted from the end: of the contraction, and of the rows or columns of the result.
+    transposed = case.attrs["transpose_a"], case.attrs["transpose_b"]
+    inner = (-2 if transposed[0] else -1), (-1 if transposed[1] else -2)
+    outer = (-1 if transposed[0] else -2), (-2 if transposed[1] else -1)
+    place, rank = case.first, len(case.outputs[0])
+    other, behind = 1 - place, case.axis - ranks[place]
+    windows: list[State] = [None, None]
+    windows[place] = case.axis
+    if behind == inner[place]:  # each shard multiplies its part of the contraction: the results are summands
+        windows[other] = ranks[other] + inner[other]
+        return Cut(tuple(windows), (PARTIAL,))
+    if behind == outer[place]:
+        return Cut(tuple(windows), (rank + (-2 if place == 0 else -1),))
+    if ranks[other] + behind >= 0 and case.shapes[other][behind] > 1:
+        windows[other] = ranks[other] + behind
+    return Cut(tuple(windows), (rank + behind,))
+
+
+def _split_columns(case: Case) -> Cut | None:
+    """Split the longer of the result's last two axes; the other operand is seen whole."""
+    ranks, rank = [len(shape) for shape in case.shapes], len(case.outputs[0])
+    # A product costs more per element than other ops, so fewer of them are worth splitting.
+    if min(ranks) < 2 or math.prod(case.outputs[0]) < sharding_rules.LEAST_ELEMENTS // 8:
+        return None
+    outer = (-1 if case.attrs["transpose_a"] else -2), (-2 if case.attrs["transpose_b"] else -1)
+    sides = [(case.shapes[place][ranks[place] + outer[place]], place) for place in (0, 1)]
+    place = max(sides)[1]
+    axis = ranks[place] + outer[place]
+    windows: list[State] = [None if state is None else WHOLE for state in case.states]
+    windows[place] = axis
+    return Cut(tuple(windows), (rank - 2 + place,))
+
+
 @primitive(
-    infer=_matmul,
-    promotion="common",
+    shape_rule=_matmul,
+    numerics=Numerics(promotion="common", autocast="half"),
+    sharding=Sharding(_split_product, _split_columns),
+    flops=_product_flops,
+    fans=_product_fans,
     samples=[
         sample((2, 3), (3, 4)),
         sample((5, 2, 3), (3, 4)),
@@ -87,8 +156,9 @@ def _(g: Value, y: Value, a: Value, b: Value, *, transpose_a: bool, transpose_b:
 
 
 @composite(
-    samples=[sample((3,), (3,)), sample((2, 3), (3,)), sample((3,), (3, 2)), sample((5, 2, 3), (5, 3, 4))],
     aliases=("mm", "bmm"),
+    numerics=Numerics(autocast="half"),
+    samples=[sample((3,), (3,)), sample((2, 3), (3,)), sample((3,), (3, 2)), sample((5, 2, 3), (5, 3, 4))],
 )
 def matmul(a: Value, b: Value) -> Value:
     """Matrix product of any ranks by NumPy's rule: a vector counts as a row on the left and a column on the right."""
@@ -108,7 +178,10 @@ def matmul(a: Value, b: Value) -> Value:
     return reshape(product, shape=product.shape[:-1]) if b.ndim == 1 else product
 
 
-@composite(wide=True, samples=[sample((4, 3), (2, 3), (2,)), sample((2, 4, 3), (2, 3)), sample((3,), (2, 3), (2,))])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((4, 3), (2, 3), (2,)), sample((2, 4, 3), (2, 3)), sample((3,), (2, 3), (2,))],
+)
 def linear(x: Value, weight: Value, bias: Value | None = None) -> Value:
     """x @ weight.T + bias, with weight of shape [out, in] as in PyTorch."""
     if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1]:

@@ -6,6 +6,7 @@ form).
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite
@@ -30,23 +31,30 @@ def _halves(op: str, x: Value, other: Value | None, axis: int, swapped: bool = F
     return (other, x) if swapped else (x, other)
 
 
-@composite(wide=True, samples=SAMPLES)
+@composite(numerics=Numerics(compute_float32=True), samples=SAMPLES)
 def glu(x: Value, gate: Value | None = None, *, axis: int = -1) -> Value:
     """x sigmoid(gate); packed, the second half of x along `axis` is the gate (as in PyTorch)."""
     x, gate = _halves("glu", x, gate, axis)
     return x * sigmoid(gate)
 
 
-@composite(wide=True, samples=[sample(away_from((0.0,), 2, 4)), sample(away_from((0.0,), 4, 3), axis=0, swapped=True),
-             sample(away_from((0.0,), 2, 3), (2, 3))]
-)  # fmt: skip
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[
+        sample(away_from((0.0,), 2, 4)),
+        sample(away_from((0.0,), 4, 3), axis=0, swapped=True),
+        sample(away_from((0.0,), 2, 3), (2, 3)),
+    ],
+)
 def reglu(gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool = False) -> Value:
     """relu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml)."""
     gate, x = _halves("reglu", gate, x, axis, swapped)
     return relu(gate) * x
 
 
-@composite(wide=True, samples=[*SAMPLES, sample((2, 4), approximate="tanh", swapped=True)])
+@composite(
+    numerics=Numerics(compute_float32=True), samples=[*SAMPLES, sample((2, 4), approximate="tanh", swapped=True)]
+)
 def geglu(
     gate: Value,
     x: Value | None = None,
@@ -63,7 +71,7 @@ def geglu(
     return gelu(gate, approximate=approximate) * x
 
 
-@composite(wide=True, samples=[*SAMPLES, sample((4,), swapped=True)])
+@composite(numerics=Numerics(compute_float32=True), samples=[*SAMPLES, sample((4,), swapped=True)])
 def swiglu(gate: Value, x: Value | None = None, *, axis: int = -1, swapped: bool = False) -> Value:
     """silu(gate) x; packed, the gate is the first half along `axis`, or the second one when `swapped` (as in ggml)."""
     gate, x = _halves("swiglu", gate, x, axis, swapped)

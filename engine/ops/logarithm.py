@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.infer import broadcast, same
 from engine.core.registry import primitive
 from engine.core.samples import normal, positive, sample, uniform
@@ -21,7 +22,9 @@ POSITIVES = [sample(positive(2, 3)), sample(positive())]
 SUMS = [sample((2, 3), (3,)), sample((), (4,)), sample((3,), (3,), zero_grad_at_neg_inf=True)]
 
 
-@primitive(infer=same, promotion="float", samples=[sample((2, 3)), sample(())])
+@primitive(
+    shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=[sample((2, 3)), sample(())]
+)
 def exp2(x: Array, *, out: Array | None = None) -> Array:
     """2 to the power x."""
     return np.exp2(x, out=out)
@@ -32,7 +35,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * (y * LN_2)
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
 def log2(x: Array, *, out: Array | None = None) -> Array:
     """Logarithm to base 2."""
     return np.log2(x, out=out)
@@ -43,7 +46,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (x * LN_2)
 
 
-@primitive(infer=same, promotion="float", samples=POSITIVES)
+@primitive(shape_rule=same, numerics=Numerics(promotion="float", autocast="float32"), samples=POSITIVES)
 def log10(x: Array, *, out: Array | None = None) -> Array:
     """Logarithm to base 10."""
     return np.log10(x, out=out)
@@ -54,7 +57,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (x * LN_10)
 
 
-@primitive(infer=broadcast, promotion="float", samples=SUMS)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float", autocast="float32"), samples=SUMS)
 def logaddexp(a: Array, b: Array, *, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
     """log(exp(a) + exp(b)) without overflow.
 
@@ -70,7 +73,7 @@ def _(g: Value, y: Value, a: Value, b: Value, *, zero_grad_at_neg_inf: bool) -> 
     return lambda: g * sigmoid(a - b), lambda: g * sigmoid(b - a)
 
 
-@primitive(infer=broadcast, promotion="float", samples=SUMS)
+@primitive(shape_rule=broadcast, numerics=Numerics(promotion="float", autocast="float32"), samples=SUMS)
 def logaddexp2(a: Array, b: Array, *, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
     """log2(2**a + 2**b) without overflow.
 
@@ -90,7 +93,11 @@ def _times_log(a: Array, b: Array, logarithm: np.ufunc, out: Array | None) -> Ar
     return stored(np.where((a == 0) & ~np.isnan(b), 0, a * logarithm(b)), out)
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), positive(3)), sample(normal(), positive(4))])
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample((2, 3), positive(3)), sample(normal(), positive(4))],
+)
 def xlogy(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a log(b), and 0 where a is 0 (unless b is NaN), elementwise with broadcasting."""
     return _times_log(a, b, np.log, out)
@@ -105,7 +112,11 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return left, lambda: g * a / b
 
 
-@primitive(infer=broadcast, promotion="float", samples=[sample((2, 3), uniform(-0.5, 2.0, 3))])
+@primitive(
+    shape_rule=broadcast,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample((2, 3), uniform(-0.5, 2.0, 3))],
+)
 def xlog1py(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a log(1 + b), and 0 where a is 0 (unless b is NaN), elementwise with broadcasting."""
     return _times_log(a, b, np.log1p, out)

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import spread
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
@@ -81,8 +82,8 @@ def _pairs(*extra: dict[str, object]) -> list[Sample]:
 
 
 @composite(
-    wide=True,
     aliases=("mse",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         *_pairs(),
         sample((2, 3), (2, 3), positive(2, 3)),
@@ -107,14 +108,18 @@ def mse_loss(x: Value, target: Value, weight: Value | None = None, *, reduction:
     return sum(losses * weight) / sum(broadcast_to(weight, shape=losses.shape))
 
 
-@composite(wide=True, aliases=("l1", "mae"), samples=_pairs())
+@composite(aliases=("l1", "mae"), numerics=Numerics(compute_float32=True, autocast="float32"), samples=_pairs())
 def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Absolute error |x - target|; the gradient at 0 is 0."""
     fit_together("l1_loss", x, target, warn=True)
     return reduced(abs(x - target), reduction)
 
 
-@composite(wide=True, aliases=("huber",), samples=_pairs({"delta": 0.5}, {"delta": 5.0}))
+@composite(
+    aliases=("huber",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
+)
 def huber_loss(x: Value, target: Value, *, delta: float = 1.0, reduction: Reduction = "mean") -> Value:
     """Half the squared error up to |x - target| = delta, straight lines of slope delta beyond."""
     fit_together("huber_loss", x, target, warn=True)
@@ -129,7 +134,10 @@ def _huber(error: Value, delta: float) -> Value:
     return limited * (error - limited * 0.5)
 
 
-@composite(wide=True, samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}))
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
+)
 def smooth_l1_loss(x: Value, target: Value, *, beta: float = 1.0, reduction: Reduction = "mean") -> Value:
     """Absolute error, rounded off into a parabola below |x - target| = beta: huber_loss / beta; beta 0 is l1_loss."""
     fit_together("smooth_l1_loss", x, target, warn=True)
@@ -145,7 +153,11 @@ def _bce_terms(p: Value, target: Value) -> Spec:
     return p.spec
 
 
-@primitive(infer=_bce_terms, promotion="float", samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))])
+@primitive(
+    shape_rule=_bce_terms,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))],
+)
 def bce_terms(p: Array, target: Array, *, out: Array | None = None) -> Array:
     """-(target log p + (1 - target) log(1 - p)), elementwise, the logarithms cut off at -100."""
     yes = np.maximum(np.log(p), LOG_FLOOR)
@@ -171,8 +183,8 @@ def _(g: Value, y: Value, p: Value, target: Value) -> object:
 
 
 @composite(
-    wide=True,
     aliases=("bce",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3)),
         sample(uniform(0.1, 0.9, 4), booleans(4), reduction="none"),
@@ -197,8 +209,8 @@ def _weighted(op: str, losses: Value, weight: Value | None) -> Value:
 
 
 @composite(
-    wide=True,
     aliases=("bce_with_logits", "binary_cross_entropy_with_logits"),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), uniform(0.0, 1.0, 2, 3)),
         sample((4,), booleans(4), reduction="sum"),
@@ -233,7 +245,7 @@ def bce_with_logits_loss(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), uniform(0.1, 0.9, 2, 3)),
         sample((2, 3), uniform(0.1, 0.9, 2, 3), reduction="batchmean"),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
+from engine.core.declarations import Memory, Numerics, nbytes
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample, uniform
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import where
 from engine.ops.elementwise import square, tanh
@@ -34,8 +39,10 @@ def _lstm_steps(
 
 
 @primitive(
-    infer=_lstm_steps,
-    several=True,
+    shape_rule=_lstm_steps,
+    multi_output=True,
+    numerics=Numerics(autocast="half"),
+    sharding=batch_axes("1-000", "111"),
     samples=[
         sample((3, 2, 8), (8, 2), (2, 2), (2, 2), integers(3, 4, 2)),
         sample((3, 4, 4), (4, 1), (4, 1), (4, 1), integers(0, 4, 4), reverse=True),
@@ -130,9 +137,15 @@ def _lstm_steps_backward(
     return gates.spec, c0.spec, c0.spec
 
 
+def _backward_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    return 3 * nbytes(inputs[0])  # the slopes of all states
+
+
 @primitive(
-    infer=_lstm_steps_backward,
-    several=True,
+    shape_rule=_lstm_steps_backward,
+    multi_output=True,
+    memory=Memory(scratch=_backward_scratch),
+    sharding=batch_axes("1111-00", "100"),
     samples=[
         sample((2, 2, 2), (2, 2, 2), (2, 2, 2), uniform(0.1, 0.9, 2, 2, 8), (8, 2), (2, 2), integers(2, 3, 2)),
         sample(

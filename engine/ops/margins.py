@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float, require_integer
@@ -33,7 +34,7 @@ def _check_scores(op: str, x: Value) -> int:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
         sample((4, 3), integers(0, 3, 4), positive(3), p=2, margin=0.7, reduction="none"),
@@ -94,7 +95,9 @@ def _listed(target: Value) -> tuple[Spec, Spec, Spec]:
     return Spec(target.shape, INT64), Spec(target.shape, BOOL), Spec(target.shape, BOOL)
 
 
-@primitive(infer=_listed, several=True, differentiable=False, samples=[sample(_lists(3, 4)), sample(_lists(3))])
+@primitive(
+    shape_rule=_listed, multi_output=True, differentiable=False, samples=[sample(_lists(3, 4)), sample(_lists(3))]
+)
 def listed_labels(target: Array) -> tuple[Array, Array, Array]:
     """Lists of classes on the last axis, each ended by -1: the classes, which places are listed, which classes are.
 
@@ -112,7 +115,10 @@ def listed_labels(target: Array) -> tuple[Array, Array, Array]:
     return index, listed, member
 
 
-@composite(wide=True, samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((3, 4), _lists(3, 4)), sample((3,), _lists(3), reduction="none")],
+)
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """Sum over the target classes y and the others j of max(0, 1 - x[y] + x[j]), divided by the number of classes.
 
@@ -135,7 +141,7 @@ def multilabel_margin_loss(x: Value, target: Value, *, reduction: Reduction = "m
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((3, 4), booleans(3, 4)),
         sample((3, 4), positive(3, 4), positive(4), reduction="none"),

@@ -38,7 +38,7 @@ def _matrix_exp(x: Value) -> Spec:
     return Spec(x.shape, require_square("matrix_exp", x))
 
 
-@primitive(infer=_matrix_exp, samples=[sample((3, 3)), sample((2, 2, 2))])
+@primitive(shape_rule=_matrix_exp, samples=[sample((3, 3)), sample((2, 2, 2))])
 def matrix_exp(x: Array) -> Array:
     """The exponential of square matrices [..., n, n]: the sum of x^k / k!. It is computed in float64."""
     if not x.size:
@@ -111,7 +111,7 @@ def tensorinv(x: Value, *, ind: int = 2) -> Value:
 
 
 @composite(
-    samples=[sample(regular(4, 4), (4,)), sample(_system(2, 2, 4), (2, 2)), sample(regular(3, 3), (3,), axes=(0,))]
+    samples=[sample(regular(4, 4), (4,)), sample(_system(2, 2, 4), (2, 2)), sample(regular(3, 3), (3,), axes=(0,))],
 )
 def tensorsolve(a: Value, b: Value, *, axes: Ints = ()) -> Value:
     """x with tensordot(a, x, axes=x.ndim) = b, where a has the axes of b and then those of x.

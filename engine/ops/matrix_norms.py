@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Axes, Ints
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import composite
@@ -21,13 +22,14 @@ Order = float | Literal["fro", "nuc", "inf", "-inf"]
 
 
 @composite(
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((3, 2)),
         sample((2, 3, 2), order="nuc"),
         sample((2, 3, 3), order=2.0, axis=(0, 2)),
         sample(distinct(3, 3), order="inf", keepdims=True),
         sample(distinct(3, 3), order=-1.0),
-    ]
+    ],
 )
 def matrix_norm(x: Value, *, order: Order = "fro", axis: Ints = (-2, -1), keepdims: bool = False) -> Value:
     """A norm of the matrices on two axes of x; tied maxima and minima share the gradient.
@@ -70,7 +72,7 @@ def _extreme(values: Value, sign: float) -> Value:
         sample(distinct(2, 3), order="inf", axis=1),
         sample((3, 2), order=2.0),
         sample((4,), order=3.0),
-    ]
+    ],
 )
 def linalg_norm(x: Value, *, order: Order | None = None, axis: Axes = None, keepdims: bool = False) -> Value:
     """PyTorch's linalg.norm: the norm of vectors on one axis, or of matrices on two.

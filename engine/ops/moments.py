@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float, require_integer, require_rank
@@ -18,7 +19,7 @@ from engine.ops.shape import reshape, transpose, unsqueeze
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 4)),
         sample((5,), correction=0),
@@ -66,7 +67,7 @@ def _weight(rows: Value, fweights: Value | None, aweights: Value | None) -> Valu
     return cast(weight, dtype=rows.dtype) if not is_float(weight.dtype) or weight.dtype != rows.dtype else weight
 
 
-@composite(wide=True, samples=[sample((3, 5))])
+@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=[sample((3, 5))])
 def corrcoef(x: Value) -> Value:
     """The correlations of the rows of x [variables, observations]: covariances over the standard deviations."""
     products = cov(x)

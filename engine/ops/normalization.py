@@ -6,11 +6,13 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import along
+from engine.core.declarations import Numerics
 from engine.core.dtypes import DType, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axes, reduced_shape, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import positive, sample
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.reduce import count, mean, sum
 from engine.ops.sums import dot_over, sum_over
@@ -36,7 +38,13 @@ def _standardize(x: Value, *, axis: Axes, eps: float, centre: bool) -> tuple[Spe
     return x.spec, Spec(reduced_shape(x.shape, axes, True), statistics_dtype(x.dtype))
 
 
-@primitive(infer=_standardize, several=True, samples=AXES_SAMPLES)
+@primitive(
+    shape_rule=_standardize,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    sharding=ALONG_AXIS,
+    samples=AXES_SAMPLES,
+)
 def standardize(
     x: Array, *, axis: Axes = -1, eps: float = 1e-5, centre: bool = True, out: tuple[Array, Array] | None = None
 ) -> tuple[Array, Array]:
@@ -87,7 +95,9 @@ def _standardize_backward(g: Value, y: Value, factor: Value, *, axis: Axes, cent
 
 
 @primitive(
-    infer=_standardize_backward,
+    shape_rule=_standardize_backward,
+    numerics=Numerics(autocast="float32"),
+    sharding=ALONG_AXIS,
     samples=[
         sample((2, 3), (2, 3), positive(2, 1)),
         sample((3, 2, 4), (3, 2, 4), positive(1, 2, 1), axis=(0, 2)),
@@ -147,7 +157,7 @@ def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, 
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), positive(3), (3,)),
         sample((2, 3, 4), positive(3, 4)),
@@ -168,7 +178,10 @@ def layer_norm(
     return y if bias is None else y + bias
 
 
-@composite(samples=[sample((2, 3), positive(3)), sample((2, 3, 4), axes=2), sample((4,), positive(4), eps=1e-3)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((2, 3), positive(3)), sample((2, 3, 4), axes=2), sample((4,), positive(4), eps=1e-3)],
+)
 def rms_norm(x: Value, weight: Value | None = None, *, axes: int = 1, eps: float | None = None) -> Value:
     """x / sqrt(mean(x²) + eps) * weight over the last axes (Zhang & Sennrich 2019).
 

@@ -44,7 +44,7 @@ def factor_for(factor: float, x: Value) -> float | int:
     return bool(factor) if x.dtype.kind == "b" else int(factor)
 
 
-@primitive(infer=same_number, samples=[sample(positive(3), what="weights")])
+@primitive(shape_rule=same_number, samples=[sample(positive(3), what="weights")])
 def nonnegative(x: Array, *, what: str = "numbers", out: Array | None = None) -> Array:
     """x itself, refused where a number is negative; `what` names it in the error."""
     if x.size and x.min() < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float
@@ -41,7 +42,12 @@ def _opt_step_sgd(x: Value, grad: Value, params: Value) -> Spec:
     return _check("opt_step_sgd", 2, x, (grad,), params)
 
 
-@primitive(infer=_opt_step_sgd, differentiable=False, samples=[sample((2, 3), (2, 3), _fixed(0.1, 0.01))])
+@primitive(
+    shape_rule=_opt_step_sgd,
+    differentiable=False,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((2, 3), (2, 3), _fixed(0.1, 0.01))],
+)
 def opt_step_sgd(x: Array, grad: Array, params: Array, *, out: Array | None = None) -> Array:
     """The parameter after a step of ggml's SGD: x (1 - alpha wd) - alpha grad, with params = (alpha, wd)."""
     alpha, decay = (float(number) for number in params)
@@ -60,9 +66,10 @@ def _opt_step_adamw(x: Value, grad: Value, m: Value, v: Value, params: Value) ->
 
 
 @primitive(
-    infer=_opt_step_adamw,
-    several=True,
+    shape_rule=_opt_step_adamw,
+    multi_output=True,
     differentiable=False,
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((2, 3), (2, 3), (2, 3), positive(2, 3), _fixed(0.1, 0.9, 0.999, 1e-8, 0.01, 10.0, 1000.0)),
     ],

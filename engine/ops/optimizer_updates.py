@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from engine.core.declarations import Documentation, Memory, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, computing_dtype
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float, require_integer
 from engine.core.registry import primitive
 from engine.core.samples import Argument, positive, sample, uniform
+from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 from engine.ops.casting import cast
 from engine.ops.elementwise import power, sqrt, square
@@ -108,9 +110,10 @@ def _adam_rates(step: Value, lr: Value, beta1: Value, *, beta2: float) -> tuple[
 
 
 @primitive(
-    infer=_adam_rates,
-    several=True,
-    outputs=("rate", "scale"),
+    shape_rule=_adam_rates,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("rate", "scale")),
     samples=[sample(_counts(3), positive(), uniform(0.5, 0.9)), sample(_counts(1), positive(), uniform(0.1, 0.2))],
 )
 def adam_rates(
@@ -167,11 +170,12 @@ NUMBERS = (uniform(0.5, 0.9), uniform(0.1, 0.2), uniform(0.2, 0.3), positive())
 
 
 @primitive(
-    infer=_adam_update,
-    several=True,
-    wide=True,
-    outputs=("parameter", "moment1", "moment2"),
-    overlays={0: 1, 1: 2, 2: 3},
+    shape_rule=_adam_update,
+    multi_output=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    memory=Memory(inplace={0: 1, 1: 2, 2: 3}),
+    documentation=Documentation(outputs=("parameter", "moment1", "moment2")),
+    sharding=ELEMENTWISE,
     samples=[
         sample(*VECTORS, *NUMBERS, beta2=0.8),
         sample(*VECTORS, *NUMBERS, beta2=0.9, weight_decay=0.3),
@@ -278,9 +282,10 @@ def _sgd_update(gradient: Value, parameter: Value, lr: Value, **_: object) -> Sp
 
 
 @primitive(
-    infer=_sgd_update,
-    wide=True,
-    overlays={0: 1},
+    shape_rule=_sgd_update,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    memory=Memory(inplace={0: 1}),
+    sharding=ELEMENTWISE,
     samples=[
         sample((3, 2), (3, 2), uniform(0.1, 0.2)),
         sample((3, 2), (3, 2), uniform(0.1, 0.2), weight_decay=0.3),
@@ -336,11 +341,12 @@ RATES = (uniform(0.5, 0.9), uniform(0.3, 0.8), uniform(0.1, 0.2))
 
 
 @primitive(
-    infer=_momentum_update,
-    several=True,
-    wide=True,
-    outputs=("parameter", "momentum"),
-    overlays={0: 1, 1: 2},
+    shape_rule=_momentum_update,
+    multi_output=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    memory=Memory(inplace={0: 1, 1: 2}),
+    documentation=Documentation(outputs=("parameter", "momentum")),
+    sharding=ELEMENTWISE,
     samples=[
         sample((3, 2), (3, 2), (3, 2), *RATES),
         sample((3, 2), (3, 2), (3, 2), *RATES, weight_decay=0.3, nesterov=True),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import along
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError
 from engine.core.infer import nonempty_reduction, normalize_axis
@@ -28,7 +29,7 @@ def _places(x: Value, *, axis: int, **_: bool) -> Spec:
     return Spec(x.shape, INT64)
 
 
-@primitive(infer=_places, differentiable=False, samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)])
+@primitive(shape_rule=_places, differentiable=False, samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)])
 def argsort(x: Array, *, axis: int = -1, descending: bool = False) -> Array:
     """Indices that sort x along `axis`; equal elements keep their order, NaN counts as the largest."""
     if not x.ndim:
@@ -49,7 +50,9 @@ def _pick(x: Value, places: Value, axis: int) -> Value:
     return reshape(gather(reshape(x, shape=(1,)), reshape(places, shape=(1,)), axis=0), shape=())
 
 
-@composite(outputs=("values", "indices"), samples=[*SAMPLES, sample(distinct(5), descending=True)])
+@composite(
+    documentation=Documentation(outputs=("values", "indices")), samples=[*SAMPLES, sample(distinct(5), descending=True)]
+)
 def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, Value]:
     """x sorted along `axis`, and the indices that sort it; equal elements keep their order."""
     places = argsort(x, axis=axis, descending=descending)
@@ -57,8 +60,8 @@ def sort(x: Value, *, axis: int = -1, descending: bool = False) -> tuple[Value, 
 
 
 @composite(
-    outputs=("values", "indices"),
     aliases=("top_k",),
+    documentation=Documentation(outputs=("values", "indices")),
     samples=[
         sample(distinct(2, 4), k=2),
         sample(distinct(3, 2), k=1, axis=0),
@@ -84,7 +87,7 @@ def _chosen(x: Value, place: Value, axis: int, keepdims: bool) -> tuple[Value, V
 
 
 @composite(
-    outputs=("value", "index"),
+    documentation=Documentation(outputs=("value", "index")),
     samples=[sample(distinct(2, 4), k=2), sample(distinct(3, 2), k=1, axis=0, keepdims=True)],
 )
 def kthvalue(x: Value, *, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
@@ -96,13 +99,13 @@ def kthvalue(x: Value, *, k: int, axis: int = -1, keepdims: bool = False) -> tup
     return _chosen(x, slice(order, axis=axis, start=k - 1, stop=k) if x.ndim else order, axis, keepdims)
 
 
-@composite(outputs=("values", "indices"), samples=PICKS)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def max_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Largest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
     return _chosen(x, argmax(x, axis=axis, keepdims=True), axis, keepdims)
 
 
-@composite(outputs=("values", "indices"), samples=PICKS)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def min_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Smallest element along `axis` and its index: the first of equals, which takes the gradient; NaN wins."""
     return _chosen(x, argmin(x, axis=axis, keepdims=True), axis, keepdims)
@@ -113,7 +116,7 @@ def _one_place(x: Value, *, axis: int, **_: bool) -> Spec:
 
 
 @primitive(
-    infer=_one_place,
+    shape_rule=_one_place,
     differentiable=False,
     samples=[sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(4), ignore_nan=True)],
 )
@@ -140,7 +143,11 @@ def _one_number(x: Value, **_: bool) -> Spec:
     return Spec((), nonempty_reduction(x).dtype)
 
 
-@primitive(infer=_one_number, samples=[sample(distinct(2, 4)), sample(distinct(3), ignore_nan=True)])
+@primitive(
+    shape_rule=_one_number,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(distinct(2, 4)), sample(distinct(3), ignore_nan=True)],
+)
 def overall_median(x: Array, *, ignore_nan: bool = False) -> Array:
     """Lower median of all elements, which shares its gradient among the elements equal to it."""
     flat = x.reshape(-1)
@@ -160,7 +167,7 @@ def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Val
     return reshape(value, shape=(1,) * x.ndim) if keepdims else value
 
 
-@composite(samples=[sample(distinct(2, 4)), *PICKS])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample(distinct(2, 4)), *PICKS])
 def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Lower median, over everything or along one axis; NaN if there is one.
 
@@ -169,25 +176,27 @@ def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Valu
     return _median(x, axis, keepdims, ignore_nan=False)
 
 
-@composite(samples=[sample(distinct(2, 4)), *PICKS])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample(distinct(2, 4)), *PICKS])
 def nanmedian(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Lower median of what is not NaN, over everything or along one axis; NaN where there is nothing else."""
     return _median(x, axis, keepdims, ignore_nan=True)
 
 
-@composite(outputs=("values", "indices"), samples=PICKS)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def median_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Lower median along `axis`, NaN if there is one, and the index of the element that is it."""
     return _chosen(x, argmedian(x, axis=axis, ignore_nan=False), axis, keepdims)
 
 
-@composite(outputs=("values", "indices"), samples=PICKS)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Lower median along `axis` of what is not NaN, and the index of the element that is it."""
     return _chosen(x, argmedian(x, axis=axis, ignore_nan=True), axis, keepdims)
 
 
-@primitive(infer=_one_place, differentiable=False, samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)])
+@primitive(
+    shape_rule=_one_place, differentiable=False, samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)]
+)
 def argmode(x: Array, *, axis: int = -1) -> Array:
     """Index of the most frequent element along `axis`, which stays with extent 1: the last one of the smallest."""
     if not x.ndim:
@@ -207,7 +216,7 @@ def argmode(x: Array, *, axis: int = -1) -> Array:
 argmode.batch(along("axis"))
 
 
-@composite(outputs=("values", "indices"), samples=PICKS)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=PICKS)
 def mode(x: Value, *, axis: int = -1, keepdims: bool = False) -> tuple[Value, Value]:
     """Most frequent element along `axis`, the smallest of several, and the index of its last occurrence."""
     return _chosen(x, argmode(x, axis=axis), axis, keepdims)

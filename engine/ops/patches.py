@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.core.attributes import Ints, Window
 from engine.core.batching import folded
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import primitive
@@ -44,7 +45,8 @@ def _im2col(x: Value, *, kernel: Window, stride: Window, padding: Window, dilati
 
 
 @primitive(
-    infer=_im2col,
+    shape_rule=_im2col,
+    numerics=Numerics(autocast="half"),
     samples=[
         sample((1, 2, 3, 3), kernel=2),
         sample((2, 1, 4, 5), kernel=(2, 3), stride=2, padding=1),
@@ -96,8 +98,9 @@ def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Wi
 
 
 @primitive(
-    infer=_col2im,
+    shape_rule=_col2im,
     aliases=("fold",),
+    numerics=Numerics(autocast="half"),
     samples=[
         sample((1, 8, 4), size=(3, 3), kernel=2),
         sample((2, 6, 9), size=(4, 5), kernel=(2, 3), stride=2, padding=1),

@@ -22,7 +22,7 @@ def _argwhere(x: Value) -> Spec:
     return Spec((int(np.count_nonzero(x.data)), x.ndim), INT64)
 
 
-@primitive(infer=_argwhere, differentiable=False, data_dependent=True, samples=[sample(booleans(2, 3))])
+@primitive(shape_rule=_argwhere, data_dependent=True, differentiable=False, samples=[sample(booleans(2, 3))])
 def argwhere(x: Array) -> Array:
     """The indices of the elements of x that are not 0, in order, one row for each: [elements, axes]. Not in graphs."""
     return np.argwhere(x)

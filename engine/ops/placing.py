@@ -44,7 +44,7 @@ def _as(x: Value, made: Value) -> Value:
 
 
 @composite(
-    samples=[sample((3, 2), integers(0, 3, 4), (4, 2)), sample((2, 3), integers(0, 3, 2), (2, 2), axis=1, alpha=2.0)]
+    samples=[sample((3, 2), integers(0, 3, 4), (4, 2)), sample((2, 3), integers(0, 3, 2), (2, 2), axis=1, alpha=2.0)],
 )
 def index_add(x: Value, index: Value, source: Value, *, axis: int = 0, alpha: float = 1.0) -> Value:
     """x with `alpha` times the slices of source added at the positions `index` of `axis`; duplicates add up."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.core.attributes import Window
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import composite
 from engine.core.samples import distinct, sample
@@ -53,7 +54,7 @@ def _max(
         sample(distinct(1, 2, 5), kernel=2),
         sample(distinct(2, 6), kernel=3, stride=2, padding=1),
         sample(distinct(1, 2, 5), kernel=2, return_indices=True),
-    ]
+    ],
 )
 def max_pool1d(
     x: Value,
@@ -76,7 +77,7 @@ def max_pool1d(
     samples=[
         sample(distinct(1, 2, 4, 4), kernel=2),
         sample(distinct(1, 1, 4, 5), kernel=(3, 2), stride=2, padding=1, ceil_mode=True),
-    ]
+    ],
 )
 def max_pool2d(
     x: Value,
@@ -96,7 +97,10 @@ def max_pool2d(
     return _max(2, x, kernel, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composite(samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(distinct(1, 1, 2, 3, 4), kernel=(1, 2, 2), dilation=(1, 1, 2), stride=1)],
+)
 def max_pool3d(
     x: Value,
     *,
@@ -170,7 +174,10 @@ def avg_pool2d(
     return _avg(2, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor)
 
 
-@composite(samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=(1, 2, 1), ceil_mode=True, divisor=5)],
+)
 def avg_pool3d(
     x: Value,
     *,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from engine.core.batching import folded
+from engine.core.declarations import Memory, computing_itemsize, nbytes
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import AttributeValueError, LimitError, ShapeError
 from engine.core.infer import require_float, require_integer
 from engine.core.registry import primitive
 from engine.core.samples import distinct, integers, sample
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value
+from engine.ops.columns import padded_bytes
 from engine.ops.index import check_range, gather
 from engine.ops.shape import reshape
 from engine.ops.windows import Ints, Pairs, covered, pad_spatial, per_axis, positions, tap
@@ -94,9 +99,18 @@ def _max_pool(
     return Spec(shape, require_float("max_pool", x)), Spec(shape, INT64)
 
 
+def _max_pool_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    x, y = inputs[0], outputs[0]
+    folded = (*x.shape[:2], y.shape[2], *x.shape[3:])  # the maxima are taken along one axis after the other
+    between = math.prod(folded) * computing_itemsize(x) if len(x.shape) > 3 else 0
+    return padded_bytes(x, tuple((p, p) for p in attrs["padding"])) + between + math.prod(y.shape)
+
+
 @primitive(
-    infer=_max_pool,
-    several=True,
+    shape_rule=_max_pool,
+    multi_output=True,
+    memory=Memory(scratch=_max_pool_scratch),
+    sharding=batch_axes("0", "00"),
     samples=[
         sample(distinct(2, 1, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0), dilation=(1, 1)),
         sample(distinct(1, 2, 5), kernel=(3,), stride=(2,), padding=(1,), dilation=(1,), ceil_mode=True),
@@ -217,7 +231,16 @@ def _check_places(index: Array, size: int) -> None:
         raise ShapeError(f"max_unpool: index {int(index.min())} is negative; indices count from 0")
 
 
-@primitive(infer=_max_unpool, samples=[sample((2, 1, 2, 2), integers(0, 12, 2, 1, 2, 2), shape=(2, 1, 3, 4))])
+def _max_unpool_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs: Sequence[Spec]) -> int:
+    return nbytes(inputs[1])
+
+
+@primitive(
+    shape_rule=_max_unpool,
+    memory=Memory(scratch=_max_unpool_scratch),
+    sharding=batch_axes("00", "0"),
+    samples=[sample((2, 1, 2, 2), integers(0, 12, 2, 1, 2, 2), shape=(2, 1, 3, 4))],
+)
 def max_unpool(x: Array, index: Array, *, shape: Ints, out: Array | None = None) -> Array:
     """Zeros of `shape` with x added at `index`, counted in the flattened spatial axes: the transpose of max_pool."""
     size = math.prod(shape[2:])
@@ -264,7 +287,8 @@ def _avg_pool(
 
 
 @primitive(
-    infer=_avg_pool,
+    shape_rule=_avg_pool,
+    sharding=batch_axes("0", "0"),
     samples=[
         sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
         sample((2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), count_include_pad=False),
@@ -364,7 +388,7 @@ def _avg_pool_input(
 
 
 @primitive(
-    infer=_avg_pool_input,
+    shape_rule=_avg_pool_input,
     samples=[
         sample((1, 2, 2, 2), shape=(1, 2, 4, 5), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
         sample((2, 1, 3), shape=(2, 1, 5), kernel=(3,), stride=(2,), padding=(1,), count_include_pad=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from engine.core.attributes import Window
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.registry import composite
 from engine.core.samples import positive, sample
@@ -31,7 +32,10 @@ def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | Non
     return squeeze(y, axis=0) if alone else y
 
 
-@composite(wide=True, samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)],
+)
 def lp_pool1d(
     x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
 ) -> Value:
@@ -40,7 +44,8 @@ def lp_pool1d(
 
 
 @composite(
-    wide=True, samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)]
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)],
 )
 def lp_pool2d(
     x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
@@ -49,7 +54,10 @@ def lp_pool2d(
     return _lp_pool(2, x, p, kernel, stride, ceil_mode)
 
 
-@composite(wide=True, samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)],
+)
 def lp_pool3d(
     x: Value, *, kernel: Window, p: float = 2.0, stride: Window | None = None, ceil_mode: bool = False
 ) -> Value:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.core.batching import along
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise import exp
 from engine.ops.reduce import sum
@@ -72,7 +74,9 @@ def _softmax(y: Array, x: Array, axis: int) -> None:
     y /= sum_over(y, (axis,))
 
 
-@primitive(infer=_along, promotion="float", samples=SAMPLES)
+@primitive(
+    shape_rule=_along, numerics=Numerics(promotion="float", autocast="float32"), sharding=ALONG_AXIS, samples=SAMPLES
+)
 def softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """exp(x) / sum(exp(x)) along `axis`; NaN where every element is -inf."""
     return along_axis(_softmax, (x,), axis, out)
@@ -92,7 +96,12 @@ def _softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
     gx *= y
 
 
-@primitive(infer=_gradient_along, promotion="common", samples=PAIRS)
+@primitive(
+    shape_rule=_gradient_along,
+    numerics=Numerics(promotion="common", autocast="float32"),
+    sharding=ALONG_AXIS,
+    samples=PAIRS,
+)
 def softmax_backward(g: Array, y: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """y (g - sum(g y)) along `axis`: the gradient of softmax, given its output y."""
     return along_axis(_softmax_backward, (g, y), axis, out)
@@ -114,7 +123,9 @@ def _log_softmax(y: Array, x: Array, axis: int) -> None:
     y -= np.log(sum_over(np.exp(y), (axis,)))
 
 
-@primitive(infer=_along, promotion="float", samples=SAMPLES)
+@primitive(
+    shape_rule=_along, numerics=Numerics(promotion="float", autocast="float32"), sharding=ALONG_AXIS, samples=SAMPLES
+)
 def log_softmax(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """log(softmax(x)) along `axis`, without the rounding of softmax; NaN where every element is -inf."""
     return along_axis(_log_softmax, (x,), axis, out)
@@ -135,7 +146,12 @@ def _log_softmax_backward(gx: Array, g: Array, y: Array, axis: int) -> None:
     np.subtract(g, share, out=gx)
 
 
-@primitive(infer=_gradient_along, promotion="common", samples=PAIRS)
+@primitive(
+    shape_rule=_gradient_along,
+    numerics=Numerics(promotion="common", autocast="float32"),
+    sharding=ALONG_AXIS,
+    samples=PAIRS,
+)
 def log_softmax_backward(g: Array, y: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """g - exp(y) sum(g) along `axis`: the gradient of log_softmax, given its output y."""
     return along_axis(_log_softmax_backward, (g, y), axis, out)
@@ -152,7 +168,7 @@ def _(u: Value, gx: Value, g: Value, y: Value, *, axis: int) -> object:
     return lambda: u - sum(u * exp(y), axis=axis, keepdims=True), exponents
 
 
-@composite(samples=SAMPLES)
+@composite(numerics=Numerics(autocast="float32"), samples=SAMPLES)
 def softmin(x: Value, *, axis: int = -1) -> Value:
     """softmax of -x along `axis`."""
     return softmax(-x, axis=axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.core.registry import composite
@@ -35,7 +36,7 @@ def kron(a: Value, b: Value) -> Value:
     return reshape(product, shape=tuple(x * y for x, y in zip(left, right, strict=True)))
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
 def cross(a: Value, b: Value, *, axis: int = -1) -> Value:
     """The cross product of vectors of three elements on `axis`; other axes broadcast."""
     shape = broadcast_shapes(a.shape, b.shape)
@@ -58,7 +59,10 @@ def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Valu
     return (c if beta == 1 else c * factor_for(beta, c)) + scaled
 
 
-@composite(wide=True, samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)],
+)
 def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
     """beta c + alpha (a @ b) for two matrices; c broadcasts. With beta 0, c does not count at all."""
     require_rank("addmm", "a first matrix", a, 2)
@@ -67,7 +71,7 @@ def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)],
 )
 def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
@@ -79,7 +83,10 @@ def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1
     return _added("baddbmm", c, matmul(a, b), beta, alpha)
 
 
-@composite(wide=True, samples=[sample((2,), (2, 3), (3,)), sample((), (2, 3), (3,), beta=0.5, alpha=2.0)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2,), (2, 3), (3,)), sample((), (2, 3), (3,), beta=0.5, alpha=2.0)],
+)
 def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
     """beta c + alpha (a @ b) for a matrix and a vector; c broadcasts. With beta 0, c does not count at all."""
     require_rank("addmv", "a matrix", a, 2)
@@ -87,13 +94,19 @@ def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
     return _added("addmv", c, matmul(a, b), beta, alpha)
 
 
-@composite(wide=True, samples=[sample((2, 3), (2,), (3,)), sample((3,), (2,), (3,), beta=0.5, alpha=2.0)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 3), (2,), (3,)), sample((3,), (2,), (3,), beta=0.5, alpha=2.0)],
+)
 def addr(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
     """beta c + alpha outer(a, b) for two vectors; c broadcasts. With beta 0, c does not count at all."""
     return _added("addr", c, outer(a, b), beta, alpha)
 
 
-@composite(wide=True, samples=[sample((2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (2, 2, 3), (2, 3, 4), beta=0.5)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (2, 2, 3), (2, 3, 4), beta=0.5)],
+)
 def addbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0) -> Value:
     """beta c + alpha times the sum of the products of two batches of matrices; c broadcasts (see baddbmm)."""
     require_rank("addbmm", "a first batch of matrices", a, 3)
@@ -103,7 +116,10 @@ def addbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.
     return _added("addbmm", c, sum(matmul(a, b), axis=0), beta, alpha)
 
 
-@composite(wide=True, samples=[sample((2, 3), (4, 3)), sample((3,), (3,)), sample((), (2,))])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 3), (4, 3)), sample((3,), (3,)), sample((), (2,))],
+)
 def inner(a: Value, b: Value) -> Value:
     """The sums of products over the last axes of both: y[i, j] = sum of a[i, k] b[j, k]; numbers multiply."""
     if not a.ndim or not b.ndim:
@@ -113,7 +129,10 @@ def inner(a: Value, b: Value) -> Value:
     return tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@composite(wide=True, samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[sample((2, 3), (2, 3)), sample((3, 2), (3, 1), axis=0)],
+)
 def vecdot(a: Value, b: Value, *, axis: int = -1) -> Value:
     """The sums of the products of vectors along `axis`; other axes broadcast."""
     shape = broadcast_shapes(a.shape, b.shape)
@@ -126,7 +145,7 @@ def vecdot(a: Value, b: Value, *, axis: int = -1) -> Value:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 3), (3, 4)), sample((2,), (2, 3), (3, 1), (1,)), sample((2, 4), (4, 1), (1, 3))],
 )
 def multi_dot(*xs: Value) -> Value:
@@ -169,7 +188,10 @@ def _chain(xs: tuple[Value, ...], cut: dict[tuple[int, int], int], first: int, l
     return matmul(_chain(xs, cut, first, middle), _chain(xs, cut, middle + 1, last))
 
 
-@composite(wide=True, samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))])
+@composite(
+    numerics=Numerics(compute_float32=True),
+    samples=[sample((4, 2), (4, 3), (2, 2, 3), (2,)), sample((2,), (3,), (2, 2, 3))],
+)
 def bilinear(a: Value, b: Value, weight: Value, bias: Value | None = None) -> Value:
     """y[o] = sum of a[i] weight[o, i, j] b[j], plus the bias, over the last axes; the axes before are a batch."""
     require_rank("bilinear", "a weight [out, in1, in2]", weight, 3)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import FLOAT64, INT64
 from engine.core.errors import AttributeValueError
 from engine.core.infer import nonempty_reduction, require_float
@@ -94,7 +95,7 @@ def _quantile(
     return found if isinstance(q, tuple) else squeeze(found, axis=0)
 
 
-@composite(wide=True, samples=SAMPLES)
+@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=SAMPLES)
 def quantile(
     x: Value, *, q: Shares, axis: int | None = None, keepdims: bool = False, interpolation: Interpolation = "linear"
 ) -> Value:
@@ -108,7 +109,7 @@ def quantile(
     return _quantile("quantile", x, q, axis, keepdims, interpolation, ignore_nan=False)
 
 
-@composite(wide=True, samples=SAMPLES)
+@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=SAMPLES)
 def nanquantile(
     x: Value, *, q: Shares, axis: int | None = None, keepdims: bool = False, interpolation: Interpolation = "linear"
 ) -> Value:

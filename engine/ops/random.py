@@ -80,7 +80,7 @@ def _fold_in(key: Value, number: Value) -> Spec:
     return key.spec
 
 
-@primitive(infer=_fold_in, differentiable=False, samples=[sample(key(), integers(0, 9))])
+@primitive(shape_rule=_fold_in, differentiable=False, samples=[sample(key(), integers(0, 9))])
 def fold_in(key: Array, number: Array, *, out: Array | None = None) -> Array:
     """A new key from a key and an integer: different integers give different, unrelated keys."""
     high, low = fold(int(key[0]), int(key[1]), int(number))
@@ -104,10 +104,10 @@ def _uniform(key: Value, *, shape: Ints, low: float, high: float, dtype: DType) 
 
 
 @primitive(
-    infer=_uniform,
-    differentiable=False,
-    random=True,
+    shape_rule=_uniform,
     aliases=("uniform",),
+    random=True,
+    differentiable=False,
     samples=[sample(key(), shape=(2, 3), low=-1.0, high=1.0)],
 )
 def random_uniform(
@@ -139,10 +139,10 @@ def _normal(key: Value, *, shape: Ints, mean: float, std: float, dtype: DType) -
 
 
 @primitive(
-    infer=_normal,
-    differentiable=False,
-    random=True,
+    shape_rule=_normal,
     aliases=("normal",),
+    random=True,
+    differentiable=False,
     samples=[sample(key(), shape=(2, 3), mean=1.0, std=0.5)],
 )
 def random_normal(
@@ -187,7 +187,7 @@ def _bernoulli(key: Value, *, shape: Ints, p: float) -> Spec:
     return Spec(shape, BOOL)
 
 
-@primitive(infer=_bernoulli, differentiable=False, random=True, samples=[sample(key(), shape=(2, 3), p=0.3)])
+@primitive(shape_rule=_bernoulli, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), p=0.3)])
 def bernoulli(key: Array, *, shape: Ints, p: float = 0.5, out: Array | None = None) -> Array:
     """True with probability p, else false."""
     chances, threshold = _chances(key, shape, p)
@@ -208,7 +208,7 @@ def _dropout_mask(key: Value, *, shape: Ints, p: float, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
-@primitive(infer=_dropout_mask, differentiable=False, random=True, samples=[sample(key(), shape=(2, 3), p=0.3)])
+@primitive(shape_rule=_dropout_mask, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), p=0.3)])
 def dropout_mask(
     key: Array,
     *,

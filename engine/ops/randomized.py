@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.infer import require_float
 from engine.core.registry import composite
@@ -14,8 +15,8 @@ KINKED = away_from((0.0,), 2, 3)
 
 
 @composite(
-    wide=True,
     random=True,
+    numerics=Numerics(compute_float32=True),
     samples=[
         sample(KINKED, key(), training=True),
         sample(KINKED, key(), lower=0.2, upper=0.2, training=True),

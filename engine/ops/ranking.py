@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite
@@ -32,7 +33,7 @@ def _require_ranks(op: str, **values: Value) -> Shape:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample(uniform(1.1, 1.4, 2, 3), uniform(-0.5, 0.5, 2, 3), signs(2, 3)),
         sample(uniform(1.1, 1.4, 4), uniform(-0.5, 0.5, 4), signs(4), margin=0.5, reduction="none"),
@@ -50,7 +51,7 @@ def margin_ranking_loss(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample(uniform(0.2, 0.8, 2, 3), signs(2, 3)),
         sample(uniform(1.2, 1.8, 4), signs(4), margin=1.5, reduction="sum"),
@@ -63,7 +64,10 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float = 1.0, reduct
     return reduced(far + where(eq(target, -1), 0.0, x), reduction)
 
 
-@composite(wide=True, samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((2, 3), signs(2, 3)), sample((4,), signs(4), reduction="none")],
+)
 def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
     """log(1 + exp(-target x)), finite for any finite x; the target broadcasts to x."""
     if broadcast_shapes(x.shape, target.shape) != x.shape:
@@ -72,7 +76,7 @@ def soft_margin_loss(x: Value, target: Value, *, reduction: Reduction = "mean") 
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((3, 4), (3, 4), signs(3)),
         sample((4,), (4,), signs(), margin=-0.5, reduction="sum"),
@@ -99,7 +103,7 @@ def cosine_embedding_loss(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((3, 4), (3, 4), (3, 4)),
         sample((3, 4), (3, 4), (3, 4), margin=3.0, p=3.0, swap=True, reduction="none"),

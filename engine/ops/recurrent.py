@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_integer
 from engine.core.modes import require_room
@@ -210,7 +211,10 @@ def _samples(gates: int, states: int) -> list[Sample]:
     ]  # fmt: skip
 
 
-@composite(wide=True, samples=[*_samples(1, 1), sample(normal(2, 2, 2), *_arguments(1, (2,)), nonlinearity="relu")])
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="half"),
+    samples=[*_samples(1, 1), sample(normal(2, 2, 2), *_arguments(1, (2,)), nonlinearity="relu")],
+)
 def rnn(
     x: Value,
     *inputs: Value,
@@ -270,7 +274,7 @@ def _projecting(
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         *_samples(4, 2),
         sample(
@@ -321,7 +325,7 @@ def lstm(
     return _network(form, layer, x, inputs, dropout, training)
 
 
-@composite(wide=True, samples=_samples(3, 1))
+@composite(numerics=Numerics(compute_float32=True, autocast="half"), samples=_samples(3, 1))
 def gru(
     x: Value,
     *inputs: Value,

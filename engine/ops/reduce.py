@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along
+from engine.core.declarations import Algebra, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.infer import (
@@ -22,6 +23,7 @@ from engine.core.infer import (
 )
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, booleans, distinct, sample
+from engine.core.sharding_rules import PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.compare import eq, where
 from engine.ops.elementwise import exp, sqrt, square
@@ -112,7 +114,20 @@ def spread(g: Value, like: Value, axis: Axes, keepdims: bool) -> Value:
     return broadcast_to(reshape(g, shape=kept), shape=like.shape)
 
 
-@primitive(infer=reduction_sum, samples=REDUCTIONS)
+def _split_sum(case: Case) -> Cut:
+    axes = normalize_axes(case.attrs["axis"], len(case.shapes[0]))
+    if case.axis in axes:
+        return Cut((case.axis,), (PARTIAL,))
+    before = len([axis for axis in axes if axis < case.axis])
+    return Cut((case.axis,), (case.axis if case.attrs["keepdims"] else case.axis - before,))
+
+
+@primitive(
+    shape_rule=reduction_sum,
+    numerics=Numerics(autocast="float32"),
+    sharding=along_first_axis(_split_sum),
+    samples=REDUCTIONS,
+)
 def sum(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Sum over `axis` (all axes when null); bool and integers give int64."""
     return sum_array(x, normalize_axes(axis, x.ndim), keepdims, out)
@@ -126,6 +141,12 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
     return spread(g, x, axis, keepdims)
 
 
+def _split_sum_to(case: Case) -> Cut:
+    own = case.axis - (len(case.shapes[0]) - len(case.outputs[0]))
+    kept = own >= 0 and case.outputs[0][own] == case.shapes[0][case.axis]
+    return Cut((case.axis,), (own if kept else PARTIAL,))
+
+
 def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
     extra = x.ndim - len(shape)
     if extra < 0 or builtins.any(extent not in (1, x.shape[extra + axis]) for axis, extent in enumerate(shape)):
@@ -133,7 +154,12 @@ def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
     return Spec(shape, x.dtype if is_float(x.dtype) else INT64)
 
 
-@primitive(infer=_sum_to, samples=[sample((2, 3), shape=(3,)), sample((2, 3), shape=(2, 1)), sample((3,), shape=())])
+@primitive(
+    shape_rule=_sum_to,
+    algebra=Algebra(identity=True),
+    sharding=along_first_axis(_split_sum_to),
+    samples=[sample((2, 3), shape=(3,)), sample((2, 3), shape=(2, 1)), sample((3,), shape=())],
+)
 def sum_to(x: Array, *, shape: tuple[int, ...], out: Array | None = None) -> Array:
     """Sum over the axes that broadcasting `shape` to the shape of x would have added or stretched."""
     if x.shape == shape and is_float(x.dtype):  # as plans have it, which leave this step out: NumPy makes 0 of -0
@@ -170,7 +196,7 @@ def count(shape: Shape, axis: Axes) -> int:
     return math.prod(shape[a] for a in normalize_axes(axis, len(shape)))
 
 
-@primitive(infer=_mean, samples=REDUCTIONS)
+@primitive(shape_rule=_mean, numerics=Numerics(autocast="float32"), samples=REDUCTIONS)
 def mean(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Arithmetic mean over `axis` (all axes when null); NaN over no elements."""
     axes = normalize_axes(axis, x.ndim)
@@ -193,7 +219,7 @@ def max_int(number: int) -> float:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
 )
 def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
@@ -205,7 +231,8 @@ def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = 
 
 
 @composite(
-    wide=True, samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)]
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)],
 )
 def std(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> Value:
     """Square root of the variance; the gradient of constants is 0."""
@@ -215,7 +242,7 @@ def std(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = 
 
 
 @primitive(
-    infer=nonempty_reduction,
+    shape_rule=nonempty_reduction,
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)],
 )
 def amax(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
@@ -232,7 +259,7 @@ def _(g: Value, y: Value, x: Value, *, axis: Axes, keepdims: bool) -> Value:
 
 
 @primitive(
-    infer=nonempty_reduction,
+    shape_rule=nonempty_reduction,
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)],
 )
 def amin(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
@@ -267,7 +294,7 @@ def _place_along(call: Call) -> Outputs:
     return call.reshaped(*call.made(flat, axis=1, keepdims=False))
 
 
-@primitive(infer=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
+@primitive(shape_rule=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
 def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first largest element (NaN wins) along `axis`, or in the flattened input."""
     return np.asarray(np.argmax(x, axis=axis, keepdims=keepdims))
@@ -276,7 +303,7 @@ def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Arra
 argmax.batch(_place_along)
 
 
-@primitive(infer=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
+@primitive(shape_rule=_index_of, differentiable=False, samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)])
 def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first smallest element (NaN wins) along `axis`, or in the flattened input."""
     return np.asarray(np.argmin(x, axis=axis, keepdims=keepdims))
@@ -309,7 +336,9 @@ def _pick(x: Value, index: Value, axis: int, keepdims: bool) -> Value:
     return picked if keepdims else squeeze(picked, axis=(normalize_axis(axis, x.ndim),))
 
 
-@primitive(infer=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)])
+@primitive(
+    shape_rule=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)]
+)
 def all(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Whether every element over `axis` is true (not 0)."""
     return np.all(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
@@ -318,7 +347,9 @@ def all(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
 all.batch(along("axis"))
 
 
-@primitive(infer=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)])
+@primitive(
+    shape_rule=reduction_bool, differentiable=False, samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)]
+)
 def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Whether some element over `axis` is true (not 0)."""
     return np.any(x, axis=normalize_axes(axis, x.ndim), keepdims=keepdims, out=out)
@@ -327,7 +358,11 @@ def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
 any.batch(along("axis"))
 
 
-@primitive(infer=reduction, promotion="float", samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)])
+@primitive(
+    shape_rule=reduction,
+    numerics=Numerics(promotion="float", autocast="float32"),
+    samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)],
+)
 def logsumexp(
     x: Array,
     *,

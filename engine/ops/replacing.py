@@ -113,7 +113,7 @@ def put_flat(x: Value, index: Value, source: Value, *, accumulate: bool = False,
     samples=[
         sample((3, 2), integers(0, 3, 4), (4, 2), reduce="mean"),
         sample((2, 3), integers(0, 3, 4), (2, 4), axis=1, reduce="amax", include_self=False),
-    ]
+    ],
 )
 def index_reduce(
     x: Value, index: Value, source: Value, *, axis: int = 0, reduce: Reduction, include_self: bool = True

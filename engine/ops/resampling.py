@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from engine.core.batching import along
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis, require_float
 from engine.core.registry import primitive
@@ -121,7 +122,8 @@ def _resample(x: Value, *, axis: int, size: int, method: Method, align_corners: 
 
 
 @primitive(
-    infer=_resample,
+    shape_rule=_resample,
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((2, 3), axis=1, size=5, method="nearest"),
         sample((3, 2), axis=0, size=5, method="linear"),
@@ -175,7 +177,8 @@ def _resample_back(
 
 
 @primitive(
-    infer=_resample_back,
+    shape_rule=_resample_back,
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((2, 5), axis=1, extent=3, method="nearest-exact"),
         sample((5, 2), axis=0, extent=3, method="linear"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -33,8 +34,8 @@ SMOOTHING: dict[str, Method] = {"linear": "linear-antialias", "cubic": "cubic-an
 
 
 @composite(
-    wide=True,
     aliases=("upscale",),
+    numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((1, 2, 3), size=5),
         sample((1, 1, 2, 3), size=(4, 5), mode="bilinear"),

@@ -6,9 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import integers, sample
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.compare import gt, where
 from engine.ops.elementwise import square
@@ -24,7 +26,9 @@ def _rnn_steps(x: Value, w_hh: Value, h0: Value, lengths: Value, *, nonlinearity
 
 
 @primitive(
-    infer=_rnn_steps,
+    shape_rule=_rnn_steps,
+    numerics=Numerics(autocast="half"),
+    sharding=batch_axes("1-00", "1"),
     samples=[
         sample((3, 2, 3), (3, 3), (2, 3), integers(3, 4, 2)),
         sample((3, 4, 2), (2, 2), (4, 2), integers(0, 4, 4), reverse=True),
@@ -91,8 +95,9 @@ def _rnn_steps_backward(
 
 
 @primitive(
-    infer=_rnn_steps_backward,
-    several=True,
+    shape_rule=_rnn_steps_backward,
+    multi_output=True,
+    sharding=batch_axes("11-0", "10"),
     samples=[
         sample((3, 2, 3), (3, 2, 3), (3, 3), integers(3, 4, 2)),
         sample((3, 4, 2), (3, 4, 2), (2, 2), integers(0, 4, 4), reverse=True),

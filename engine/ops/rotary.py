@@ -43,7 +43,7 @@ def _rotate_pairs(x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse
 
 
 @primitive(
-    infer=_rotate_pairs,
+    shape_rule=_rotate_pairs,
     samples=[
         sample((2, 3, 4), (3, 2), (3, 2)),
         sample((2, 5), (1, 2), (1, 2), mode="neox"),
@@ -135,7 +135,7 @@ def _frequencies(
 
 
 @primitive(
-    infer=_frequencies,
+    shape_rule=_frequencies,
     differentiable=False,
     samples=[sample(dims=4), sample(dims=6, freq_scale=0.25, ext_factor=1.0, context=64, beta_fast=8.0)],
 )
@@ -256,9 +256,9 @@ def _sinusoidal(*, length: int, dims: int, base: float, offset: int, dtype: DTyp
 
 
 @primitive(
-    infer=_sinusoidal,
-    differentiable=False,
+    shape_rule=_sinusoidal,
     aliases=("positional_encoding",),
+    differentiable=False,
     samples=[sample(length=3, dims=4), sample(length=2, dims=3, base=100.0, offset=5, dtype="float64")],
 )
 def sinusoidal_encoding(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError
 from engine.core.infer import broadcast, same
@@ -30,7 +31,7 @@ def _rounded(x: Array, ufunc: np.ufunc, out: Array | None) -> Array:
     return np.positive(x, out=out) if x.dtype != np.bool_ else np.logical_or(x, x, out=out)
 
 
-@primitive(infer=same, samples=SHAPES)
+@primitive(shape_rule=same, samples=SHAPES)
 def floor(x: Array, *, out: Array | None = None) -> Array:
     """Largest whole number not above x; the gradient is 0."""
     return _rounded(x, np.floor, out)
@@ -41,7 +42,7 @@ def _(g: Value, y: Value, x: Value) -> object:
     return lambda: zero_slope(g)
 
 
-@primitive(infer=same, samples=SHAPES)
+@primitive(shape_rule=same, samples=SHAPES)
 def ceil(x: Array, *, out: Array | None = None) -> Array:
     """Smallest whole number not below x; the gradient is 0."""
     return _rounded(x, np.ceil, out)
@@ -52,7 +53,7 @@ def _(g: Value, y: Value, x: Value) -> object:
     return lambda: zero_slope(g)
 
 
-@primitive(infer=same, samples=SHAPES, aliases=("fix",))
+@primitive(shape_rule=same, aliases=("fix",), samples=SHAPES)
 def trunc(x: Array, *, out: Array | None = None) -> Array:
     """x without its fractional part: rounded towards zero; the gradient is 0."""
     return _rounded(x, np.trunc, out)
@@ -72,7 +73,7 @@ def _round(x: Value, *, decimals: int) -> Spec:
 
 
 @primitive(
-    infer=_round,
+    shape_rule=_round,
     samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)],
 )
 def round(x: Array, *, decimals: int = 0, out: Array | None = None) -> Array:
@@ -120,7 +121,7 @@ def _refuse_zero(name: str, a: Array, b: Array) -> None:
         raise DTypeError(f"{name}: integer division by 0; cast the inputs to float32 for inf and NaN")
 
 
-@primitive(infer=_numbers, promotion="common", samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=Numerics(promotion="common"), samples=DIVISIONS)
 def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """floor(a / b), elementwise with broadcasting; the gradient is 0. Integers divided by 0 are refused."""
     _refuse_zero("floor_divide", a, b)
@@ -135,7 +136,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return lambda: zero_slope(g), lambda: zero_slope(g)
 
 
-@primitive(infer=_numbers, promotion="common", samples=DIVISIONS, aliases=("mod",))
+@primitive(shape_rule=_numbers, aliases=("mod",), numerics=Numerics(promotion="common"), samples=DIVISIONS)
 def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b floor(a / b), which has the sign of b (as Python's %), elementwise with broadcasting."""
     _refuse_zero("remainder", a, b)
@@ -150,7 +151,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return g, lambda: -(g * floor_divide(a, b))
 
 
-@primitive(infer=_numbers, promotion="common", samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=Numerics(promotion="common"), samples=DIVISIONS)
 def fmod(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b trunc(a / b), which has the sign of a (as C's fmod), elementwise with broadcasting."""
     _refuse_zero("fmod", a, b)
@@ -165,7 +166,11 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
     return g, lambda: -(g * trunc_divide(a, b))
 
 
-@primitive(infer=_numbers, promotion="common", samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))])
+@primitive(
+    shape_rule=_numbers,
+    numerics=Numerics(promotion="common"),
+    samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))],
+)
 def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a / b without its fraction, elementwise with broadcasting: PyTorch's div with rounding_mode "trunc".
 

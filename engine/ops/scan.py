@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.batching import along
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import FLOAT64, INT64, is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis, require_float
@@ -66,7 +67,7 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
     return concat(edge, slice(x, axis=place, stop=-1), axis=place)
 
 
-@primitive(infer=_total, samples=SAMPLES, aliases=("cumulative_sum",))
+@primitive(shape_rule=_total, aliases=("cumulative_sum",), numerics=Numerics(autocast="float32"), samples=SAMPLES)
 def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Running sum along `axis`; bool and integers give int64."""
     return _accumulated(np.add, x, axis, out)
@@ -90,7 +91,11 @@ def _recurrence(a: Value, b: Value, *, axis: int) -> Spec:
     return _along(b, axis=axis)
 
 
-@primitive(infer=_recurrence, samples=[sample((2, 5), (2, 5)), sample((3, 2), (3, 2), axis=0), sample((9,), (9,))])
+@primitive(
+    shape_rule=_recurrence,
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((2, 5), (2, 5)), sample((3, 2), (3, 2), axis=0), sample((9,), (9,))],
+)
 def linear_recurrence(a: Array, b: Array, *, axis: int = -1) -> Array:
     """y[t] = a[t] y[t - 1] + b[t] along `axis`, starting from y[-1] = 0: a scan whose gradient is one too."""
     if not b.ndim:
@@ -127,7 +132,7 @@ def _decayed(g: Value, factors: Value, axis: int) -> Value:
     return flip(linear_recurrence(backwards, flip(g, axis=axis), axis=axis), axis=axis)
 
 
-@primitive(infer=_total, samples=SAMPLES, aliases=("cumulative_prod",))
+@primitive(shape_rule=_total, aliases=("cumulative_prod",), numerics=Numerics(autocast="float32"), samples=SAMPLES)
 def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Running product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
     return _accumulated(np.multiply, x, axis, out)
@@ -143,8 +148,8 @@ def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
 
 
 @primitive(
-    infer=_along,
-    promotion="float",
+    shape_rule=_along,
+    numerics=Numerics(promotion="float", autocast="float32"),
     samples=[*SAMPLES, sample(uniform(-9.0, 9.0, 2, 4)), sample((2, 4), zero_grad_at_neg_inf=True)],
 )
 def logcumsumexp(x: Array, *, axis: int = -1, zero_grad_at_neg_inf: bool = False, out: Array | None = None) -> Array:
@@ -172,7 +177,7 @@ def _places(x: Value, *, axis: int) -> Spec:
 EXTREMES: list[Sample] = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(1)), sample(())]
 
 
-@primitive(infer=_places, differentiable=False, samples=EXTREMES)
+@primitive(shape_rule=_places, differentiable=False, samples=EXTREMES)
 def argcummax(x: Array, *, axis: int = -1) -> Array:
     """Index of the largest element so far along `axis`: the last of equals, and of NaN once there is one."""
     return _latest(x, np.maximum, axis)
@@ -181,7 +186,7 @@ def argcummax(x: Array, *, axis: int = -1) -> Array:
 argcummax.batch(along("axis"))
 
 
-@primitive(infer=_places, differentiable=False, samples=EXTREMES)
+@primitive(shape_rule=_places, differentiable=False, samples=EXTREMES)
 def argcummin(x: Array, *, axis: int = -1) -> Array:
     """Index of the smallest element so far along `axis`: the last of equals, and of NaN once there is one."""
     return _latest(x, np.minimum, axis)
@@ -202,13 +207,13 @@ def _latest(x: Array, ufunc: np.ufunc, axis: int) -> Array:
     return np.asarray(np.maximum.accumulate(places, axis=axis))
 
 
-@composite(outputs=("values", "indices"), samples=EXTREMES)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=EXTREMES)
 def cummax(x: Value, *, axis: int = -1) -> tuple[Value, Value]:
     """Running maximum along `axis` and its index: the last of equals, and of NaN once there is one."""
     return _picked(x, argcummax(x, axis=axis), axis)
 
 
-@composite(outputs=("values", "indices"), samples=EXTREMES)
+@composite(documentation=Documentation(outputs=("values", "indices")), samples=EXTREMES)
 def cummin(x: Value, *, axis: int = -1) -> tuple[Value, Value]:
     """Running minimum along `axis` and its index: the last of equals, and of NaN once there is one."""
     return _picked(x, argcummin(x, axis=axis), axis)

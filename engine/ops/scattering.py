@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.batching import along
+from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import normalize_axis, require_float, require_integer
@@ -75,7 +76,7 @@ def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
     return index.spec
 
 
-@primitive(infer=_distinct_index, differentiable=False, samples=[sample(_order(4, 3, 2), axis=0, extent=4)])
+@primitive(shape_rule=_distinct_index, differentiable=False, samples=[sample(_order(4, 3, 2), axis=0, extent=4)])
 def distinct_index(index: Array, *, axis: int, extent: int) -> Array:
     """The indices themselves; an error when some are equal along `axis`, whose extent they count in."""
     if index.ndim and index.size:
@@ -93,7 +94,7 @@ def _scatter_set(x: Value, index: Value, src: Value, *, axis: int, unsafe: bool)
 
 
 @primitive(
-    infer=_scatter_set,
+    shape_rule=_scatter_set,
     samples=[sample((4, 3), _order(4, 2, 2), (2, 2), axis=0), sample((3,), _order(3, 3), (3,), axis=-1)],
 )
 def scatter_set(
@@ -135,7 +136,7 @@ def _cropped(op: str, src: Value, index: Value, x: Value) -> Value:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True),
     samples=[
         sample((4, 3), _order(4, 2, 2), (2, 3), axis=0),
         sample((3, 4), integers(0, 4, 3, 5), (3, 5), axis=1, accumulate=True),
@@ -161,7 +162,7 @@ def _scatter_prod(x: Value, index: Value, src: Value, *, axis: int) -> Spec:
 
 
 @primitive(
-    infer=_scatter_prod,
+    shape_rule=_scatter_prod,
     samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)],
 )
 def scatter_prod(x: Array, index: Array, src: Array, *, axis: int, out: Array | None = None) -> Array:
@@ -184,7 +185,7 @@ def _scatter_extreme(x: Value, index: Value, src: Value, *, axis: int, largest: 
 
 
 @primitive(
-    infer=_scatter_extreme,
+    shape_rule=_scatter_extreme,
     samples=[
         sample(distinct(3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, largest=True),
         sample(distinct(3, 2), integers(0, 2, 3, 3), (3, 3), axis=1, largest=False),
@@ -210,7 +211,7 @@ def _(g: Value, y: Value, x: Value, index: Value, src: Value, *, axis: int) -> o
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True),
     samples=[
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="sum"),
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="mean", include_self=False),

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from engine.core.declarations import Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis, require_integer
@@ -27,8 +28,8 @@ def _unique_padded(x: Value, *, axis: int | None, consecutive: bool) -> tuple[Sp
 
 
 @primitive(
-    infer=_unique_padded,
-    several=True,
+    shape_rule=_unique_padded,
+    multi_output=True,
     differentiable=False,
     samples=[
         sample(integers(0, 4, 2, 3)),
@@ -124,9 +125,9 @@ def _row_places(boundaries: Value, values: Value, *, right: bool) -> Spec:
 
 
 @primitive(
-    infer=_row_places,
-    promotion="common",
+    shape_rule=_row_places,
     differentiable=False,
+    numerics=Numerics(promotion="common"),
     samples=[sample(integers(0, 1, 4), integers(-1, 2, 2, 3)), sample(distinct(2, 1), (2, 3), right=True)],
 )
 def row_places(boundaries: Array, values: Array, *, right: bool = False) -> Array:
@@ -154,7 +155,7 @@ def _orders(*shape: int) -> Argument:
         sample(integers(0, 1, 4), integers(-1, 2, 2, 3)),
         sample(distinct(2, 1), (2, 3), right=True),
         sample(integers(0, 1, 2, 4), (2, 3), _orders(2, 4)),
-    ]
+    ],
 )
 def searchsorted(boundaries: Value, values: Value, sorter: Value | None = None, *, right: bool = False) -> Value:
     """Where each value would go into the sorted last axis of `boundaries`: before its equals, or after when `right`.

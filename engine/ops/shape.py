@@ -11,11 +11,13 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along, shifted
+from engine.core.declarations import Algebra, Memory, Numerics, Sharding
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import AttributeValueError, DTypeError, LimitError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import sample
+from engine.core.sharding_rules import ALONG_AXIS, PARTIAL, Case, Cut
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.borders import Border, Pairs, check_border, surround
 from engine.ops.results import stored
@@ -46,7 +48,11 @@ def _reshape(x: Value, *, shape: Ints) -> Spec:
 
 
 @primitive(
-    infer=_reshape, view=True, aliases=("view",), samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,))]
+    shape_rule=_reshape,
+    aliases=("view",),
+    memory=Memory(view="reshape"),
+    algebra=Algebra(identity=True),
+    samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,))],
 )
 def reshape(x: Array, *, shape: Ints) -> Array:
     """The same elements in row-major order under another shape; one extent may be -1."""
@@ -84,7 +90,11 @@ def _permute(x: Value, *, axes: Ints) -> Spec:
     return Spec(tuple(x.shape[axis] for axis in order), x.dtype)
 
 
-@primitive(infer=_permute, view=True, samples=[sample((2, 3, 4), axes=(2, 0, 1)), sample((2, 3), axes=(-1, 0))])
+@primitive(
+    shape_rule=_permute,
+    memory=Memory(view="strided"),
+    samples=[sample((2, 3, 4), axes=(2, 0, 1)), sample((2, 3), axes=(-1, 0))],
+)
 def permute(x: Array, *, axes: Ints) -> Array:
     """x with its axes in another order."""
     return x.transpose(axes)
@@ -127,7 +137,7 @@ def t(x: Value) -> Value:
         sample((1, 3, 1), axis=0),
         sample((1, 3, 1), axis=(0, 2)),
         sample((1, 3, 1), axis=(0, 1), strict=False),
-    ]
+    ],
 )
 def squeeze(x: Value, *, axis: Axes = None, strict: bool = True) -> Value:
     """x without its axes of extent 1, or without the given ones; naming an axis of another extent is an error.
@@ -165,9 +175,10 @@ def _broadcast_to(x: Value, *, shape: Ints) -> Spec:
 
 
 @primitive(
-    infer=_broadcast_to,
-    view=True,
+    shape_rule=_broadcast_to,
     aliases=("expand",),
+    memory=Memory(view="strided"),
+    algebra=Algebra(identity=True),
     samples=[sample((3,), shape=(2, 3)), sample((2, 1), shape=(4, -1, 3))],
 )
 def broadcast_to(x: Array, *, shape: Ints) -> Array:
@@ -216,9 +227,11 @@ def _concat(*xs: Value, axis: int) -> Spec:
 
 
 @primitive(
-    infer=_concat,
-    promotion="common",
+    shape_rule=_concat,
     aliases=("cat",),
+    numerics=Numerics(promotion="common"),
+    algebra=Algebra(additive=True),
+    sharding=ALONG_AXIS,
     samples=[
         sample((2, 3), (1, 3)),
         sample((2, 3), (2, 1), (2, 2), axis=1),
@@ -272,8 +285,8 @@ def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: in
 
 
 @primitive(
-    infer=_slice,
-    view=True,
+    shape_rule=_slice,
+    memory=Memory(view="strided"),
     samples=[
         sample((4, 3), start=1, stop=3),
         sample((2, 5), axis=1, start=0, stop=5, step=2),
@@ -317,7 +330,9 @@ def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -
 
 
 @primitive(
-    infer=_slice_scatter,
+    shape_rule=_slice_scatter,
+    algebra=Algebra(additive=True),
+    sharding=ALONG_AXIS,
     samples=[sample((2, 3), axis=0, extent=5, start=1), sample((3,), axis=0, extent=6, start=1, step=2)],
 )
 def slice_scatter(
@@ -384,7 +399,12 @@ def _flip(x: Value, *, axis: Axes) -> Spec:
     return x.spec
 
 
-@primitive(infer=_flip, native=True, samples=[sample((2, 3), axis=0), sample((2, 3))])
+@primitive(
+    shape_rule=_flip,
+    numerics=Numerics(supports_bfloat16=True),
+    sharding=ALONG_AXIS,
+    samples=[sample((2, 3), axis=0), sample((2, 3))],
+)
 def flip(x: Array, *, axis: Axes = None, out: Array | None = None) -> Array:
     """A copy of x with the order of its elements along `axis` reversed; no view of x, as in PyTorch."""
     backwards = np.flip(x, axis=normalize_axes(axis, x.ndim))
@@ -427,7 +447,7 @@ def _cut(x: Array, widths: Pairs) -> Array:
 
 
 @primitive(
-    infer=_pad,
+    shape_rule=_pad,
     samples=[
         sample((2, 3), widths=((0, 1), (2, 0))),
         sample((2,), widths=((1, 1),), value=7.0),
@@ -494,7 +514,20 @@ def _pack(*xs: Value, offsets: Ints, size: int) -> Spec:
     return Spec((size,), xs[0].dtype)
 
 
-@primitive(infer=_pack, samples=[sample((2, 3), (4,), offsets=(0, 16), size=32)])
+def _split_pack(case: Case) -> Cut | None:
+    """A vector of summands is a summand; inputs that are whole count in the first shard's."""
+    if any(state not in (None, PARTIAL) for state in case.states):
+        return None
+    return Cut(tuple(case.states), (PARTIAL,))
+
+
+@primitive(
+    shape_rule=_pack,
+    memory=Memory(packs=True),
+    algebra=Algebra(additive=True),
+    sharding=Sharding(_split_pack),
+    samples=[sample((2, 3), (4,), offsets=(0, 16), size=32)],
+)
 def pack(*xs: Array, offsets: Ints, size: int, out: Array | None = None) -> Array:
     """The inputs, flattened, at `offsets` of one vector of `size` elements; zeros in the gaps between."""
     if out is None:

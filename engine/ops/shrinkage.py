@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from engine.core.batching import Call, Outputs, by_itself, each, folded
+from engine.core.declarations import Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -40,8 +41,8 @@ def _spread(weight: Shape, ndim: int) -> Shape:
 
 
 @primitive(
-    infer=_prelu,
-    promotion="float",
+    shape_rule=_prelu,
+    numerics=Numerics(promotion="float", autocast="half"),
     samples=[
         sample(away_from((0.0,), 2, 3), normal(3)),
         sample(away_from((0.0,), 2, 3, 2), normal(3)),
@@ -81,7 +82,9 @@ def _celu(x: Value, *, alpha: float) -> Spec:
     return x.spec
 
 
-@primitive(infer=_celu, promotion="float", samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)])
+@primitive(
+    shape_rule=_celu, numerics=Numerics(promotion="float"), samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)]
+)
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
     """x where x > 0, else alpha (exp(x / alpha) - 1), whose gradient is continuous (Barron 2017)."""
     return stored(np.where(x > 0, x, np.expm1(np.minimum(x, 0) / alpha) * alpha), out)
@@ -96,7 +99,7 @@ def _(g: Value, y: Value, x: Value, *, alpha: float) -> Value:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True),
     samples=[
         sample(away_from((0.0,), 2, 3), normal(), normal(1)),
         sample(away_from((-0.5, 0.0), 4), normal(), normal(), beta=0.3, eps=-0.5),
@@ -127,7 +130,7 @@ def _positive_width(x: Value, *, lambd: float) -> Spec:
 SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0), 4), lambd=1.0)]
 
 
-@primitive(infer=_positive_width, promotion="float", samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=Numerics(promotion="float"), samples=SHRINKABLE)
 def hardshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
     return stored(np.where(np.abs(x) <= lambd, 0, x), out)
@@ -141,7 +144,7 @@ def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
     return where((x >= -lambd) & (x <= lambd), 0.0, g)
 
 
-@primitive(infer=_positive_width, promotion="float", samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=Numerics(promotion="float"), samples=SHRINKABLE)
 def softshrink(x: Array, *, lambd: float = 0.5, out: Array | None = None) -> Array:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)
@@ -156,7 +159,7 @@ def _(g: Value, y: Value, x: Value, *, lambd: float) -> Value:
     return where((x >= -lambd) & (x <= lambd), 0.0, g)
 
 
-@composite(wide=True, samples=[sample((2, 3)), sample(())])
+@composite(numerics=Numerics(compute_float32=True), samples=[sample((2, 3)), sample(())])
 def tanhshrink(x: Value) -> Value:
     """x - tanh(x)."""
     return x - tanh(x)

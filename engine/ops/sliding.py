@@ -6,6 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from engine.core.batching import along
+from engine.core.declarations import Memory
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import primitive
@@ -30,8 +31,8 @@ def _unfold(x: Value, *, axis: int, size: int, step: int) -> Spec:
 
 
 @primitive(
-    infer=_unfold,
-    view=True,
+    shape_rule=_unfold,
+    memory=Memory(view="strided"),
     samples=[sample((5,), axis=0, size=2), sample((2, 6, 2), axis=1, size=3, step=2)],
 )
 def unfold(x: Array, *, axis: int, size: int, step: int = 1) -> Array:
@@ -66,7 +67,7 @@ def _unfold_back(x: Value, *, axis: int, extent: int, step: int) -> Spec:
 
 
 @primitive(
-    infer=_unfold_back,
+    shape_rule=_unfold_back,
     samples=[sample((4, 2), axis=0, extent=5), sample((2, 2, 2, 3), axis=1, extent=6, step=2)],
 )
 def unfold_back(x: Array, *, axis: int, extent: int, step: int = 1, out: Array | None = None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.core.attributes import Axes
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis, require_axes, require_float
 from engine.core.registry import composite
@@ -54,7 +55,7 @@ def _axes(x: Value, axis: Axes, edge_order: int) -> list[int]:
 
 
 @composite(
-    wide=True,
+    numerics=Numerics(compute_float32=True),
     samples=[
         sample((4,), spacing=0.5),
         sample((3, 4), spacing=(0.5, 2.0), edge_order=2),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Documentation, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, require_float
@@ -46,9 +47,10 @@ def _eigh(x: Value) -> tuple[Spec, Spec]:
 
 
 @primitive(
-    outputs=("values", "vectors"),
-    infer=_eigh,
-    several=True,
+    shape_rule=_eigh,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("values", "vectors")),
     samples=[sample(separated(3, 3)), sample(separated(2, 2, 2))],
 )
 def eigh(x: Array) -> tuple[Array, Array]:
@@ -84,7 +86,7 @@ def _gaps(values: Value) -> Value:
     return differences + eye(rows=values.shape[-1], dtype=values.dtype)
 
 
-@composite(samples=[sample(separated(3, 3))])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample(separated(3, 3))])
 def eigvalsh(x: Value) -> Value:
     """The eigenvalues of symmetric matrices in ascending order; of other matrices the symmetric part counts."""
     return eigh(x)[0]
@@ -98,9 +100,10 @@ def _svd(x: Value) -> tuple[Spec, Spec, Spec]:
 
 
 @primitive(
-    outputs=("u", "s", "vt"),
-    infer=_svd,
-    several=True,
+    shape_rule=_svd,
+    multi_output=True,
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("u", "s", "vt")),
     samples=[sample(regular(3, 3)), sample(regular(2, 4, 2)), sample(regular(2, 3))],
 )
 def reduced_svd(x: Array) -> tuple[Array, Array, Array]:
@@ -161,7 +164,8 @@ def _plus(total: Value | None, term: Value) -> Value:
 
 
 @composite(
-    outputs=("u", "s", "vt"),
+    numerics=Numerics(autocast="float32"),
+    documentation=Documentation(outputs=("u", "s", "vt")),
     samples=[
         sample(regular(3, 3)),
         sample(regular(2, 4, 2)),
@@ -179,7 +183,7 @@ def svd(x: Value, *, full_matrices: bool = False) -> tuple[Value, Value, Value]:
     return (completed(u), s, adjoint(completed(adjoint(vt)))) if full_matrices else (u, s, vt)
 
 
-@composite(samples=[sample(regular(3, 2))])
+@composite(numerics=Numerics(autocast="float32"), samples=[sample(regular(3, 2))])
 def svdvals(x: Value) -> Value:
     """The singular values of matrices [..., m, n], from the largest down."""
     return reduced_svd(x)[1]
@@ -191,7 +195,8 @@ def _pinv(x: Value, *, rtol: float | None, atol: float, hermitian: bool) -> Spec
 
 
 @primitive(
-    infer=_pinv,
+    shape_rule=_pinv,
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample(regular(3, 2)),
         sample(regular(2, 2, 3)),
@@ -239,7 +244,10 @@ def _pulled_through_inverse(g: Value, y: Value, x: Value) -> Value:
     return first + matrix_product(left, turned) + matrix_product(turned, right)
 
 
-@composite(samples=[sample(regular(4, 2), (4,)), sample(regular(2, 4, 2), (2, 4, 3)), sample(regular(2, 3), (2, 1))])
+@composite(
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(regular(4, 2), (4,)), sample(regular(2, 4, 2), (2, 4, 3)), sample(regular(2, 3), (2, 1))],
+)
 def lstsq(a: Value, b: Value, *, rtol: float | None = None) -> Value:
     """The x of smallest length that minimises ‖a x - b‖, for a vector, one for each matrix of a, or matrices b.
 
@@ -260,7 +268,7 @@ def _matrix_rank(s: Value, *, largest: int, rtol: float | None, atol: float) -> 
     return Spec(s.shape[:-1], INT64)
 
 
-@primitive(infer=_matrix_rank, differentiable=False, samples=[sample(positive(2, 3), largest=4)])
+@primitive(shape_rule=_matrix_rank, differentiable=False, samples=[sample(positive(2, 3), largest=4)])
 def count_of_rank(s: Array, *, largest: int, rtol: float | None = None, atol: float = 0.0) -> Array:
     """How many of the singular values [..., k] count: those above `rtol` times the largest of each row.
 
@@ -277,12 +285,13 @@ count_of_rank.batch(by_itself)
 
 
 @composite(
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample(regular(3, 2)),
         sample(regular(2, 2, 2), rtol=0.1),
         sample(separated(2, 3, 3), hermitian=True),
         sample(regular(2, 2, 2), positive(2)),
-    ]
+    ],
 )
 def matrix_rank(
     x: Value,
@@ -324,7 +333,9 @@ def _broadcast_rows(values: Value, limit: Value) -> tuple[Value, Value]:
     return broadcast_to(values, shape=(*shape, values.shape[-1])), broadcast_to(limit, shape=shape)
 
 
-@composite(samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))])
+@composite(
+    numerics=Numerics(autocast="float32"), samples=[sample(regular(4, 2), (4, 2)), sample(regular(2, 4, 2), (2, 4, 3))]
+)
 def lstsq_results(a: Value, b: Value, *, rtol: float | None = None) -> tuple[Value, Value, Value, Value]:
     """What lstsq gives, the squared lengths of a x - b by columns [..., k], the rank of a, and its singular values."""
     x = lstsq(a, b, rtol=rtol)

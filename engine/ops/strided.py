@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import sample
@@ -63,7 +64,7 @@ def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec
 
 
 @primitive(
-    infer=_strided_slice,
+    shape_rule=_strided_slice,
     aliases=("as_strided",),
     samples=[sample((3, 4), shape=(2, 2), strides=(4, 1), offset=5), sample((7,), shape=(3,), strides=(3,))],
 )
@@ -103,7 +104,7 @@ def _copied(x: Array, out: Array | None) -> Array:
     return out
 
 
-@primitive(infer=_slice_add, promotion="common", aliases=("acc",), samples=PARTS)
+@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=Numerics(promotion="common"), samples=PARTS)
 def slice_add(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with y added to its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)
@@ -125,7 +126,7 @@ def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
     return x.spec
 
 
-@primitive(infer=_slice_set, promotion="common", aliases=("set",), samples=PARTS)
+@primitive(shape_rule=_slice_set, aliases=("set",), numerics=Numerics(promotion="common"), samples=PARTS)
 def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with y in place of its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.core.attributes import Axes
+from engine.core.declarations import Documentation, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import composite
@@ -29,27 +30,35 @@ def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Val
     return sum(ne(x, 0), axis=axis, keepdims=keepdims)
 
 
-@composite(outputs=("var", "mean"), wide=True, samples=MOMENTS)
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    documentation=Documentation(outputs=("var", "mean")),
+    samples=MOMENTS,
+)
 def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Variance and mean over `axis`; the variance divides by the count less `correction`."""
     variance = var(x, axis=axis, correction=correction, keepdims=keepdims)
     return variance, mean(x, axis=axis, keepdims=keepdims)
 
 
-@composite(outputs=("std", "mean"), wide=True, samples=MOMENTS)
+@composite(
+    numerics=Numerics(compute_float32=True, autocast="float32"),
+    documentation=Documentation(outputs=("std", "mean")),
+    samples=MOMENTS,
+)
 def std_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = False) -> tuple[Value, Value]:
     """Standard deviation and mean over `axis`; the variance divides by the count less `correction`."""
     deviation = std(x, axis=axis, correction=correction, keepdims=keepdims)
     return deviation, mean(x, axis=axis, keepdims=keepdims)
 
 
-@composite(samples=SAMPLES)
+@composite(numerics=Numerics(autocast="float32"), samples=SAMPLES)
 def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Sum over `axis` of what is not NaN; NaN gets no gradient."""
     return sum(where(isnan(x), 0, x), axis=axis, keepdims=keepdims)
 
 
-@composite(wide=True, samples=SAMPLES)
+@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=SAMPLES)
 def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Mean over `axis` of what is not NaN; NaN where there is nothing else."""
     require_float("nanmean", x)
@@ -58,7 +67,7 @@ def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 
 
 @composite(
-    outputs=("min", "max"),
+    documentation=Documentation(outputs=("min", "max")),
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), keepdims=True)],
 )
 def aminmax(x: Value, *, axis: Axes = None, keepdims: bool = False) -> tuple[Value, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
+from engine.core.declarations import Documentation
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import composite, primitive
@@ -35,7 +36,7 @@ def _tril(x: Value, *, diagonal: int) -> Spec:
     return _matrices("tril", x)
 
 
-@primitive(infer=_tril, samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)])
+@primitive(shape_rule=_tril, samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)])
 def tril(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
     """The lower triangle of x [..., rows, columns] up to the given diagonal (0 is the main one), 0 above it."""
     return _masked(x, _lower(x, diagonal), 0, out)
@@ -53,7 +54,7 @@ def _triu(x: Value, *, diagonal: int) -> Spec:
     return _matrices("triu", x)
 
 
-@primitive(infer=_triu, samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)])
+@primitive(shape_rule=_triu, samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)])
 def triu(x: Array, *, diagonal: int = 0, out: Array | None = None) -> Array:
     """The upper triangle of x [..., rows, columns] from the given diagonal (0 is the main one), 0 below it."""
     return _masked(x, ~_lower(x, diagonal - 1), 0, out)
@@ -73,8 +74,8 @@ def _diag_mask_inf(x: Value, *, n_past: int) -> Spec:
 
 
 @primitive(
-    infer=_diag_mask_inf,
-    gradient_notes={"n_past": "-inf has no difference quotient"},
+    shape_rule=_diag_mask_inf,
+    documentation=Documentation(gradient_notes={"n_past": "-inf has no difference quotient"}),
     samples=[sample((2, 3), n_past=1), sample((2, 3, 3), n_past=0)],
 )
 def diag_mask_inf(x: Array, *, n_past: int = 0, out: Array | None = None) -> Array:

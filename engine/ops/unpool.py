@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from engine.core.attributes import Ints, Window
+from engine.core.declarations import Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_integer
 from engine.core.registry import composite
@@ -80,7 +81,7 @@ def _unpooled(
     samples=[
         sample((2, 1, 3), _places(6, 2, 1, 3), kernel=2),
         sample((1, 1, 2), _places(5, 1, 1, 2), kernel=2, output_size=(5,), unsafe=True),
-    ]
+    ],
 )
 def max_unpool1d(
     x: Value,
@@ -102,10 +103,11 @@ def max_unpool1d(
 
 
 @composite(
+    numerics=Numerics(autocast="float32"),
     samples=[
         sample((2, 1, 2, 2), _places(16, 2, 1, 2, 2), kernel=2),
         sample((1, 1, 2, 1), _places(10, 1, 1, 2, 1), kernel=(2, 2), stride=(2, 1), output_size=(5, 2)),
-    ]
+    ],
 )
 def max_unpool2d(
     x: Value,
@@ -121,7 +123,9 @@ def max_unpool2d(
     return _unpooled(2, x, index, kernel, stride, padding, output_size, unsafe)
 
 
-@composite(samples=[sample((1, 2, 1, 2, 2), _places(32, 1, 2, 1, 2, 2), kernel=2)])
+@composite(
+    numerics=Numerics(autocast="float32"), samples=[sample((1, 2, 1, 2, 2), _places(32, 1, 2, 1, 2, 2), kernel=2)]
+)
 def max_unpool3d(
     x: Value,
     index: Value,

@@ -35,7 +35,7 @@ def random_program(random: Random) -> dict[str, Any]:
     lines: list[str] = []
     for number in range(random.choice((1, 2, 3, 5, 8))):
         for _ in range(TRIES):
-            targets = _targets(random, len(lines), several=op.several and not number)
+            targets = _targets(random, len(lines), several=op.multi_output and not number)
             line = f"{', '.join(targets)} = {first if not number else _expression(random, known, 2)}"
             # Lines that are refused are there as well, but seldom: nothing comes of what is behind them.
             if random.random() < 0.02 or _is_taken({**leaves, "program": "\n".join([*lines, line])}):

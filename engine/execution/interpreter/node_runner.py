@@ -16,8 +16,6 @@ from engine.core.narrow import narrow_kernel
 from engine.core.value import Array, Node, Spec, Value
 from engine.execution.interpreter.point import Point, as_refusals
 from engine.execution.plan.numpy_executor import computes_in_float32
-from engine.execution.plan.operations import operations
-from engine.execution.plan.scratch import scratch_bytes
 from engine.graph.printer import Names
 from engine.graph.trace import build
 
@@ -192,11 +190,11 @@ def _dying(nodes: Sequence[Node], wanted: Sequence[Value]) -> dict[int, list[Val
 
 def _operations(node: Node) -> int:
     shapes = [value.shape for value in node.inputs]
-    return operations(node.op.name, node.attrs, shapes, [spec.shape for spec in node.outputs])
+    return node.op.count_flops(node.attrs, shapes, [spec.shape for spec in node.outputs])
 
 
 def _scratch(node: Node) -> int:
-    return scratch_bytes(node.op, node.attrs, [Spec(v.shape, v.dtype) for v in node.inputs], node.outputs)
+    return node.op.scratch_bytes(node.attrs, [Spec(v.shape, v.dtype) for v in node.inputs], node.outputs)
 
 
 def _results(node: Node, inputs: Sequence[Array]) -> list[Array]:

@@ -20,7 +20,7 @@ def numpy_steps(plan: Plan) -> tuple[str, ...]:
     assert kernels
     found: dict[str, None] = {}
     for step in plan.steps:
-        if step.op is JOIN or step.op.name == "pack":
+        if step.op is JOIN or step.op.memory.packs:
             continue
         lowering = LOWERINGS.get(step.op.name)
         inputs = [_stand_in(plan.buffers[number]) for number in step.inputs]

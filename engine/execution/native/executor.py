@@ -165,7 +165,7 @@ class NativeExecutor(NumpyExecutor):
         inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))
         if step.op is JOIN:
             return _joined(inputs, outputs[0])
-        if step.op.name == "pack":
+        if step.op.memory.packs:
             return _packed(step, inputs, outputs[0])
         lowering = LOWERINGS.get(step.op.name)
         if lowering is not None:

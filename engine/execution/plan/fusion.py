@@ -16,13 +16,10 @@ import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from engine.core.infer import broadcast, broadcast_bool, same, same_bool, same_number
 from engine.core.value import Shape
 from engine.execution.plan.layout import Layout, is_whole
 from engine.execution.plan.plan import Step
 from engine.graph.simplify import Instruction, Listing
-
-ELEMENTWISE = (broadcast, broadcast_bool, same, same_bool, same_number)
 
 
 @dataclass(frozen=True)
@@ -53,9 +50,9 @@ class FusedGroups:
 def overwritable(instruction: Instruction | Step, number: int) -> tuple[int, ...]:
     """Return the places of the inputs over which the kernel may write its output `number`, given equal specs."""
     op = instruction.op
-    if op.takes_out and op.infer in ELEMENTWISE:
+    if op.takes_out and op.elementwise:
         return tuple(range(len(instruction.inputs)))
-    over = op.overlays.get(instruction.outputs.index(number)) if op.overlays else None
+    over = op.memory.inplace.get(instruction.outputs.index(number))
     return () if over is None else (over,)
 
 
@@ -99,7 +96,7 @@ def _close(groups: FusedGroups, run: list[int]) -> None:
 
 def _result_shape(listing: Listing, instruction: Instruction) -> Shape | None:
     """Return the shape of the result of an elementwise instruction with one result, else None."""
-    if instruction.op.infer not in ELEMENTWISE or instruction.op.view or len(instruction.outputs) != 1:
+    if not instruction.op.elementwise or instruction.op.view or len(instruction.outputs) != 1:
         return None
     shape = listing.specs[instruction.outputs[0]].shape
     return shape if any(extent > 1 for extent in shape) else None

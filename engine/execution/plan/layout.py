@@ -64,10 +64,10 @@ def _view(listing: Listing, instruction: Instruction, source: Layout) -> Layout 
     spec = listing.specs[instruction.inputs[0]]
     if not nbytes(spec):
         return None
-    if instruction.op.name == "reshape" and source.strides == contiguous_strides(spec):  # most views are these
+    if instruction.op.view == "reshape" and source.strides == contiguous_strides(spec):  # most views are these
         return Layout(source.base, source.offset, contiguous_strides(listing.specs[instruction.outputs[0]]))
     stand_in = np.lib.stride_tricks.as_strided(np.empty(1, spec.dtype), spec.shape, source.strides)
-    if instruction.op.name == "reshape":
+    if instruction.op.view == "reshape":
         view = _reshaped(stand_in, listing.specs[instruction.outputs[0]].shape)
     else:
         view = instruction.op.body(stand_in, **instruction.attrs)

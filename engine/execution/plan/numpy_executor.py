@@ -100,14 +100,14 @@ def aligned(nbytes: int) -> Array:
 
 def prepare(step: Step, inputs: list[Array], outputs: list[Array]) -> Call | None:
     """Bind one step to its arrays; None when there is nothing to do at run time."""
-    if step.op.name == "pack":
+    if step.op.memory.packs:
         return _prepare_pack(step, inputs, outputs[0])
     if any(computes_in_float32(step.op, Spec(array.shape, array.dtype)) for array in inputs):
         kernel = narrow_kernel(step.op.body, [Spec(array.shape, array.dtype) for array in outputs])
         return partial(_store_all, partial(kernel, *inputs, **step.attrs), outputs)
     if step.op.takes_out:
-        return partial(step.op.body, *inputs, **step.attrs, out=tuple(outputs) if step.op.several else outputs[0])
-    if step.op.several:
+        return partial(step.op.body, *inputs, **step.attrs, out=tuple(outputs) if step.op.multi_output else outputs[0])
+    if step.op.multi_output:
         return partial(_store_all, partial(step.op.body, *inputs, **step.attrs), outputs)
     if step.op.view:  # a reshape that cannot be a view
         return partial(np.copyto, outputs[0].reshape(inputs[0].shape), inputs[0])
@@ -116,9 +116,9 @@ def prepare(step: Step, inputs: list[Array], outputs: list[Array]) -> Call | Non
 
 def computes_in_float32(op: Op[Any], spec: Spec) -> bool:
     """Tell whether the kernel is given an input of a half type as float32: it cannot take it, or is slow with it."""
-    if op.native or spec.dtype.itemsize != 2:
+    if op.supports_bfloat16 or spec.dtype.itemsize != 2:
         return False
-    return spec.dtype is BFLOAT16 or (op.wide and spec.dtype == FLOAT16 and math.prod(spec.shape) >= SMALL)
+    return spec.dtype is BFLOAT16 or (op.compute_float32 and spec.dtype == FLOAT16 and math.prod(spec.shape) >= SMALL)
 
 
 def _prepare_pack(step: Step, inputs: list[Array], vector: Array) -> Call | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from engine.core.sharding_rules import PARTIAL, part_attrs
 from engine.execution.plan.sharding import Sharding
-from engine.execution.plan.split_rules import PARTIAL, part_attrs
 from engine.graph.simplify import Listing
 
 

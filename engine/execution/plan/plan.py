@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from engine.core.registry import Op
 from engine.core.value import Array, Spec
-from engine.execution.plan.operations import operations
-from engine.execution.plan.scratch import KEEPING, scratch_bytes
 from engine.ops.workspace import KEPT_BYTES
 
 Kind = Literal["input", "state", "constant", "arena", "pinned", "shard", "partial"]
@@ -110,18 +108,18 @@ class Plan:
         kept = passing = 0
         for step in self.steps:
             size = self.scratch_of(step)
-            keeps = min(size, KEPT_BYTES) if step.op.name in KEEPING else 0
+            keeps = min(size, KEPT_BYTES) if step.op.memory.keeps_workspace else 0
             kept, passing = max(kept, keeps), max(passing, size - keeps)
         return kept + passing
 
     def scratch_of(self, step: Step) -> int:
         """Bytes that the kernel of one step takes while it runs, beside its inputs and outputs."""
         inputs, outputs = ([self.buffers[n].spec for n in numbers] for numbers in (step.inputs, step.outputs))
-        return scratch_bytes(step.op, step.attrs, inputs, outputs)
+        return step.op.scratch_bytes(step.attrs, inputs, outputs)
 
     def flops_of(self, step: Step) -> int:
         """Estimated arithmetic operations of one step."""
         outputs = [self.buffers[number].spec.shape for number in step.outputs]
         inputs = [self.buffers[number].spec.shape for number in step.inputs]
         apart = any(self.roots[self.buffers[number].root].kind in ("shard", "partial") for number in step.outputs)
-        return operations(step.op.name, step.attrs, inputs, outputs) * (self.shards if apart else 1)
+        return step.op.count_flops(step.attrs, inputs, outputs) * (self.shards if apart else 1)

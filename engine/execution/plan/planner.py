@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from engine.core.registry import lookup
+from engine.core.sharding_rules import PARTIAL, State
 from engine.core.value import Value
 from engine.execution.plan.fusion import FusedGroups, fuse, overwritable
 from engine.execution.plan.layout import Layout, contiguous_strides, is_whole, layouts, nbytes
@@ -12,7 +13,6 @@ from engine.execution.plan.memory import ArenaRanges
 from engine.execution.plan.places import give_parts
 from engine.execution.plan.plan import Buffer, Kind, Phase, Plan, Root, Step
 from engine.execution.plan.sharding import Sharding, shard, worthwhile_shards
-from engine.execution.plan.split_rules import PARTIAL, State
 from engine.execution.plan.verifier import should_verify, verify_plan
 from engine.graph.early_casts import cast_early
 from engine.graph.simplify import Instruction, Listing, simplify
@@ -232,7 +232,7 @@ class _Planner:
 
     def _may_overwrite_state(self, state: int, base: int) -> bool:
         made = self.made_at[base]
-        if self.listing.instructions[made].op.name == "pack":
+        if self.listing.instructions[made].op.memory.packs:
             return False  # the gaps of a pack are zero from the start, those of a state need not be
         last = self.last_use.get(state, -1)
         if not self._apart_by_shards(state, base) or not self.groups.is_aligned(made, state):
@@ -283,7 +283,7 @@ class _Planner:
     def _place_packs(self) -> None:
         """Let what is packed into a vector be computed in its place there, so that packing copies nothing."""
         for index, instruction in enumerate(self.listing.instructions):
-            if instruction.op.name != "pack" or index in self.free:
+            if not instruction.op.memory.packs or index in self.free:
                 continue
             vector = instruction.outputs[0]
             kind: Kind = "partial" if self._is_partial(vector) else "pinned"

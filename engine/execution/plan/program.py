@@ -178,7 +178,7 @@ class _Program:
         for run in self.runs:
             if run.step.op is JOIN:
                 yield from self._sums(run)
-            elif run.step.op.name == "pack":
+            elif run.step.op.memory.packs:
                 yield from self._pieces(run)
             else:
                 yield self._line(run)
@@ -205,11 +205,11 @@ class _Program:
         if op.takes_out:
             if kernel is None:
                 return _inlined(run.step, inputs, outputs[0])
-            return f"{called}({', '.join([*inputs, *attrs, f'out={targets if op.several else outputs[0]}'])})"
+            return f"{called}({', '.join([*inputs, *attrs, f'out={targets if op.multi_output else outputs[0]}'])})"
         if op.view:
             return f"np.copyto({outputs[0]}.reshape({buffer_of(self.plan, run.inputs[0]).spec.shape!r}), {inputs[0]})"
         call = f"{called}({', '.join([*inputs, *attrs])})"
-        if op.several:
+        if op.multi_output:
             return f"for out, result in zip({targets}, {call}): np.copyto(out, result)"
         return f"np.copyto({outputs[0]}, {call})"
 
@@ -234,7 +234,7 @@ class _Program:
     def _kernel(self, op: Op[Any], *, narrow: bool) -> Name | None:
         """Take up the kernel of an op; None where its steps need none or are printed as calls of NumPy."""
         inlined = op.takes_out and not narrow and numpy_call(op.body) is not None
-        if op is JOIN or op.name == "pack" or inlined or (op.view and not op.takes_out):
+        if op is JOIN or op.memory.packs or inlined or (op.view and not op.takes_out):
             return None
         return self.source.function(op.body)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from engine.core.sharding_rules import WHOLE
 from engine.core.value import Spec
 from engine.execution.plan.plan import Buffer, Phase, Plan, Step
 from engine.execution.plan.sharding import JOIN
-from engine.execution.plan.split_rules import WHOLE
 
 
 class Seen(NamedTuple):
@@ -65,7 +65,7 @@ def _run(plan: Plan, step: Step, shard: int | None) -> Run:
     if step.op is JOIN:
         axis, part = (None, 0) if shard is None else (0, shard)
         return Run(step, tuple(Seen(step.inputs[0], owner, axis, part) for owner in range(plan.shards)), outputs)
-    if step.op.name == "pack" and shard:  # what is whole is added by the first shard
+    if step.op.memory.packs and shard:  # what is whole is added by the first shard
         step = _of_summands(plan, step)
     windows = step.windows or (None,) * len(step.inputs)
     inputs = (_seen(plan, number, shard, window) for number, window in zip(step.inputs, windows, strict=True))

@@ -12,14 +12,13 @@ numbers do not depend on how many threads there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.core.registry import Op
+from engine.core.sharding_rules import PARTIAL, Case, Cut, State, cut
 from engine.core.value import Shape, Spec
-from engine.execution.plan.operations import operations
-from engine.execution.plan.split_rules import PARTIAL, Case, Cut, State, cut, keeps_partial
 from engine.graph.simplify import Instruction, Listing
 
 JOINED_APART = 4096
@@ -34,7 +33,7 @@ def _join(*parts: Any) -> Any:
     return total
 
 
-JOIN: Op[Any] = Op(_join, infer=None)
+JOIN: Op[Any] = Op(_join, shape_rule=None)
 """The sum of a partial value's summands; it is no op of graphs."""
 
 
@@ -52,7 +51,7 @@ def worthwhile_shards(listing: Listing) -> int:
     """Return into how many shards the work of a listing is worth being cut."""
     specs = listing.specs
     work = sum(
-        operations(i.op.name, i.attrs, [specs[n].shape for n in i.inputs], [specs[n].shape for n in i.outputs])
+        i.op.count_flops(i.attrs, [specs[n].shape for n in i.inputs], [specs[n].shape for n in i.outputs])
         for i in listing.instructions
         if not i.op.view
     )
@@ -132,10 +131,17 @@ def _elements(listing: Listing, sharding: Sharding, wanted: Callable[[State], bo
     return sum(
         math.prod(listing.specs[number].shape)
         for place, instruction in enumerate(listing.instructions)
-        if place not in sharding.free and instruction.op.name != "pack" and instruction.op is not JOIN
+        if place not in sharding.free and not instruction.op.memory.packs and instruction.op is not JOIN
         for number in instruction.outputs
         if wanted(sharding.state(number))
     )
+
+
+def _takes_summands(instruction: Instruction, free: bool, states: Sequence[State]) -> bool:
+    """Return whether summands may go in as they are, and summands come out."""
+    if instruction.op.memory.packs:
+        return all(state in (None, PARTIAL) for state in states)
+    return free or (instruction.op.algebra.additive and all(state == PARTIAL for state in states))
 
 
 class _Cutter:
@@ -170,7 +176,7 @@ class _Cutter:
         return self.sharding.states.get(number)
 
     def _add(self, instruction: Instruction, *, free: bool) -> None:
-        if not keeps_partial(instruction, free, [self.state(n) for n in instruction.inputs]):
+        if not _takes_summands(instruction, free, [self.state(n) for n in instruction.inputs]):
             instruction = self._on_sums(instruction)
         found = self._outcome(instruction)
         sharded = found is not None
@@ -240,7 +246,7 @@ class _Cutter:
         specs = self.listing.specs
         states = tuple(self.state(n) for n in instruction.inputs)
         made = [specs[n].shape for n in instruction.outputs]
-        if states and all(state == PARTIAL for state in states) and instruction.op.name != "pack":
+        if states and all(state == PARTIAL for state in states) and not instruction.op.memory.packs:
             return Cut(states, (PARTIAL,) * len(made))
         shapes = [specs[n].shape for n in instruction.inputs]
         case = Case(instruction.op, instruction.attrs, shapes, states, made, self.by_columns)

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.core.errors import PlanError
+from engine.core.sharding_rules import PARTIAL, Case, State, cut, part_attrs
 from engine.core.value import Shape
 from engine.execution.plan.fusion import overwritable
 from engine.execution.plan.intervals import Intervals
@@ -28,7 +29,6 @@ from engine.execution.plan.plan import Plan
 from engine.execution.plan.regions import Parts, Region, Space, region_of
 from engine.execution.plan.runs import Run, Seen, runs_of_phase
 from engine.execution.plan.sharding import JOIN
-from engine.execution.plan.split_rules import LINEAR, PARTIAL, Case, State, cut, part_attrs
 
 VARIABLE = "ADJOINT_VERIFY_PLANS"
 UNKNOWN = -1
@@ -115,7 +115,7 @@ class _Verifier:
         writes = [region for seen in run.outputs if (region := self._bounded(seen, about)) is not None]
         if sharded:
             _check_parts(self.plan, run, about)
-        if run.step.op.name == "pack":
+        if run.step.op.memory.packs:
             return reads, self._pack(run, about)
         self._check_overlaps(run, about)
         for seen in run.outputs:
@@ -282,7 +282,7 @@ def _check_parts(plan: Plan, run: Run, about: str) -> None:
         return
     states = tuple(_state(plan, seen) for seen in run.inputs)
     made = tuple(_state(plan, seen) for seen in run.outputs)
-    if all(state == PARTIAL for state in states) and all(state == PARTIAL for state in made) and step.op.name in LINEAR:
+    if step.op.algebra.additive and all(state == PARTIAL for state in (*states, *made)):
         return
     shapes = [_whole_shape(plan, seen) for seen in run.inputs]
     results = [_whole_shape(plan, seen) for seen in run.outputs]

@@ -114,7 +114,7 @@ class Running:
         made = chosen(*inputs, **attrs)
         outputs = made if isinstance(made, tuple) else (made,)
         if self._training:
-            for source, result in chosen.updates.items():
+            for source, result in chosen.memory.state_updates.items():
                 self._update(inputs[source], outputs[result])
         return tuple(rounded(output, self._precision) for output in outputs)
 

@@ -56,7 +56,7 @@ def test_a_name_is_declared_once() -> None:
         return x
 
     with pytest.raises(AttributeValueError, match="op 'add' is declared twice"):
-        primitive(infer=same)(add)
+        primitive(shape_rule=same)(add)
     with pytest.raises(AttributeValueError, match="op 'add' is declared twice"):
         composite()(add)
     assert lookup("add").body is not add

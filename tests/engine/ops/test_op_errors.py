@@ -19,7 +19,6 @@ from engine.core.modes import tracing
 from engine.core.registry import Op
 from engine.core.samples import Sample
 from engine.core.value import Array, Spec, Value, tensor
-from engine.execution.plan.fusion import ELEMENTWISE
 from engine.ops import OPS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(every pair of the broadcast shape|mean loss of an empty batch)")
@@ -234,14 +233,14 @@ ANY_RANK: dict[str, str] = {
 def _is_elementwise(op: Op[Any]) -> bool:
     """Whether an op is elementwise, or a composition of nothing but such."""
     if not op.composite:
-        return op.infer in ELEMENTWISE
+        return op.elementwise
     sample, arrays = next(_drawn(op))
     if op.data_dependent:
         return False
     with tracing(_key):
         made = op(*(Value(a.shape, a.dtype, None) for a in arrays), **sample.attrs)
     used = {node.op for node in reachable(made if isinstance(made, tuple) else (made,))}
-    return all(part.infer in ELEMENTWISE or part.name in _named(ANY_RANK) for part in used)
+    return all(part.elementwise or part.name in _named(ANY_RANK) for part in used)
 
 
 def _but_elementwise(names: set[str]) -> set[str]:

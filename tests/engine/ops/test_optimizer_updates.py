@@ -61,9 +61,9 @@ def test_results_may_lie_over_what_they_replace(op: Op[Any], attrs: dict[str, An
     arrays = vectors(op, size, "float32")
     wanted = [array.copy() for array in applied(op, arrays, attrs)]
     outs = tuple(arrays[1:])
-    assert op.overlays == {place: place + 1 for place in range(len(outs))}
+    assert op.memory.inplace == {place: place + 1 for place in range(len(outs))}
     numbers = [np.array(number) for number in NUMBERS[op.name]]
-    op.body(*arrays, *numbers, **op.bind(attrs), out=outs if op.several else outs[0])
+    op.body(*arrays, *numbers, **op.bind(attrs), out=outs if op.multi_output else outs[0])
     for found, expected in zip(outs, wanted, strict=True):
         np.testing.assert_array_equal(found, expected)
 

@@ -17,7 +17,6 @@ from engine.core.modes import tracing
 from engine.core.registry import Op
 from engine.core.samples import Sample
 from engine.core.value import Array, Node, Value, tensor
-from engine.execution.plan.fusion import ELEMENTWISE
 from engine.ops import OPS
 from engine.ops.reduce import sum as total_of
 from tests.extent import paired
@@ -74,11 +73,11 @@ def _carries_gradient(case: Case) -> bool:
 
 
 def _has_slope(case: Case) -> bool:
-    return _carries_gradient(case) and not case.op.gradient_notes.keys() & case.sample.attrs.keys()
+    return _carries_gradient(case) and not case.op.documentation.gradient_notes.keys() & case.sample.attrs.keys()
 
 
 def _writes_over_inputs(case: Case) -> bool:
-    return case.op.infer in ELEMENTWISE and case.op.takes_out
+    return case.op.elementwise and case.op.takes_out
 
 
 def _cases(wanted: Callable[[Case], bool]) -> pytest.MarkDecorator:
@@ -132,7 +131,7 @@ def _kernel_call(case: Case, dtype: str) -> tuple[Node, list[Array]]:
 def _run(node: Node, arrays: Sequence[Array], **out: Any) -> tuple[Array, ...]:
     with np.errstate(all="ignore"):
         made = node.op.body(*arrays, **node.attrs, **out)
-    return made if node.op.several else (np.asarray(made),)
+    return made if node.op.multi_output else (np.asarray(made),)
 
 
 def _check_buffer(case: Case, dtype: str) -> None:
@@ -143,7 +142,7 @@ def _check_buffer(case: Case, dtype: str) -> None:
     if not node.op.takes_out:
         return
     buffers = tuple(np.full(spec.shape, 7, spec.dtype) for spec in node.outputs)
-    results = _run(node, arrays, out=buffers if node.op.several else buffers[0])
+    results = _run(node, arrays, out=buffers if node.op.multi_output else buffers[0])
     for buffer, result, wanted in zip(buffers, results, expected, strict=True):
         assert buffer.tobytes() == wanted.tobytes()
         assert result.tobytes() == wanted.tobytes()

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import is_float
-from engine.core.infer import broadcast, broadcast_bool, same, same_bool, same_number
+from engine.core.infer import same
 from engine.core.registry import Op
 from engine.ops import OPS
 from tests.engine.random_graphs.generator import WHOLE, Generator, Refused
 from tests.engine.random_graphs.program import Program
 from tests.engine.random_graphs.samples import kinds, sampled, traceable_ops
 
-RULES = (broadcast, broadcast_bool, same, same_bool, same_number)
 COMPOSED = (
     "pow_scalar", "pow", "lerp", "lerp_tensor", "selu", "relu6", "hardsigmoid", "softsign", "hardswish", "mish",
     "frac", "addcmul", "addcdiv", "add_scaled", "clamp_tensor", "tanhshrink", "gelu_quick", "xielu", "softshrink",
@@ -40,7 +39,7 @@ Step = Callable[[Generator], Sequence[str]]
 @cache
 def elementwise_ops() -> tuple[Op[Any], ...]:
     """Return the ops whose elements depend on those at the same place."""
-    names = [op.name for op in traceable_ops() if op.infer in RULES and not op.random]
+    names = [op.name for op in traceable_ops() if op.elementwise and not op.random]
     return tuple(OPS[name] for name in (*names, *COMPOSED))
 
 
@@ -93,7 +92,7 @@ def chain(g: Generator) -> Sequence[str]:
 
 def whole_numbers(g: Generator) -> Sequence[str]:
     """Apply an elementwise op to whole numbers, and make what comes of it floating again."""
-    op = g.draw.choice([op for op in elementwise_ops() if op.infer is not same])
+    op = g.draw.choice([op for op in elementwise_ops() if op.shape_rule is not same])
     number = g.draw.randrange(len(op.samples))
     dtype = np.dtype(g.draw.choice(WHOLE))
     shapes = [g.draw.choice((g.shape, g.shape, g.shape[1:], ())) for _ in kinds(op.name, number)]

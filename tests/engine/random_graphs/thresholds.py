@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from unittest.mock import patch
 
+from engine.core import sharding_rules
 from engine.execution.native import executor
 from engine.execution.native.kernels import chains
 from engine.execution.native.team import Team
-from engine.execution.plan import sharding, split_rules
+from engine.execution.plan import sharding
 
 THREADS = 3
 
@@ -35,7 +36,7 @@ class Thresholds:
     """
 
     block: int = chains.BLOCK
-    apart: int = split_rules.APART
+    apart: int = sharding_rules.LEAST_ELEMENTS
     joined_apart: int = sharding.JOINED_APART
     worthwhile: float = sharding.WORTHWHILE[0][0]
 
@@ -47,7 +48,7 @@ class Thresholds:
         with ExitStack() as stack:
             if self != Thresholds():
                 stack.enter_context(patch.object(chains, "BLOCK", self.block))
-                stack.enter_context(patch.object(split_rules, "APART", self.apart))
+                stack.enter_context(patch.object(sharding_rules, "LEAST_ELEMENTS", self.apart))
                 stack.enter_context(patch.object(sharding, "JOINED_APART", self.joined_apart))
                 stack.enter_context(patch.object(sharding, "WORTHWHILE", steps))
             stack.enter_context(patch.object(executor, "team", _team))

@@ -60,7 +60,7 @@ def run_both() -> RunBoth:
         given = bind(name, op.attributes, attrs)
         with np.errstate(all="ignore"):
             expected = op.body(*inputs, **given)
-        wanted = [np.asarray(x) for x in (expected if op.several else (expected,))]
+        wanted = [np.asarray(x) for x in (expected if op.multi_output else (expected,))]
         made = list(outputs) if outputs is not None else [np.full(x.shape, 7, x.dtype) for x in wanted]
         before = [x.copy() for x in inputs]
         assert run_compiled(name, inputs, made, given)

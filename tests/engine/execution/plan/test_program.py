@@ -280,7 +280,7 @@ def test_names_of_leaves_that_are_no_identifiers_or_clash_with_a_kernel_do_not_g
 
 
 def test_a_kernel_that_is_not_at_the_top_level_of_a_module_is_refused() -> None:
-    @primitive(infer=same)
+    @primitive(shape_rule=same)
     def hidden_kernel(x: Array, *, out: Array | None = None) -> Array:
         """Itself."""
         return np.positive(x, out=out)

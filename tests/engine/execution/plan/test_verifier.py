@@ -12,11 +12,11 @@ import pytest
 import engine
 from engine.core.errors import PlanError
 from engine.core.modes import tracing
+from engine.core.sharding_rules import WHOLE
 from engine.core.value import Array, Value
 from engine.execution.native.executor import NativeExecutor
 from engine.execution.plan import Plan, make_plan
 from engine.execution.plan.plan import Phase
-from engine.execution.plan.split_rules import WHOLE
 from engine.execution.plan.verifier import verify_plan
 from engine.training.step import plan_training
 
