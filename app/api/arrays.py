@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Header, Query, Response
 from numpy.typing import NDArray
 
-from app.domain.media import NPY
-from app.http.answers import JsonAnswer
+from app.domain.documents import NPY
+from app.http.responses import JsonResponse
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding.npy import npy_body
 from app.ingest.encoding.tensors import tensor_document
@@ -24,7 +24,7 @@ def tensor_answer(array: NDArray[Any], format: TensorFormat) -> Response:
     """Answer with an array."""
     if format == "npy":
         return Response(npy_body(array), media_type=NPY)
-    return JsonAnswer(tensor_document(array))
+    return JsonResponse(tensor_document(array))
 
 
 async def _tensor_format(

@@ -5,7 +5,7 @@ from fastapi import Response
 from app.api.deps import AuditDep, PageDep
 from app.api.routing import router
 from app.api.schemas.audit import AuditList
-from app.http.answers import JsonAnswer
+from app.http.responses import JsonResponse
 
 routes = router("audit")
 
@@ -16,4 +16,4 @@ def list_audit_entries(page: PageDep, audit: AuditDep) -> Response:
 
     Each entry vouches for the one before it; `adjoint audit verify` checks them all.
     """
-    return JsonAnswer(AuditList.of(audit.list(page)))
+    return JsonResponse(AuditList.of(audit.list(page)))

@@ -11,7 +11,7 @@ from starlette.types import Message, Receive
 
 from app.api.deps import services_of
 from app.domain.errors import AdjointError, Finding, TooLarge, UnsupportedMedia
-from app.http.headers import header
+from app.http.request_scope import header
 from app.http.strict_json import JsonLimits, read_json
 from app.store.blobs.store import BlobWriter
 

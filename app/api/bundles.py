@@ -11,7 +11,7 @@ from app.api.routing import router
 from app.api.schemas.bundles import Bundle, ReplayRequest
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.fits import Fit
-from app.http.answers import JsonAnswer
+from app.http.responses import JsonResponse
 from app.http.validation import validated
 from app.service.fits.replays import ReplayTerms
 from app.service.fits.view import FitView
@@ -23,7 +23,7 @@ routes = router("fits")
 @routes.get("/v1/fits/{fit_id}/bundle", response_model=Bundle)
 def get_bundle(fit_id: FitId, bundles: BundlesDep) -> Response:
     """Return all that decides about the result of a fit that has succeeded, and that result."""
-    return JsonAnswer(to_json(bundles.of_fit(fit_id), inf_nan_mode="null"))
+    return JsonResponse(to_json(bundles.of_fit(fit_id), inf_nan_mode="null"))
 
 
 @routes.post("/v1/fits:replay", status_code=202, response_model=Fit)

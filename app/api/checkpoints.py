@@ -25,11 +25,10 @@ from app.api.schemas.checkpoints import (
     parameter_list,
 )
 from app.api.schemas.tensors import Tensor
+from app.domain.documents import JSON, NPY, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.frames import to_json
-from app.domain.media import JSON, NPY, SAFETENSORS
-from app.http.answers import JsonAnswer
-from app.http.content_digest import check_digest, stated_digest
+from app.http.responses import JsonResponse, check_digest, read_digest
 from app.http.strict_json import read_json
 from app.http.validation import validated
 from app.service.resources.checkpoints import Alias
@@ -57,13 +56,13 @@ PredictionFormatDep = Annotated[TensorFormat, Depends(_prediction_format)]
 @routes.get("/v1/fits/{fit_id}/checkpoints", response_model=CheckpointList)
 def list_checkpoints(fit_id: FitId, page: PageDep, checkpoints: CheckpointsDep) -> Response:
     """List the checkpoints that a fit keeps."""
-    return JsonAnswer(CheckpointList.of(checkpoints.of_fit(fit_id, page)))
+    return JsonResponse(CheckpointList.of(checkpoints.of_fit(fit_id, page)))
 
 
 @routes.get("/v1/fits/{fit_id}/checkpoints/{alias}", response_model=Checkpoint)
 def find_checkpoint(fit_id: FitId, alias: Alias, checkpoints: CheckpointsDep) -> Response:
     """Return a fit's latest or best checkpoint."""
-    return JsonAnswer(Checkpoint.of(checkpoints.alias(fit_id, alias)))
+    return JsonResponse(Checkpoint.of(checkpoints.alias(fit_id, alias)))
 
 
 @routes.post(
@@ -83,7 +82,7 @@ async def create_checkpoint(
         raise UnsupportedMedia(f"this route reads {SAFETENSORS}; set Content-Type to that")
     with await asyncio.to_thread(checkpoints.open_upload) as upload:
         await receive(request, upload, settings.max_upload_bytes)
-        check_digest(stated_digest(content_digest), upload.digest)
+        check_digest(read_digest(content_digest), upload.digest)
         said = upload.digest.encode()
         create = partial(once.answer, lambda keep: checkpoints.create(upload, graph, keep), Checkpoint.of, said=said)
         return await to_thread.run_sync(create, limiter=slow)
@@ -92,7 +91,7 @@ async def create_checkpoint(
 @routes.get("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
 def get_checkpoint(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> Response:
     """Return what is known of a checkpoint without its content."""
-    return JsonAnswer(Checkpoint.of(checkpoints.get(checkpoint_id)))
+    return JsonResponse(Checkpoint.of(checkpoints.get(checkpoint_id)))
 
 
 @routes.get("/v1/checkpoints/{checkpoint_id}/content", response_class=Response, responses=binary_answer(SAFETENSORS))
@@ -114,7 +113,7 @@ def download_checkpoint(
 @routes.get("/v1/checkpoints/{checkpoint_id}/parameters", response_model=ParameterList)
 def list_parameters(checkpoint_id: CheckpointId, checkpoints: CheckpointsDep) -> Response:
     """List the parameters in a checkpoint."""
-    return JsonAnswer(parameter_list(checkpoints.parameters(checkpoint_id)))
+    return JsonResponse(parameter_list(checkpoints.parameters(checkpoint_id)))
 
 
 @routes.get("/v1/checkpoints/{checkpoint_id}/parameters/{name}", response_model=Tensor, responses=binary_answer(NPY))
@@ -128,7 +127,7 @@ def get_parameter(
 @routes.patch("/v1/checkpoints/{checkpoint_id}", response_model=Checkpoint)
 def update_checkpoint(checkpoint_id: CheckpointId, changes: CheckpointChanges, checkpoints: CheckpointsDep) -> Response:
     """Pin a checkpoint, which is then kept whatever newer ones come, or unpin it."""
-    return JsonAnswer(Checkpoint.of(checkpoints.pin(checkpoint_id, pinned=changes.pinned)))
+    return JsonResponse(Checkpoint.of(checkpoints.pin(checkpoint_id, pinned=changes.pinned)))
 
 
 @routes.delete("/v1/checkpoints/{checkpoint_id}", status_code=204)

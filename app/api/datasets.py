@@ -16,10 +16,9 @@ from app.api.once import OnceDep
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
+from app.domain.documents import JSON, NPY, NPZ, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
-from app.domain.media import JSON, NPY, NPZ, SAFETENSORS
-from app.http.answers import JsonAnswer
-from app.http.content_digest import check_digest, stated_digest
+from app.http.responses import JsonResponse, check_digest, read_digest
 from app.ingest.options import Header as HeaderOption
 from app.ingest.options import IngestOptions
 from app.service.resources.datasets import UploadTerms
@@ -94,7 +93,7 @@ async def create_dataset(
     """Store a dataset out of the body, all of it or nothing."""
     with await asyncio.to_thread(datasets.open_upload) as upload:
         await receive(request, upload, settings.max_upload_bytes)
-        check_digest(stated_digest(content_digest), upload.digest)
+        check_digest(read_digest(content_digest), upload.digest)
         said = upload.digest.encode()
         create = partial(once.answer, lambda keep: datasets.create(upload, terms, keep), Dataset.of, said=said)
         return await to_thread.run_sync(create, limiter=slow)
@@ -103,13 +102,13 @@ async def create_dataset(
 @routes.get("/v1/datasets", response_model=DatasetList)
 def list_datasets(page: PageDep, datasets: DatasetsDep) -> Response:
     """List datasets."""
-    return JsonAnswer(DatasetList.of(datasets.list(page)))
+    return JsonResponse(DatasetList.of(datasets.list(page)))
 
 
 @routes.get("/v1/datasets/{dataset_id}", response_model=Dataset)
 def get_dataset(dataset_id: DatasetId, datasets: DatasetsDep) -> Response:
     """Return a dataset: its columns with dtype, shape, extremes and missing values."""
-    return JsonAnswer(Dataset.of(datasets.get(dataset_id)))
+    return JsonResponse(Dataset.of(datasets.get(dataset_id)))
 
 
 @routes.get("/v1/datasets/{dataset_id}/rows", response_model=DatasetRows)
@@ -124,7 +123,7 @@ def list_dataset_rows(
     if offset > total:
         detail = f"query parameter: the dataset has {total} rows, so none follows the first {min(offset, BEYOND_ROWS)}"
         raise Invalid(detail, code="out_of_range", findings=[Finding("/offset", "out_of_range", detail)])
-    return JsonAnswer(_rows(total, offset, columns))
+    return JsonResponse(_rows(total, offset, columns))
 
 
 @routes.get(

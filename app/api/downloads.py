@@ -11,8 +11,7 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.domain.errors import RangeNotSatisfiable
-from app.http.answers import matches, not_modified
-from app.http.content_digest import format_digest
+from app.http.responses import format_digest, matches, not_modified
 from app.store.blobs.plain_files import open_plain_file
 
 CHUNK_BYTES = 1024 * 1024

@@ -14,7 +14,7 @@ from app.api.schemas.fits import Fit, FitList
 from app.api.schemas.sweeps import VariantList
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
-from app.http.answers import JsonAnswer, matches
+from app.http.responses import JsonResponse, matches
 from app.http.validation import validated
 from app.service.fits.view import FitView
 
@@ -50,7 +50,7 @@ def list_fits(
 ) -> Response:
     """List fits; the variants of a sweep where its id is given as `parent`."""
     key, _, value = (label or "").partition(":")
-    return JsonAnswer(FitList.of(fits.list(page, state, (key, value) if label else None, parent, origin)))
+    return JsonResponse(FitList.of(fits.list(page, state, (key, value) if label else None, parent, origin)))
 
 
 async def get_fit(
@@ -76,7 +76,7 @@ routes.add_api_route("/v1/fits/{fit_id}", get_fit, response_model=Fit, route_cla
 @routes.get("/v1/fits/{fit_id}/variants", response_model=VariantList)
 def list_variants(fit_id: FitId, fits: FitsDep) -> Response:
     """List the variants of a fit's sweep, the best first."""
-    return JsonAnswer(VariantList.of(fits.variants(fit_id)))
+    return JsonResponse(VariantList.of(fits.variants(fit_id)))
 
 
 @routes.post("/v1/fits/{fit_id}:cancel", status_code=202, response_model=Fit)
@@ -142,4 +142,4 @@ def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
 
 
 def _answer(view: FitView, status: int = 200) -> Response:
-    return JsonAnswer(Fit.of(view), status, {"ETag": tag_of(view)})
+    return JsonResponse(Fit.of(view), status, {"ETag": tag_of(view)})

@@ -11,9 +11,9 @@ from app.api.openapi_parts import binary_answer
 from app.api.routing import router
 from app.api.schemas.gradients import GradientList, GradientStatistics, gradient_path
 from app.api.schemas.tensors import Tensor
+from app.domain.documents import NPY
 from app.domain.errors import Finding, Invalid
-from app.domain.media import NPY
-from app.http.answers import JsonAnswer, matches, not_modified
+from app.http.responses import JsonResponse, matches, not_modified
 
 routes = router("gradients")
 
@@ -31,7 +31,7 @@ def list_gradients(
     parameter: Annotated[str | None, Query(description="Only gradients by this parameter.")] = None,
 ) -> Response:
     """List the gradients that a fit has captured, in the order of steps and then of parameters."""
-    return JsonAnswer(GradientList.of(gradients.list(fit_id, page, step=step, parameter=parameter)))
+    return JsonResponse(GradientList.of(gradients.list(fit_id, page, step=step, parameter=parameter)))
 
 
 @routes.get(
@@ -64,7 +64,7 @@ def get_gradient(
     if matches(request.headers.get("if-none-match"), tag):
         return not_modified(tag)
     if stats:
-        answer: Response = JsonAnswer(GradientStatistics.of(gradient, gradients.statistics(gradient)))
+        answer: Response = JsonResponse(GradientStatistics.of(gradient, gradients.statistics(gradient)))
     else:
         answer = tensor_answer(gradients.array(gradient), "json")
     return _placed(answer, {**place, "ETag": tag})

@@ -18,8 +18,8 @@ from app.api.schemas.graphs import (
     GraphPlan,
     GraphReport,
 )
-from app.domain.media import DOT
-from app.http.answers import JsonAnswer
+from app.domain.documents import DOT
+from app.http.responses import JsonResponse
 
 routes = router("graphs")
 
@@ -42,19 +42,19 @@ def create_graph(definition: Definition, graphs: GraphsDep, once: OnceDep) -> Re
 @routes.post("/v1/graphs:validate", response_model=GraphReport)
 def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
     """Report on a graph as if it were stored, and store nothing."""
-    return JsonAnswer(GraphReport.of(graphs.validate(definition)))
+    return JsonResponse(GraphReport.of(graphs.validate(definition)))
 
 
 @routes.get("/v1/graphs", response_model=GraphList)
 def list_graphs(page: PageDep, graphs: GraphsDep) -> Response:
     """List graphs."""
-    return JsonAnswer(GraphList.of(graphs.list(page)))
+    return JsonResponse(GraphList.of(graphs.list(page)))
 
 
 @routes.get("/v1/graphs/{graph_id}", response_model=Graph)
 def get_graph(graph_id: GraphId, graphs: GraphsDep) -> Response:
     """Return a graph: its canonical definition, counts, shapes, memory and findings."""
-    return JsonAnswer(Graph.of(graphs.get(graph_id)))
+    return JsonResponse(Graph.of(graphs.get(graph_id)))
 
 
 @routes.delete("/v1/graphs/{graph_id}", status_code=204)
@@ -66,7 +66,7 @@ def delete_graph(graph_id: GraphId, graphs: GraphsDep) -> None:
 @routes.get("/v1/graphs/{graph_id}/nodes", response_model=GraphNodes)
 def list_graph_nodes(graph_id: GraphId, graphs: GraphsDep, backward: Backward = False) -> Response:
     """List the nodes in the order of execution."""
-    return JsonAnswer(GraphNodes(data=graphs.nodes(graph_id, backward=backward)))
+    return JsonResponse(GraphNodes(data=graphs.nodes(graph_id, backward=backward)))
 
 
 @routes.get(
@@ -98,7 +98,7 @@ def plan_graph(
     executor: ExecutorName = "auto",
 ) -> Response:
     """Plan a step: what is computed in which order, in which memory."""
-    return JsonAnswer(graphs.plan(graph_id, batch=batch, optimizer=optimizer, executor=executor))
+    return JsonResponse(graphs.plan(graph_id, batch=batch, optimizer=optimizer, executor=executor))
 
 
 @routes.get(

@@ -5,10 +5,10 @@ from fastapi import Request, Response
 from app.api.deps import KeyId, KeysDep, PageDep
 from app.api.routing import router
 from app.api.schemas.keys import ApiKey, ApiKeyList, KeyRequest, NewApiKey
-from app.domain.api_key import Scope
+from app.domain.access import Scope
 from app.domain.clock import read_rfc3339
 from app.domain.errors import Finding, Invalid
-from app.http.answers import JsonAnswer
+from app.http.responses import JsonResponse
 
 routes = router("keys")
 
@@ -31,19 +31,19 @@ def create_key(request: KeyRequest, http: Request, keys: KeysDep) -> Response:
     scopes = [Scope(scope) for scope in request.scopes]
     key, text = keys.create(request.name, scopes, expires_at, request.tenant)
     headers = {"Location": f"/v1/keys/{key.id}", "Cache-Control": "no-store"}
-    return JsonAnswer(NewApiKey.made(key, text, closed_server=keys.closed_by == key.id), 201, headers)
+    return JsonResponse(NewApiKey.made(key, text, closed_server=keys.closed_by == key.id), 201, headers)
 
 
 @routes.get("/v1/keys", response_model=ApiKeyList)
 def list_keys(page: PageDep, keys: KeysDep) -> Response:
     """List keys, those that have ended too."""
-    return JsonAnswer(ApiKeyList.of(keys.list(page)))
+    return JsonResponse(ApiKeyList.of(keys.list(page)))
 
 
 @routes.get("/v1/keys/{key_id}", response_model=ApiKey)
 def get_key(key_id: KeyId, keys: KeysDep) -> Response:
     """Return a key without its secret."""
-    return JsonAnswer(ApiKey.of(keys.get(key_id)))
+    return JsonResponse(ApiKey.of(keys.get(key_id)))
 
 
 @routes.delete("/v1/keys/{key_id}", status_code=204)

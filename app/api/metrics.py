@@ -15,7 +15,7 @@ from app.api.deps import FitId, IfNoneMatch, MetricsDep, services_of
 from app.api.openapi_parts import text_answer
 from app.api.routing import Handler, StrictRoute, router
 from app.api.schemas.fits import MetricRows
-from app.http.answers import TAG_BYTES, JsonAnswer, matches, not_modified
+from app.http.responses import TAG_BYTES, JsonResponse, matches, not_modified
 from app.service.fits.metric_rows import RowFilter
 from app.service.fits.metrics import MetricPage, Metrics
 
@@ -170,7 +170,7 @@ def _encode_page(page: MetricPage, format: str) -> Response:
     has_more, cursor = ("true", f'"{page.last_seq}"') if page.has_more else ("false", "null")
     findings = orjson.dumps([asdict(finding) for finding in page.findings]).decode()
     tail = f'"has_more":{has_more},"next_cursor":{cursor},"next_after":{page.last_seq},"findings":{findings}'
-    return JsonAnswer(f'{{"object":"list","data":[{",".join(page.rows)}],{tail}}}'.encode())
+    return JsonResponse(f'{{"object":"list","data":[{",".join(page.rows)}],{tail}}}'.encode())
 
 
 def _csv(bodies: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from app.api.deps import services_of
 from app.api.routing import ReadRequest
-from app.http.answers import JsonAnswer
+from app.http.responses import JsonResponse
 from app.service.resources.idempotency import Idempotency, Keep, Ticket
 from app.store.unit_of_work import UnitOfWork
 
@@ -50,7 +50,7 @@ class Once:
         with self._idempotency.answering(ticket) as kept:
             if kept is not None:
                 headers = {"Location": f"{within}/{kept.resource_id}", "Idempotent-Replayed": "true"}
-                return JsonAnswer(kept.response_body.encode(), kept.status, headers)
+                return JsonResponse(kept.response_body.encode(), kept.status, headers)
 
             def keep(work: UnitOfWork, thing: T) -> None:
                 shown: Any = shape(thing)
@@ -67,7 +67,7 @@ class Once:
 
 
 def _rendered(shown: Any, status: int, within: str) -> Response:
-    return JsonAnswer(shown, status, {"Location": f"{within}/{shown.id}"})
+    return JsonResponse(shown, status, {"Location": f"{within}/{shown.id}"})
 
 
 def _keep_nothing(_work: UnitOfWork, _thing: object) -> None:

@@ -22,9 +22,9 @@ from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.session_answers import Operation
 from app.api.schemas.sweeps import IntervalChoice
 from app.api.schemas.tensors import TensorInput
-from app.domain.api_key import Scope
-from app.http.access import scope_needed
-from app.http.problem_schema import CONTENT_TYPE, Problem
+from app.domain.access import Scope
+from app.http.problems import CONTENT_TYPE, Problem
+from app.http.request_scope import scope_needed
 
 REFERENCE = "#/components/schemas/{model}"
 METHODS = frozenset({"get", "post", "put", "patch", "delete"})

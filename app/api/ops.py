@@ -6,7 +6,7 @@ from fastapi import Path, Response
 
 from app.api.routing import router
 from app.api.schemas.catalogue import CatalogueList, LossList, MetricList, OpEntry, OpList
-from app.http.answers import JsonAnswer
+from app.http.responses import JsonResponse
 from app.service.resources.graphs import CATALOGUES, op
 
 routes = router("catalogue")
@@ -21,11 +21,11 @@ def list_ops() -> Response:
 @routes.get("/v1/ops/{name}", response_model=OpEntry)
 def get_op(name: Annotated[str, Path(max_length=64)]) -> Response:
     """Return one op, by its name or an alias."""
-    return JsonAnswer(op(name))
+    return JsonResponse(op(name))
 
 
 def _listed(kind: str) -> Response:
-    return JsonAnswer({"object": "list", "data": CATALOGUES[kind](), "has_more": False, "next_cursor": None})
+    return JsonResponse({"object": "list", "data": CATALOGUES[kind](), "has_more": False, "next_cursor": None})
 
 
 @routes.get("/v1/optimizers", response_model=CatalogueList)

@@ -11,10 +11,9 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 from fastapi.routing import APIRoute
 
+from app.domain.documents import escape, nearest
 from app.domain.errors import Finding
-from app.domain.nearest import nearest
-from app.domain.pointers import escaped
-from app.http.validation import FINDINGS_MAX, summed_up
+from app.http.validation import FINDINGS_MAX, combine_findings
 
 
 def declared_parameters(route: APIRoute) -> frozenset[str]:
@@ -33,12 +32,12 @@ def check_parameters(request: Request, declared: Collection[str]) -> None:
         given = [name for name, _ in request.query_params.multi_items()]
         findings = [*_findings(given, declared)][:FINDINGS_MAX]
         if findings:
-            raise summed_up(tuple(findings))
+            raise combine_findings(tuple(findings))
 
 
 def _findings(given: Iterable[str], declared: Collection[str]) -> Iterable[Finding]:
     for name, count in Counter(given).items():
-        pointer = f"/{escaped(name[:64])}"
+        pointer = f"/{escape(name[:64])}"
         if name not in declared:
             hint = nearest(name, sorted(declared)) if declared else "; this route takes no query parameters"
             yield Finding(pointer, "unknown_parameter", f"unknown query parameter{hint}")

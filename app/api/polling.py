@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from app.api.deps import services_of
 from app.api.routing import Handler, StrictRoute
 from app.api.schemas.fits import Fit
-from app.http.answers import JsonAnswer, matches, not_modified
+from app.http.responses import JsonResponse, matches, not_modified
 from app.service.fits.view import FitView
 
 MAX_ENCODED = 1024
@@ -62,7 +62,7 @@ def fit_answer(request: Request, view: FitView) -> Response:
     if matches(request.headers.get("if-none-match"), tag):
         return not_modified(tag)
     encoded: EncodedFits = request.app.state.encoded_fits
-    return JsonAnswer(encoded.of(view), headers={"ETag": tag})
+    return JsonResponse(encoded.of(view), headers={"ETag": tag})
 
 
 def tag_of(view: FitView) -> str:

@@ -10,9 +10,9 @@ from app.api.bodies import content_type, read_json_body
 from app.api.parameters import check_parameters, declared_parameters
 from app.api.unread import check_headers, check_no_body, declared_headers, reads_body
 from app.domain.errors import AdjointError, UnsupportedMedia
-from app.http.answers import tagged
-from app.http.echo import without_echo
 from app.http.problems import names_action
+from app.http.redact import redact
+from app.http.responses import add_entity_tag
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
 
@@ -63,12 +63,12 @@ class StrictRoute(APIRoute):
             if names_action(request.path_params):
                 raise HTTPException(405)
             if not reads_json:
-                return tagged(request, await handle(request))
+                return add_entity_tag(request, await handle(request))
             read = await _read(request)
             try:
-                return tagged(request, await handle(read))
+                return add_entity_tag(request, await handle(read))
             except AdjointError as error:
-                raise without_echo(error, await read.json()) from error
+                raise redact(error, await read.json()) from error
 
         return strict
 

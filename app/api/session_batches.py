@@ -10,9 +10,8 @@ from app.api.deps import services_of
 from app.api.schemas.session_steps import BatchQuery, BatchRequest
 from app.api.session_bodies import Said, checked, read_document
 from app.api.session_verbs import Verb
+from app.domain.documents import SAFETENSORS, nearest
 from app.domain.errors import Finding, Invalid
-from app.domain.media import SAFETENSORS
-from app.domain.nearest import nearest
 from app.http.strict_json import read_json
 from app.http.validation import validated, validated_text
 from app.ingest.arrays import read_arrays

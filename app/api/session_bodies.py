@@ -11,8 +11,8 @@ from app.api.deps import services_of
 from app.api.openapi_parts import JSON
 from app.api.schemas.session_steps import VerbRequest
 from app.api.session_verbs import Verb
+from app.domain.documents import escape
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
-from app.domain.pointers import escaped
 from app.http.validation import validated, validated_text
 
 
@@ -47,7 +47,7 @@ async def read_document(request: Request, kind: str, others: Iterable[str] = ())
     if request.scope["query_string"]:
         name = next(iter(request.query_params), "")
         detail = "a JSON body says all there is to say; put this into it"
-        raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escaped(name)}", "unknown_field", detail)])
+        raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escape(name)}", "unknown_field", detail)])
     return (await read_json_body(request))[1] if says else {}
 
 

@@ -23,8 +23,8 @@ from app.api.schemas.tensors import Tensor
 from app.api.session_bodies import Said
 from app.api.session_relay import PATH, relay
 from app.api.session_verbs import SAFETENSORS
+from app.domain.documents import DOT, NPY, TEXT
 from app.domain.errors import Finding, Invalid
-from app.domain.media import DOT, NPY, TEXT
 
 routes = router("sessions")
 

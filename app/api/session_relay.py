@@ -13,9 +13,8 @@ from app.api.session_bodies import Said
 from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.frames import Step
 from app.domain.ids import is_id
-from app.http.accept import preferred
-from app.http.answers import JsonAnswer
-from app.http.headers import header
+from app.http.request_scope import header
+from app.http.responses import JsonResponse, select_media_type
 from app.service.sessions.steps import Carried
 
 PATH = "/v1/sessions/{session_id}"
@@ -34,7 +33,7 @@ async def relay(request: Request, session_id: str, verb: str, said: Said, answer
         seq=said.seq,
         key=_key(header(scope, b"idempotency-key")),
         media=said.media,
-        accept=preferred(header(scope, b"accept") or "*/*", answers),
+        accept=select_media_type(header(scope, b"accept") or "*/*", answers),
         notify="respond-async" in (header(scope, b"prefer") or "").lower(),
     )
     carried = await services_of(request).sessions.carry_out(session_id, step, said.body)
@@ -54,10 +53,10 @@ def relayed(session_id: str, step_id: str, carried: Carried) -> Response:
     headers = {"Idempotent-Replayed": "true"} if carried.replayed else {}
     if carried.checkpoint is not None:
         headers["Location"] = f"/v1/checkpoints/{carried.checkpoint.id}"
-        return JsonAnswer(Checkpoint.of(carried.checkpoint), carried.status, headers)
+        return JsonResponse(Checkpoint.of(carried.checkpoint), carried.status, headers)
     if carried.status == ACCEPTED:
         headers["Location"] = f"/v1/sessions/{session_id}/operations/{carried.seq}"
-        return JsonAnswer({"id": step_id, "seq": carried.seq, "done": False}, ACCEPTED, headers)
+        return JsonResponse({"id": step_id, "seq": carried.seq, "done": False}, ACCEPTED, headers)
     if isinstance(carried.body, bytes):
         return Response(carried.body, carried.status, headers, carried.media)
     return send_and_delete(carried.body, carried.media, carried.status, headers)

@@ -16,8 +16,8 @@ from app.api.session_bodies import Said
 from app.api.session_relay import PATH, relay
 from app.api.session_steps import Key, Prefer, accepted
 from app.api.session_verbs import SAFETENSORS
+from app.domain.documents import NPY
 from app.domain.errors import UnsupportedMedia
-from app.domain.media import NPY
 
 routes = router("sessions")
 

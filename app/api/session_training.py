@@ -39,7 +39,7 @@ from app.api.session_batches import read_batch
 from app.api.session_bodies import Said
 from app.api.session_steps import add_verbs
 from app.api.session_verbs import SAFETENSORS, TENSORS, Verb
-from app.domain.media import NPY
+from app.domain.documents import NPY
 
 routes = router("sessions")
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from app.api.openapi_parts import JSON
 from app.api.schemas.session_steps import VerbRequest
-from app.domain.media import NPY
+from app.domain.documents import NPY
 
 NPZ = "application/x-npz"
 SAFETENSORS = "application/vnd.safetensors"

@@ -15,7 +15,7 @@ from app.api.schemas.session_steps import SEQ_MAX
 from app.api.schemas.sessions import Session, SessionList
 from app.api.session_relay import PATH, relayed
 from app.domain.session import SessionState
-from app.http.answers import JsonAnswer
+from app.http.responses import JsonResponse
 
 routes = router("sessions")
 
@@ -38,14 +38,14 @@ def create_session(request: SessionRequest, sessions: SessionsDep, once: OnceDep
 def list_sessions(page: PageDep, sessions: SessionsDep, state: State = None, label: Label = None) -> Response:
     """List sessions, those that have ended too."""
     key, _, value = (label or "").partition(":")
-    return JsonAnswer(SessionList.of(sessions.list(page, state, (key, value) if label else None)))
+    return JsonResponse(SessionList.of(sessions.list(page, state, (key, value) if label else None)))
 
 
 @routes.get(PATH, response_model=Session)
 async def get_session(session_id: SessionId, sessions: SessionsDep, wake: Wake = False) -> Response:
     """Return a session, and how its process is doing."""
     view = await (sessions.wake(session_id) if wake else asyncio.to_thread(sessions.get, session_id))
-    return JsonAnswer(Session.of(view))
+    return JsonResponse(Session.of(view))
 
 
 @routes.delete(PATH, status_code=204)
@@ -57,13 +57,13 @@ async def close_session(session_id: SessionId, sessions: SessionsDep) -> None:
 @routes.post(f"{PATH}:pause", response_model=Session)
 async def pause_session(session_id: SessionId, sessions: SessionsDep) -> Response:
     """Let a session rest on the disk, without a process, until it is resumed."""
-    return JsonAnswer(Session.of(await sessions.pause(session_id)))
+    return JsonResponse(Session.of(await sessions.pause(session_id)))
 
 
 @routes.post(f"{PATH}:resume", response_model=Session)
 async def resume_session(session_id: SessionId, sessions: SessionsDep) -> Response:
     """Let steps be taken again."""
-    return JsonAnswer(Session.of(await sessions.resume(session_id)))
+    return JsonResponse(Session.of(await sessions.resume(session_id)))
 
 
 @routes.get(f"{PATH}/operations/{{seq}}", response_model=Operation)
@@ -73,4 +73,4 @@ async def get_operation(session_id: SessionId, seq: PathSeq, sessions: SessionsD
     if carried.checkpoint is None:
         return relayed(session_id, "", carried)
     checkpoint = Checkpoint.of(carried.checkpoint)
-    return JsonAnswer({"seq": seq, "done": True, "answer": {**checkpoint.model_dump(mode="json"), "seq": seq}})
+    return JsonResponse({"seq": seq, "done": True, "answer": {**checkpoint.model_dump(mode="json"), "seq": seq}})

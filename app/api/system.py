@@ -7,8 +7,8 @@ from app.api.deps import SettingsDep, SystemDep
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
 from app.api.schemas.system import SystemOverview
-from app.http.answers import JsonAnswer
-from app.http.problem_schema import Status
+from app.http.problems import Status
+from app.http.responses import JsonResponse
 
 routes = router("system")
 
@@ -16,14 +16,14 @@ routes = router("system")
 @routes.get("/healthz", response_model=Status)
 async def check_health() -> Response:
     """Answer, which shows that the server lives; needs no key."""
-    return JsonAnswer(Status(status="ok"))
+    return JsonResponse(Status(status="ok"))
 
 
 @routes.get("/readyz", response_model=Status)
 def check_readiness(system: SystemDep) -> Response:
     """Answer ok if new work would be accepted and done."""
     system.check_ready()
-    return JsonAnswer(Status(status="ready"))
+    return JsonResponse(Status(status="ready"))
 
 
 @routes.get(
@@ -37,10 +37,10 @@ def scrape_metrics(request: Request) -> Response:
 @routes.get("/openapi.json", include_in_schema=False)
 def get_contract(request: Request) -> Response:
     """Return the contract of this interface. In a thread: putting it together takes a second, once."""
-    return JsonAnswer(request.app.openapi())
+    return JsonResponse(request.app.openapi())
 
 
 @routes.get("/v1/system", response_model=SystemOverview)
 def get_system(system: SystemDep, settings: SettingsDep) -> Response:
     """Return versions, numerics, queue, workers and limits."""
-    return JsonAnswer(SystemOverview.of(system.overview(), settings))
+    return JsonResponse(SystemOverview.of(system.overview(), settings))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from app.api.schemas.audit import AuditEntry
 from app.api.schemas.keys import ApiKey, KeyRequest, NewApiKey
-from app.domain.api_key import Scope
+from app.domain.access import Scope
 from app.domain.audit import OFFLINE, Act
 from app.domain.clock import SystemClock, read_rfc3339
 from app.http.validation import validated

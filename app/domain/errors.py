@@ -6,7 +6,10 @@ Every instance carries a `detail` that names the thing, the value and what to ch
 the request; `headers` that must survive into the answer; and `extensions`, what else a program can decide by.
 """
 
-from collections.abc import Iterable, Mapping
+import errno
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -88,7 +91,7 @@ class NotFound(AdjointError):
     title = "Not found"
 
 
-class Planted(NotFound):
+class FileReplaced(NotFound):
     """What stands where a file of the server was is a link, or has a second name: somebody else has put it there."""
 
     code = "file_replaced"
@@ -358,7 +361,7 @@ class DataDirectoryInUse(AdjointError):
     title = "The data directory is in use"
 
 
-class DoorOpen(AdjointError):
+class InsecureBind(AdjointError):
     """Other machines could use the server without a key; met at start, never in an answer."""
 
     code = "door_open"
@@ -379,3 +382,27 @@ class BadMessage(AdjointError):
 
     code = "bad_message"
     title = "The worker's message cannot be read"
+
+
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+_logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def storage_faults(what: str) -> Iterator[None]:
+    """Have it named that `what` could not be written: StorageFull if there was no room, StorageFailed otherwise.
+
+    Neither may be tried again with the same file: after a sync has failed, the next one tells nothing, since the
+    system may have dropped what it could not write.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise StorageFull(f"the disk has no room for {what}; free some space, then try again") from error
+        _logger.error("%s could not be written", what, exc_info=error)
+        raise StorageFailed(
+            f"the disk failed ({errno.errorcode.get(error.errno or 0, 'unknown error')}), so {what} was not kept; "
+            "have the server's disk checked, then try again"
+        ) from error

@@ -1,4 +1,4 @@
-"""A fit and the states it may be in."""
+"""Fits, the states they may be in, their attempts and their events."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal
 
+from app.domain.access import DEFAULT_TENANT
 from app.domain.errors import Conflict
-from app.domain.tenancy import DEFAULT_TENANT
 
 
 class FitState(StrEnum):
@@ -191,3 +191,38 @@ class Origin:
 def ids_in(named: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the ids that a field of a request names: one, several or none."""
     return () if named is None else (named,) if isinstance(named, str) else tuple(named)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The `number`-th process (from 1) started for a fit.
+
+    `token` is its fencing token: what it reports counts only while it is the fit's latest, unended attempt.
+    `outcome` says how it ended, such as `succeeded`, `drained` or `died`.
+    """
+
+    fit_id: str
+    number: int
+    token: str
+    pid: int | None
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str | None
+
+
+EventKind = Literal["metric", "state", "checkpoint", "log", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of a fit's journal, numbered without gaps from 1 by `seq`.
+
+    `body` is JSON text, sent to clients as it is. `metric_seq` numbers the metric rows alone, also without gaps from 1.
+    """
+
+    fit_id: str
+    seq: int
+    kind: EventKind
+    body: str
+    metric_seq: int | None
+    created_at: datetime

@@ -1,4 +1,4 @@
-"""What the server and a worker say to each other, one JSON object a message. Arrays never travel this way.
+"""Messages between the server and a worker, one JSON object each. Arrays never travel this way.
 
 JSON is Python's dialect here (NaN and Infinity allowed): a diverged loss must reach the server as it is.
 """
@@ -378,3 +378,22 @@ def _from_json(document: Any) -> Message:
         wrong = sorted(document.keys() ^ expected)
         raise BadMessage(f"a {tag} message has these fields missing or too many: {', '.join(wrong)}")
     return About(document["fit_id"], _from_json(document["message"])) if kind is About else kind(**document)
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process is gone and gave no verdict. `reason` is a word, `detail` a sentence."""
+
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The process was stopped, with a checkpoint if it could, since the fit has come to the limit `code`."""
+
+    code: str
+    detail: str
+
+
+Verdict = Finished | Failed | Died | Expired

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from app.domain.tenancy import DEFAULT_TENANT
+from app.domain.access import DEFAULT_TENANT
 
 SessionKind = Literal["training", "static"]
 """`training` has the verbs of PyTorch's loop, `static` those of ggml's low-level flow."""

@@ -1,23 +1,153 @@
-"""Errors as problem documents (RFC 9457): one shape for all of them, whoever raised them."""
+"""Errors as problem documents (RFC 9457): one schema for every error, whoever raised it."""
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from math import isfinite
 from types import MappingProxyType
+from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.domain.errors import AdjointError, NotFound, Planted
-from app.http.access import report_tampering
-from app.http.head import BODY_ONLY
-from app.http.problem_encoding import encode_problem, header_text
-from app.http.problem_schema import CONTENT_TYPE
-from app.http.request_id import HEADER, request_id_of
-from app.http.validation import findings_of, summed_up
+from app.domain.errors import AdjointError, FileReplaced, Finding, NotFound
+from app.http.request_scope import HEADER, record_file_replaced, request_id_of
+from app.http.router_index import BODY_ONLY
+from app.http.validation import combine_findings, findings_of
+
+CONTENT_TYPE = "application/problem+json"
+
+
+class ProblemError(BaseModel):
+    """One fault in a request."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pointer: str = Field(description="JSON pointer into the request; empty for the whole of it.")
+    code: str
+    detail: str
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> "list[ProblemError]":
+        """Show what was found."""
+        return [cls(pointer=each.pointer, code=each.code, detail=each.detail) for each in findings]
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to change."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str = Field(description="Stable, for programs to decide by.")
+    request_id: str
+    errors: list[ProblemError]
+    limit: int | None = Field(default=None, description="The limit that was exceeded, for 413.")
+    expected_seq: int | None = Field(default=None, description="The seq of the session's next step, for a step.")
+
+
+class Status(BaseModel):
+    """An answer that says no more than that there is one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    status: Literal["ok", "ready"]
+
+
+DEPTH = 8
+"""Maximum nesting of extensions; deeper values are left out."""
+LONGEST = 4096
+"""Characters kept of a string, and items kept of a list or an object, in a document that is encoded leniently."""
+INTEGER = 2**63
+TYPE_PREFIX = "urn:adjoint:problem:"
+
+
+def encode_problem(error: AdjointError, instance: str, request_id: str) -> bytes:
+    """Encode an error as UTF-8 JSON: values that JSON cannot represent are replaced, and nothing is raised."""
+    try:
+        if not all(map(_is_simple, error.extensions.values())):
+            return _encode_leniently(error, instance, request_id)
+        document = Problem(
+            type=f"{TYPE_PREFIX}{error.code}",
+            title=error.title,
+            status=error.status,
+            detail=error.detail,
+            instance=instance,
+            code=error.code,
+            request_id=request_id,
+            errors=[ProblemError(pointer=f.pointer, code=f.code, detail=f.detail) for f in error.findings],
+            **error.extensions,
+        )
+        return document.model_dump_json(exclude_none=True).encode()
+    except Exception:  # noqa: BLE001 - whatever value cannot be encoded, the others can
+        return _encode_leniently(error, instance, request_id)
+
+
+def _encode_leniently(error: AdjointError, instance: str, request_id: str) -> bytes:
+    document = {
+        "type": f"{TYPE_PREFIX}{_to_text(error.code)}",
+        "title": _to_text(error.title),
+        "status": error.status,
+        "detail": _to_text(error.detail),
+        "instance": _to_text(instance),
+        "code": _to_text(error.code),
+        "request_id": request_id,
+        "errors": [
+            {"pointer": _to_text(fault.pointer), "code": _to_text(fault.code), "detail": _to_text(fault.detail)}
+            for fault in error.findings
+        ],
+    }
+    further = {name: value for name, value in error.extensions.items() if name not in document and value is not None}
+    return json.dumps(_to_json_value({**further, **document}, DEPTH), ensure_ascii=False, allow_nan=False).encode()
+
+
+def header_text(value: object) -> str:
+    """Return the value of a header as it may go out: printable characters of Latin-1."""
+    text = "".join(character if character.isprintable() else " " for character in _to_text(value))
+    return text.encode("latin-1", "replace").decode("latin-1")
+
+
+def _to_json_value(value: Any, depth: int) -> Any:
+    """Return the value as JSON can hold it: what it has no place for becomes null, or a text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if -INTEGER < value < INTEGER else None
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, Mapping | list | tuple):
+        if not depth:
+            return None
+        if isinstance(value, Mapping):
+            entries = [*value.items()][:LONGEST]
+            return {_to_text(name): _to_json_value(inner, depth - 1) for name, inner in entries}
+        return [_to_json_value(inner, depth - 1) for inner in value[:LONGEST]]
+    return _to_text(value)
+
+
+def _is_simple(value: Any) -> bool:
+    """Return whether a value encodes as it is; text may still need escaping."""
+    if type(value) is int:
+        return -INTEGER < value < INTEGER
+    return value is None or type(value) in (str, bool) or (type(value) is float and isfinite(value))
+
+
+def _to_text(value: object) -> str:
+    try:
+        text = str(value)
+    except Exception:  # noqa: BLE001 - whatever it is, its type has a name
+        text = f"({type(value).__name__})"
+    return text[:LONGEST].encode("utf-8", "backslashreplace").decode()
+
 
 CLOSING = frozenset({408, 413, 414, 431})
 """Answers before the whole body has come: what is left of it is not read, so the connection ends."""
@@ -53,8 +183,8 @@ def install(app: FastAPI) -> None:
 
     async def on_adjoint(request: Request, error: Exception) -> Response:
         assert isinstance(error, AdjointError)
-        if isinstance(error, Planted):
-            report_tampering(request.scope)
+        if isinstance(error, FileReplaced):
+            record_file_replaced(request.scope)
         return problem(request, error)
 
     async def on_http(request: Request, error: Exception) -> Response:
@@ -112,4 +242,4 @@ def _from_validation(request: Request, error: RequestValidationError) -> Adjoint
     route = request.scope.get("route")
     body_field = route.body_field if isinstance(route, APIRoute) else None
     shape = None if body_field is None else body_field.field_info.annotation
-    return summed_up(findings_of(error.errors(), error.body, shape))
+    return combine_findings(findings_of(error.errors(), error.body, shape))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from app.domain.documents import escape
 from app.domain.errors import Finding, Unparsable
-from app.domain.pointers import escaped
 from app.ingest.errors import IngestError
 from app.ingest.strict_json import parse_json
 
@@ -49,7 +49,7 @@ def _check(value: Any, pointer: str, longest: int) -> None:
     elif isinstance(value, dict):
         for key, item in value.items():
             _check_text(key, pointer, longest)
-            _check(item, f"{pointer}/{escaped(key)}", longest)
+            _check(item, f"{pointer}/{escape(key)}", longest)
     elif isinstance(value, list):
         if _is_numbers(value):
             return

@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.http.request_id import HEADER, assign_request_id
+from app.http.request_scope import HEADER, assign_request_id
 
 LOGGER = logging.getLogger("adjoint.access")
 UNMATCHED = "unmatched"
@@ -35,7 +35,7 @@ class RequestMetrics:
         self.open = Gauge("adjoint_http_requests_open", "Requests that are being answered.", registry=registry)
 
 
-class Telemetry:
+class TelemetryMiddleware:
     """Gives every request an id, and writes down how it went. Outermost, so that it sees every answer."""
 
     def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:

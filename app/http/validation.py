@@ -10,9 +10,8 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from app.domain.documents import escape, nearest
 from app.domain.errors import Finding, Invalid
-from app.domain.nearest import nearest
-from app.domain.pointers import escaped
 
 CODES: Mapping[str, str] = MappingProxyType(
     {
@@ -59,10 +58,10 @@ def validated_text(shape: type[Shape], document: Mapping[str, Any]) -> Shape:
 def _refused(error: ValidationError, document: Any, shape: Any, pointer: str) -> Invalid:
     faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
     found = findings_of(faults, document, shape)
-    return summed_up(tuple(replace(each, pointer=pointer + each.pointer) for each in found))
+    return combine_findings(tuple(replace(each, pointer=pointer + each.pointer) for each in found))
 
 
-def summed_up(findings: tuple[Finding, ...]) -> Invalid:
+def combine_findings(findings: tuple[Finding, ...]) -> Invalid:
     """Return one error for all the faults: a single one in its own words, several by their number."""
     if len(findings) == 1:
         return Invalid(findings[0].detail, code=findings[0].code, findings=findings)
@@ -80,7 +79,7 @@ def findings_of(errors: Iterable[Mapping[str, Any]], body: Any, shape: Any) -> t
 def _finding(error: Mapping[str, Any], body: Any, shape: Any) -> Finding:
     source, *path = error["loc"] or ("body",)
     if source in OUTSIDE_BODY:
-        pointer = "".join(f"/{escaped(part)}" for part in path)
+        pointer = "".join(f"/{escape(part)}" for part in path)
         return Finding(pointer, _code(error["type"]), f"{source} parameter: {_advice(error)}")
     steps = tuple(_steps(path, body, error["type"] == "missing"))
     if error["type"] == "missing":
@@ -106,7 +105,7 @@ def _steps(path: Sequence[Any], body: Any, missing: bool) -> Iterator[Any]:
 
 
 def _pointer(steps: Iterable[Any]) -> str:
-    return "".join(f"/{escaped(step)}" for step in steps)
+    return "".join(f"/{escape(step)}" for step in steps)
 
 
 def _code(kind: str) -> str:

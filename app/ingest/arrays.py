@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import UnsupportedMedia
-from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.ingest.errors import IngestError, domain_error, too_large
 from app.ingest.limits import IngestLimits
 from app.ingest.names import check_array_name

@@ -4,7 +4,7 @@ import difflib
 from io import BufferedReader
 from typing import Any
 
-from app.domain.pointers import escaped
+from app.domain.documents import escape
 from app.ingest.columns import ColumnSet, pointer_to
 from app.ingest.errors import IngestError, too_large
 from app.ingest.options import IngestOptions
@@ -37,7 +37,7 @@ def _check_fields(document: dict[str, Any]) -> None:
         if field not in _FIELDS:
             near = difflib.get_close_matches(field, _FIELDS, 1)
             advice = f"did you mean {near[0]!r}?" if near else f"known are {' and '.join(_FIELDS)}"
-            raise IngestError("unknown_field", f"/{escaped(field)}", f"unknown field; {advice}")
+            raise IngestError("unknown_field", f"/{escape(field)}", f"unknown field; {advice}")
 
 
 def _dataset_name(name: Any) -> str | None:

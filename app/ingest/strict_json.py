@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from app.domain.pointers import escaped
+from app.domain.documents import escape
 from app.ingest.errors import IngestError
 
 _CHUNK = 1 << 20
@@ -49,7 +49,7 @@ def _check_texts(value: Any, pointer: str) -> None:
     elif type(value) is dict:
         for name, item in value.items():
             _check_texts(name, pointer)
-            _check_texts(item, f"{pointer}/{escaped(name)}")
+            _check_texts(item, f"{pointer}/{escape(name)}")
 
 
 def _is_whole(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.domain.pointers import escaped
+from app.domain.documents import escape
 from app.ingest.classes import Locate
 from app.ingest.errors import IngestError
 from app.ingest.precision import CONSECUTIVE, precision_lost
@@ -82,7 +82,7 @@ def tensor_object(value: dict[str, Any], max_rank: int, pointer: str) -> tuple[s
     """Dtype, shape and leaves of `{"dtype": ..., "shape": [...], "data": [...]}`; the data may be flat or nested."""
     if value.keys() != _FIELDS:
         odd = next((field for field in value if field not in _FIELDS), None)
-        place = pointer if odd is None else f"{pointer}/{escaped(odd)}"
+        place = pointer if odd is None else f"{pointer}/{escape(odd)}"
         raise IngestError("bad_tensor", place, "a tensor object has exactly the fields dtype, shape and data")
     dtype, sizes = value["dtype"], value["shape"]
     if dtype not in NUMERIC_DTYPES:

@@ -42,19 +42,17 @@ from app.api.openapi import check_operation_ids, openapi
 from app.api.polling import EncodedFits
 from app.config.settings import Settings, is_loopback
 from app.config.version import server_version
-from app.domain.errors import DoorOpen
+from app.domain.errors import InsecureBind
 from app.http import problems
-from app.http.audited import Audited
-from app.http.directory import Directory
-from app.http.draining import RefuseWhileDraining
-from app.http.forwarded import ClientAddress
-from app.http.guard import Guard
-from app.http.head import HeadAsGet
+from app.http.audit import AuditMiddleware
+from app.http.client_address import ClientAddressMiddleware
 from app.http.http_protocol import Terms
-from app.http.overload import RefuseOverload
-from app.http.progress import Pace
+from app.http.load_shedding import DrainMiddleware, OverloadMiddleware
+from app.http.router_index import HeadMiddleware, RouterIndex
+from app.http.security import SecurityMiddleware
 from app.http.server import bound_socket, serve, url_of
-from app.http.telemetry import RequestMetrics, Telemetry
+from app.http.telemetry import RequestMetrics, TelemetryMiddleware
+from app.http.transport import Pace
 from app.main.bootstrap import Container, open_container
 from app.main.housekeeping import housekeeping
 from app.system.log import log_as_json
@@ -103,15 +101,15 @@ def create_app(container: Container) -> FastAPI:
     app.state.encoded_fits = EncodedFits()
     problems.install(app)
     # The last one added is the outermost.
-    app.add_middleware(HeadAsGet)
-    app.add_middleware(RefuseWhileDraining, wakes=container.wakes)
+    app.add_middleware(HeadMiddleware)
+    app.add_middleware(DrainMiddleware, wakes=container.wakes)
     app.add_middleware(
-        RefuseOverload, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
+        OverloadMiddleware, working=container.settings.max_requests_at_once, waiting=container.settings.max_waiting
     )
-    app.add_middleware(Guard, settings=container.settings, ring=container.ring)
-    app.add_middleware(Audited, trail=container.services.audit)
-    app.add_middleware(ClientAddress, proxies=container.settings.trusted_proxies)
-    app.add_middleware(Telemetry, metrics=RequestMetrics(registry))
+    app.add_middleware(SecurityMiddleware, settings=container.settings, ring=container.ring)
+    app.add_middleware(AuditMiddleware, trail=container.services.audit)
+    app.add_middleware(ClientAddressMiddleware, proxies=container.settings.trusted_proxies)
+    app.add_middleware(TelemetryMiddleware, metrics=RequestMetrics(registry))
     _collect(registry, container)
     return app
 
@@ -148,7 +146,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
 def _check_door(container: Container) -> None:
     host = container.settings.host
     if not container.ring.closed and not is_loopback(host):
-        raise DoorOpen(
+        raise InsecureBind(
             f"the server refuses another address without a key: host is {host!r}; set ADJOINT_API_KEY, make a key in "
             "its data directory with `adjoint keys create`, or bind 127.0.0.1"
         )
@@ -168,7 +166,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     )
     routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     check_operation_ids(routes)
-    app.router.routes.append(Directory(routes))
+    app.router.routes.append(RouterIndex(routes))
     app.state.routes = routes
     app.openapi = partial(openapi, app)  # type: ignore[method-assign]  # as FastAPI's documentation says to do it
     return app

@@ -4,8 +4,18 @@ from dataclasses import dataclass
 
 from app.domain.clock import Clock
 from app.domain.fit import FitRecord, FitState
-from app.domain.messages import Failed, Finished, Heartbeat, Message, NumericsChanged, Points, Started
-from app.domain.verdict import Died, Expired, Verdict
+from app.domain.messages import (
+    Died,
+    Expired,
+    Failed,
+    Finished,
+    Heartbeat,
+    Message,
+    NumericsChanged,
+    Points,
+    Started,
+    Verdict,
+)
 from app.runner.port import Exited, Handle
 from app.service.attempts.crashes import OUT_OF_MEMORY
 from app.service.attempts.progress import Claim, Progress

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.config.settings import Settings
+from app.domain.documents import NPY
 from app.domain.errors import (
     AdjointError,
     ComputationLost,
@@ -21,10 +22,8 @@ from app.domain.errors import (
     TooLarge,
 )
 from app.domain.frames import Answered, Granted, Head, Need, Ready, Step
-from app.domain.media import NPY
-from app.domain.messages import ComputeAssignment
+from app.domain.messages import ComputeAssignment, Died
 from app.domain.runtime import NICENESS, NUMPY, Runtime
-from app.domain.verdict import Died
 from app.runner.compute_slots import ComputePlaces
 from app.runner.frame_channel import SessionLine
 from app.runner.process_manager import News, SessionHost

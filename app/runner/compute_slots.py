@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from app.domain.access import current_tenant
 from app.domain.errors import ComputationsFull
-from app.domain.tenancy import current_tenant
 
 WAITING_MAX = 64
 """Predictions and computations that may wait for a place; of one tenant half of them."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.domain.clock import Clock
-from app.domain.wire import DYING, FORK_SERVER, LOADING, ORDER, PING
+from app.domain.frames import DYING, FORK_SERVER, LOADING, ORDER, PING
 from app.runner.heartbeat_monitor import STARTING_SECONDS
 
 PING_SECONDS = 5.0

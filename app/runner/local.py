@@ -14,8 +14,8 @@ from typing import Literal
 
 from app.domain.clock import Clock
 from app.domain.errors import BadMessage
+from app.domain.frames import FORK, KILL, LineReader, to_line
 from app.domain.messages import AnyAssignment, Control, Message, Started
-from app.domain.wire import FORK, KILL, LineReader, to_line
 from app.runner.fork_server import ForkServer, ServerEnd
 from app.runner.port import Exited, ExitReason, Handle, Report
 from app.runner.process_status import KILLED_IN_A_SHELL, classify, memory_kills

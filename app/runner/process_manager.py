@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from app.domain.messages import ComputeAssignment, Message, SessionAssignment, Started
-from app.domain.verdict import Died
+from app.domain.messages import ComputeAssignment, Died, Message, SessionAssignment, Started
 from app.runner.port import Exited, Handle, Report, Runner
 from app.runner.process_losses import Ends
 from app.runner.process_status import rss_bytes

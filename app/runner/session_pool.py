@@ -16,9 +16,8 @@ from typing import Any
 from app.config.settings import Settings
 from app.domain.errors import AdjointError, Corrupt, Draining, SessionsFull, StepRefused
 from app.domain.frames import Accepted, Answered, Head, Ready, Step
-from app.domain.messages import Failed, Finished, Log, NumericsChanged, Phase, Started
+from app.domain.messages import Died, Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
-from app.domain.verdict import Died
 from app.runner.frame_channel import SessionLine
 from app.runner.process_losses import Loss, Losses
 from app.runner.process_manager import News, SessionHost

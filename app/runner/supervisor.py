@@ -25,8 +25,7 @@ from app.domain.errors import (
     TooLarge,
 )
 from app.domain.fit import FitState
-from app.domain.messages import Control, Failed
-from app.domain.verdict import Died
+from app.domain.messages import Control, Died, Failed
 from app.runner.active_attempt import NOW, Inbox, Running
 from app.runner.heartbeat_monitor import Vigil
 from app.runner.port import Exited, Handle, Report, Runner

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from app.domain.api_key import ApiKeyRecord
+from app.domain.access import ApiKeyRecord
 from app.domain.errors import NotFound
 from app.store.pages import Page, PageRequest, fetch_page
 from app.store.rows import values_of

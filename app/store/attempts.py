@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from app.domain.attempt import Attempt
 from app.domain.errors import Conflict, NotFound
+from app.domain.fit import Attempt
 from app.store.rows import values_of
 from app.store.tables import attempts
 

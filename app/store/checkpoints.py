@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, false, insert, null, select, update
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
+from app.domain.records import CheckpointRecord
 from app.store.damaged_blobs import is_damaged
 from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page

@@ -17,8 +17,7 @@ from typing import Self
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError
 
-from app.domain.errors import DatabaseUnusable
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import DatabaseUnusable, storage_faults
 from app.store.faults import database_faults
 from app.store.schema import bring_up_to_date
 from app.system.durable import Durable

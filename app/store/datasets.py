@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, or_, select
 
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
+from app.domain.records import Column, DatasetRecord
 from app.domain.session import OPEN
 from app.store.damaged_blobs import DamagedBlobs
 from app.store.ownership import only_owned, owned, taken_by

@@ -7,7 +7,7 @@ from itertools import islice
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from app.domain.errors import Conflict
-from app.domain.event import Event, EventKind
+from app.domain.fit import Event, EventKind
 from app.store.column_types import to_microseconds
 from app.store.rows import values_of
 from app.store.tables import events

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, tuple_
 
-from app.domain.gradient import GradientRecord
+from app.domain.records import GradientRecord
 from app.store.damaged_blobs import is_damaged
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
 from app.store.rows import values_of

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, false, insert, sel
 
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL
-from app.domain.graph import GraphRecord
+from app.domain.records import GraphRecord
 from app.domain.session import OPEN
 from app.store.ownership import only_owned, owned, taken_by
 from app.store.pages import Page, PageRequest, fetch_page

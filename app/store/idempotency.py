@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from app.domain.idempotency import IdempotencyRecord
+from app.domain.records import IdempotencyRecord
 from app.store.rows import values_of
 from app.store.tables import idempotency_keys
 

@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, Table, exists, func, select, true
 from sqlalchemy.sql import ColumnElement
 
+from app.domain.documents import nearest
 from app.domain.errors import Finding
-from app.domain.nearest import nearest
 from app.store.ownership import only_owned
 
 Label = tuple[str, str]

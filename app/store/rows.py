@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 def values_of(record: "DataclassInstance") -> dict[str, Any]:
     """Return the record's fields by name, not copied (`dataclasses.asdict` would copy every nested dict).
 
-    Those that are computed when a record is read (`app.domain.computed`) are left out.
+    Those that are computed when a record is read (`app.domain.records`) are left out.
     """
     return {field.name: getattr(record, field.name) for field in fields(record) if not field.metadata.get("computed")}

@@ -9,8 +9,8 @@ from typing import Self
 
 from sqlalchemy import Connection
 
+from app.domain.access import DEFAULT_TENANT, current_tenant
 from app.domain.clock import Clock, SystemClock
-from app.domain.tenancy import DEFAULT_TENANT, current_tenant
 from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
 from app.store.audit import Audit

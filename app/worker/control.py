@@ -10,9 +10,9 @@ from typing import Literal, NoReturn
 
 import engine
 from app.domain.errors import BadMessage
+from app.domain.frames import LineReader
 from app.domain.messages import AnyAssignment, Message
 from app.domain.messages import Control as ControlMessage
-from app.domain.wire import LineReader
 
 ORPHANED = os.EX_UNAVAILABLE
 """Exit code of a worker whose server is gone."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import engine
-from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull
+from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull, storage_faults
 from app.domain.messages import (
     Assignment,
     Failed,
@@ -24,7 +24,6 @@ from app.domain.messages import (
     encode,
 )
 from app.domain.runtime import Runtime
-from app.domain.storage_faults import storage_faults
 from app.service.attempts.crashes import OUT_OF_MEMORY
 from app.worker.checkpoint_scheduler import Keeper
 from app.worker.columns import BackgroundCheck, MappedColumns

@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 
-from app.domain.wire import DYING, ORDER
+from app.domain.frames import DYING, ORDER
 from app.system.log import log_as_json
 from app.worker.process_group import BROKEN, adopt_orphans
 

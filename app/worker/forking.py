@@ -10,8 +10,8 @@ import socket
 from collections.abc import Iterator
 
 import engine
+from app.domain.frames import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, READY
 from app.domain.runtime import NATIVE
-from app.domain.wire import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, READY
 from app.worker import process
 from app.worker.process_group import BROKEN
 

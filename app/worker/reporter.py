@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 import engine
-from app.domain.errors import StorageFull
+from app.domain.errors import StorageFull, storage_faults
 from app.domain.fit import WAITS_FOR_STORAGE
+from app.domain.frames import to_line
 from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, Phase, Points
-from app.domain.storage_faults import storage_faults
-from app.domain.wire import to_line
 from app.system.durable import Durable, DurableFile
 from app.worker.checkpoint_scheduler import Taken
 from app.worker.control import ORPHANED

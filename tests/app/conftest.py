@@ -1,7 +1,10 @@
 from collections.abc import Iterator
+from typing import Any
 
+import httpx
 import pytest
 
+from tests.app.api.conftest import PARABOLA, created
 from tests.conftest import ServerProcess, serving
 
 CRAMPED_KEY = "correct-horse-battery-staple"
@@ -21,3 +24,8 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
     headers = {"Authorization": f"Bearer {CRAMPED_KEY}"}
     with serving(tmp_path_factory.mktemp("cramped"), headers, **limits) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def parabola(http: httpx.Client) -> dict[str, Any]:
+    return created(http.post("/v1/graphs", json=PARABOLA))

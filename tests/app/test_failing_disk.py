@@ -12,8 +12,8 @@ from typing import TypeVar
 import pytest
 
 from app.domain.clock import SystemClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound, StorageFailed
+from app.domain.records import Column, DatasetRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore

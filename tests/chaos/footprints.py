@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from app.domain.frames import LineReader, to_line
 from app.domain.messages import Assignment, Failed, Finished, Message, Started
 from app.domain.runtime import Runtime
-from app.domain.wire import LineReader, to_line
 from app.service.resources.memory import memory_needed
 from app.worker import process
 from app.worker.process_group import adopt_orphans

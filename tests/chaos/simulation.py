@@ -16,11 +16,9 @@ from typing import Any
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, DatabaseBusy, IdempotencyMismatch, NotFound
 from app.domain.fit import FitRecord, FitState
-from app.domain.graph import GraphRecord
-from app.domain.idempotency import IdempotencyRecord
 from app.domain.ids import new_id
-from app.domain.messages import CheckpointWritten, Finished, Message, Points
-from app.domain.verdict import Died
+from app.domain.messages import CheckpointWritten, Died, Finished, Message, Points
+from app.domain.records import GraphRecord, IdempotencyRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.assignments import WorkTerms
 from app.service.attempts.attempts import Attempts

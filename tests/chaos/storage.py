@@ -16,10 +16,9 @@ from types import MappingProxyType
 from typing import Any
 
 from app.domain.clock import SystemClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
-from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, Finished, Points
+from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import Claim, Progress

@@ -7,9 +7,9 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import engine
+from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import AdjointError, BadMessage
 from app.domain.frames import FrameReader
-from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
 from app.ingest.columns_spec import parse_columns_spec

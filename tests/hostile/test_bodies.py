@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import Invalid, TooLarge
-from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.ingest.arrays import read_arrays
 from app.ingest.limits import IngestLimits
 from tests.hostile.corpus import npy, npz, safetensors

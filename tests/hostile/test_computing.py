@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from adjoint_client.tensors import from_wire
-from app.domain.media import SAFETENSORS
+from app.domain.documents import SAFETENSORS
 from app.ingest.encoding.safetensors import safetensors_body
 from tests.conftest import PATIENCE, ServerProcess, StartServer
 from tests.hostile.siege import Siege

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.domain.documents import NPY, SAFETENSORS
 from app.domain.frames import Accepted, FrameReader, Step, to_frame
-from app.domain.media import NPY, SAFETENSORS
 from app.http.strict_json import read_json
 from app.ingest.arrays import read_arrays
 from app.ingest.columns_spec import parse_columns_spec

@@ -14,7 +14,7 @@ from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.graphs import GraphDefinition
 from app.api.schemas.labels import LABELS_MAX, Labels
 from app.api.schemas.shapes import RequestShape, ResourceShape
-from app.domain.replay import Comparison, Replay
+from app.domain.runtime import Comparison, Replay
 
 NAME_MAX = 1024
 COLUMNS_MAX = 10_000

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.api.schemas.shapes import Moment, RequestShape, ResourceShape, finite_part
 from app.api.schemas.tensors import Tensor, TensorDocument
-from app.domain.checkpoint import CheckpointRecord
+from app.domain.records import CheckpointRecord
 from app.store.pages import Page
 
 

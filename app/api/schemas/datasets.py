@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.shapes import Moment, ResourceShape
 from app.api.schemas.tensors import TensorDocument
-from app.domain.dataset import Column, DatasetRecord
+from app.domain.records import Column, DatasetRecord
 from app.store.pages import Page
 
 

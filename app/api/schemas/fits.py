@@ -7,10 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.api.schemas.bundles import FitReplay
 from app.api.schemas.shapes import Moment, ResourceShape, finite_part
 from app.api.schemas.sweeps import SweepSummary, VariantInfo
-from app.domain.attempt import Attempt
-from app.domain.fit import FitRecord, FitState
-from app.domain.replay import Replay
-from app.http.problem_schema import ProblemError
+from app.domain.fit import Attempt, FitRecord, FitState
+from app.domain.runtime import Replay
+from app.http.problems import ProblemError
 from app.service.fits.view import FitView
 from app.store.pages import Page
 

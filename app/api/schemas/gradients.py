@@ -8,7 +8,7 @@ from pydantic import Field
 import engine
 from app.api.schemas.laboratory import ArrayStatistics, statistics_fields
 from app.api.schemas.shapes import ResourceShape
-from app.domain.gradient import GradientRecord
+from app.domain.records import GradientRecord
 from app.store.pages import Page
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.schemas.shapes import Moment, ResourceShape
 from app.api.schemas.tensors import TensorDocument
-from app.domain.graph import GraphRecord
+from app.domain.records import GraphRecord
 from app.store.pages import Page
 
 Extent = int | str

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from app.api.schemas.fit_resources import Deadline
 from app.api.schemas.shapes import Moment, RequestShape, ResourceShape
-from app.domain.api_key import ApiKeyRecord
-from app.domain.tenancy import TENANT_PATTERN
+from app.domain.access import TENANT_PATTERN, ApiKeyRecord
 from app.store.pages import Page
 from app.store.rows import values_of
 

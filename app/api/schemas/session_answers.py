@@ -7,7 +7,7 @@ from pydantic import Field
 from app.api.schemas.laboratory import Histogram, NonfiniteTrace, Profile, RowLosses
 from app.api.schemas.shapes import ResourceShape
 from app.api.schemas.tensors import Tensor
-from app.http.problem_schema import ProblemError
+from app.http.problems import ProblemError
 
 Nonfinite = Annotated[
     dict[str, str],

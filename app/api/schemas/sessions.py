@@ -9,7 +9,7 @@ from app.api.schemas.checkpoints import ParameterSummary
 from app.api.schemas.fit_options import ClassNamesChoice
 from app.api.schemas.shapes import Moment, ResourceShape
 from app.domain.session import OPEN, SessionKind, SessionState
-from app.http.problem_schema import ProblemError
+from app.http.problems import ProblemError
 from app.service.sessions.state import SessionView
 from app.store.pages import Page
 

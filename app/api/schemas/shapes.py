@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 from app.domain.clock import rfc3339
-from app.domain.finite import finite_part, nonfinite_name
+from app.domain.documents import finite_part, nonfinite_name
 
 __all__ = ["Moment", "RequestShape", "ResourceShape", "finite_part", "nonfinite_name"]
 

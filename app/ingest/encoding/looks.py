@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import engine
-from app.domain.finite import finite_part, nonfinite_name
+from app.domain.documents import finite_part, nonfinite_name
 
 
 def computed_document(result: Mapping[str, Any]) -> dict[str, Any]:

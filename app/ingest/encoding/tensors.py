@@ -7,7 +7,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.domain.finite import nonfinite_name
+from app.domain.documents import nonfinite_name
 from app.ingest.encoding.json import json_body
 
 POSITIONS_MAX = 1000

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from app.domain.audit import Act, AuditRecord, TrailBroken, deletion
 from app.domain.clock import read_rfc3339, rfc3339
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import storage_faults
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store
 from app.system.durable import Durable

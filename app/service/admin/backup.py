@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from app.domain.clock import Clock, rfc3339
-from app.domain.errors import AdjointError, BackupInProgress, NotFound
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import AdjointError, BackupInProgress, NotFound, storage_faults
 from app.service.admin.audit import AuditFile, AuditRotation
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.domain.clock import Clock
-from app.domain.errors import DatabaseUnusable
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import DatabaseUnusable, storage_faults
 from app.service.admin.audit import AUDIT
 from app.service.admin.quarantine import QUARANTINE, Quarantine
 from app.service.sessions.directories import SESSIONS

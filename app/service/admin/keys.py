@@ -7,21 +7,22 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from hmac import compare_digest
 
-from app.domain.api_key import (
+from app.domain.access import (
+    DEFAULT_TENANT,
     ID_PREFIX,
     ApiKeyRecord,
     Caller,
     Scope,
-    allowed_by,
-    digest_of,
+    current_tenant,
+    expand_scopes,
     format_key,
+    hash_secret,
     new_secret,
-    parsed,
+    parse_key,
 )
 from app.domain.clock import Clock
 from app.domain.errors import Conflict, Finding, Invalid, Unauthorized
 from app.domain.ids import new_id
-from app.domain.tenancy import DEFAULT_TENANT, current_tenant
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 
@@ -48,7 +49,7 @@ class KeyRing:
 
     def replace(self, keys: Iterable[ApiKeyRecord], ever_made: int) -> None:
         """Know `keys` from now on; `ever_made` counts all that there ever were."""
-        self._keys = {key.id: (key, Caller(key.id, key.tenant, allowed_by(key.scopes))) for key in keys}
+        self._keys = {key.id: (key, Caller(key.id, key.tenant, expand_scopes(key.scopes))) for key in keys}
         # Copied first: the event loop may add to it meanwhile.
         self._used = {key_id: moment for key_id, moment in [*self._used.items()] if key_id in self._keys}
         self.closed = self._setting is not None or ever_made > 0
@@ -57,7 +58,7 @@ class KeyRing:
         """Return whose key was sent; Unauthorized if it is nobody's, or its time is over."""
         if self._setting is not None and len(sent) <= SETTING_BYTES_MAX and compare_digest(_hash(sent), self._setting):
             return SETTING
-        parts = parsed(sent)
+        parts = parse_key(sent)
         known = None if parts is None else self._keys.get(parts[0])
         if parts is None or known is None or not _is_secret_of(known[0], parts[1]):
             raise Unauthorized("this server does not know the key that was sent, or not any more", code="unknown_key")
@@ -84,7 +85,7 @@ def _hash(sent: bytes) -> bytes:
 
 
 def _is_secret_of(key: ApiKeyRecord, secret: bytes) -> bool:
-    return compare_digest(digest_of(secret).encode(), key.digest.encode())
+    return compare_digest(hash_secret(secret).encode(), key.digest.encode())
 
 
 KEYS_MAX = 10_000
@@ -134,7 +135,7 @@ class Keys:
                 tenant=tenant or current_tenant() or DEFAULT_TENANT,
                 name=name,
                 scopes=[scope for scope in Scope if scope in scopes],
-                digest=digest_of(secret.encode()),
+                digest=hash_secret(secret.encode()),
                 created_at=work.now,
                 expires_at=expires_at,
             )

@@ -14,8 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from app.domain.clock import Clock
-from app.domain.errors import StorageFailed, StorageFull
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import StorageFailed, StorageFull, storage_faults
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable

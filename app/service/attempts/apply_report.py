@@ -6,11 +6,9 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import engine
-from app.domain.attempt import Attempt
-from app.domain.fit import TERMINAL, FitRecord, FitState
-from app.domain.messages import Failed, Finished
+from app.domain.fit import TERMINAL, Attempt, FitRecord, FitState
+from app.domain.messages import Died, Expired, Failed, Finished, Verdict
 from app.domain.sweep import WAITING, terms_of
-from app.domain.verdict import Died, Expired, Verdict
 from app.service.attempts.progress import Progress
 from app.service.attempts.recorder import AttemptJournal
 from app.service.fits.event_log import record_log, record_state

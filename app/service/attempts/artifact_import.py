@@ -6,14 +6,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
-from app.domain.errors import NotFound, StorageFailed, StorageFull
+from app.domain.errors import NotFound, StorageFailed, StorageFull, storage_faults
 from app.domain.fit import WAITS_FOR_STORAGE, FitState
-from app.domain.gradient import GradientRecord
 from app.domain.ids import new_id
 from app.domain.messages import CheckpointWritten, GradientWritten, Log
-from app.domain.storage_faults import storage_faults
+from app.domain.records import CheckpointRecord, GradientRecord
 from app.service.attempts.apply_report import retained
 from app.service.attempts.progress import Claim, Progress
 from app.service.fits.event_log import record_log

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Literal
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import CheckpointCorrupt, Corrupt, TooLarge
 from app.domain.fit import TERMINAL, FitRecord, Origin
 from app.domain.messages import Assignment, Log, SweepShare, VariantShare
+from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.runtime import Runtime, allot
 from app.domain.sweep import SweepTerms, VariantTerms, terms_of
 from app.service.attempts.artifact_import import Staging

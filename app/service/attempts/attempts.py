@@ -12,12 +12,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from app.domain.attempt import Attempt
 from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
-from app.domain.fit import WAITS_FOR_MEMORY, FitRecord
-from app.domain.messages import Assignment, Finished, Log
-from app.domain.verdict import Died
+from app.domain.fit import WAITS_FOR_MEMORY, Attempt, FitRecord
+from app.domain.messages import Assignment, Died, Finished, Log
 from app.service.attempts.apply_report import SweepJournal, write_down
 from app.service.attempts.artifact_import import Adoption, Staging
 from app.service.attempts.assignments import Assignments, Resumption, WorkTerms

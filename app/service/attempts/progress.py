@@ -5,9 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord
-from app.domain.gradient import GradientRecord
 from app.domain.messages import (
     About,
     CheckpointWritten,
@@ -21,9 +19,10 @@ from app.domain.messages import (
     Points,
     Reached,
     Started,
+    Verdict,
 )
-from app.domain.replay import Comparison
-from app.domain.verdict import Verdict
+from app.domain.records import CheckpointRecord, GradientRecord
+from app.domain.runtime import Comparison
 
 
 @dataclass(frozen=True, slots=True)

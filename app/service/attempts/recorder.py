@@ -6,15 +6,12 @@ from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
 
-from app.domain.attempt import Attempt
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.finite import finite_part
-from app.domain.fit import WAITS_FOR_STORAGE, FitRecord, FitState
-from app.domain.gradient import GradientRecord
-from app.domain.messages import Failed, Finished, Log, NumericsChanged, Points
-from app.domain.replay import Comparison, Replay, numerics_apart
+from app.domain.documents import finite_part
+from app.domain.fit import WAITS_FOR_STORAGE, Attempt, FitRecord, FitState
+from app.domain.messages import Died, Expired, Failed, Finished, Log, NumericsChanged, Points, Verdict
+from app.domain.records import CheckpointRecord, GradientRecord
+from app.domain.runtime import Comparison, Replay, changed_numerics
 from app.domain.sweep import terms_of
-from app.domain.verdict import Died, Expired, Verdict
 from app.service.attempts.crashes import CRASHES, crash_loop
 from app.service.fits.event_log import REOPENED, record_log, record_state
 from app.store.unit_of_work import UnitOfWork
@@ -168,7 +165,7 @@ class AttemptJournal:
         assert self.fit.replay is not None
         replay = Replay(**self.fit.replay)
         now = (self.fit.runtime or {}).get("fingerprint") or {}
-        numerics = numerics_apart(replay.expected["fingerprint"], now)
+        numerics = changed_numerics(replay.expected["fingerprint"], now)
         self.fit = replace(self.fit, replay=asdict(replace(replay, numerics=numerics, verdict=asdict(comparison))))
         if comparison.bit_exact:
             entry = Log("info", f"all came out as in {replay.of}, bit for bit", "replayed")

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from app.domain.errors import Corrupt
 from app.domain.fit import FitRecord
-from app.domain.replay import COMPARED, Comparison
+from app.domain.runtime import COMPARED, Comparison
 from app.service.attempts.progress import Progress
 from app.service.fits.bundles import last_checkpoint, outcome_of, state_of
 from app.service.fits.metric_rows import scan_rows

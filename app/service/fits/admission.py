@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Finding, TooLarge
 from app.domain.fit import ids_in
+from app.domain.records import Column, DatasetRecord
 from app.domain.runtime import AUTO, executor_of
 from app.domain.sweep import SweepTerms
 from app.service.resources.engine_documents import engine_faults, invalid

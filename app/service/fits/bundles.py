@@ -9,13 +9,10 @@ import numpy as np
 
 import engine
 from app.config.version import server_version
-from app.domain.attempt import Attempt
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import rfc3339
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict, Gone, NotFound
-from app.domain.fit import FitRecord, FitState, Origin
-from app.domain.graph import GraphRecord
+from app.domain.fit import Attempt, FitRecord, FitState, Origin
+from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.sweep import VariantTerms, terms_of
 from app.service.fits.admission import recipe_of
 from app.service.fits.metric_rows import scan_rows
@@ -24,7 +21,7 @@ from app.store.unit_of_work import Store, UnitOfWork
 
 
 def outcome_of(steps: int, rows: Iterable[str], state: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is compared of a fit (see `app.domain.replay`).
+    """Return what is compared of a fit (see `app.domain.runtime`).
 
     Args:
         steps: the step that it ended at.

@@ -9,8 +9,7 @@ from math import inf
 
 from app.domain.clock import rfc3339
 from app.domain.errors import Finding, Invalid
-from app.domain.event import Event
-from app.domain.fit import FitRecord
+from app.domain.fit import Event, FitRecord
 from app.domain.messages import Log
 from app.service.resources.notifier import Wakes
 from app.store.unit_of_work import Store, UnitOfWork

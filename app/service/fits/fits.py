@@ -10,7 +10,7 @@ from app.domain.errors import Conflict, Draining, Finding, Invalid, NotFound
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import is_id, new_id
 from app.domain.messages import Log
-from app.domain.replay import Replay
+from app.domain.runtime import Replay
 from app.domain.sweep import VariantTerms
 from app.service.fits.admission import Admission
 from app.service.fits.event_log import record_log, record_state

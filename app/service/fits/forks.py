@@ -5,12 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import Finding, NotFound
 from app.domain.fit import FitRecord, Origin
-from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.service.fits.admission import recipe_of
 from app.service.fits.inputs import FitInputs, referred
 from app.service.resources.engine_documents import engine_faults, invalid

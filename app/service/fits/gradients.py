@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import engine
 from app.domain.errors import Finding, Invalid, NotFound
-from app.domain.gradient import GradientRecord
+from app.domain.records import GradientRecord
 from app.service.resources.blobs import Integrity
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork

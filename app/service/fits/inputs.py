@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 import engine
 from app.domain.clock import Clock
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import AdjointError, Finding, NotFound
 from app.domain.fit import ids_in
-from app.domain.graph import GraphRecord
 from app.domain.ids import is_id
+from app.domain.records import DatasetRecord, GraphRecord
 from app.service.fits.admission import Candidate
 from app.service.resources.datasets import Ingestion, UploadTerms
 from app.service.resources.engine_documents import GRAPH_LIMITS, invalid, new_graph, read_definition

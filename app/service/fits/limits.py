@@ -10,7 +10,7 @@ import engine
 from app.domain.clock import read_rfc3339, rfc3339
 from app.domain.errors import Finding, QueueFull
 from app.domain.fit import FitRecord, FitState
-from app.domain.verdict import Expired
+from app.domain.messages import Expired
 from app.service.fits.event_log import record_state
 from app.service.fits.sweeps import close_variants
 from app.service.resources.engine_documents import GRAPH_LIMITS, invalid

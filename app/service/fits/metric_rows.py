@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import orjson
 
+from app.domain.documents import nearest
 from app.domain.errors import Finding
-from app.domain.nearest import nearest
 from app.store.unit_of_work import Store
 
 CHUNK = 5000

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import AdjointError, Conflict, Finding, NotFound
 from app.domain.fit import ids_in
-from app.domain.replay import COMPARED, Replay, numerics_apart
-from app.domain.runtime import NUMPY
+from app.domain.records import CheckpointRecord, DatasetRecord
+from app.domain.runtime import COMPARED, NUMPY, Replay, changed_numerics
 from app.service.fits.view import FitView
 from app.service.resources.engine_documents import invalid, read_definition
 from app.service.resources.idempotency import Keep
@@ -223,7 +221,7 @@ def _terms(bundle: Mapping[str, Any], resources: Mapping[str, Any]) -> Replay:
     return Replay(
         of=bundle["fit"]["id"],
         expected={**expected, "fingerprint": before},
-        numerics=numerics_apart(before, _numerics(resources)),
+        numerics=changed_numerics(before, _numerics(resources)),
     )
 
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import engine
-from app.domain.attempt import Attempt
-from app.domain.fit import FitRecord, FitState
+from app.domain.fit import Attempt, FitRecord, FitState
 from app.domain.sweep import Standing
 from app.store.unit_of_work import UnitOfWork
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import (
     AdjointError,
     CheckpointCorrupt,
@@ -17,7 +15,7 @@ from app.domain.errors import (
     GradientCorrupt,
     NotFound,
 )
-from app.domain.gradient import GradientRecord
+from app.domain.records import CheckpointRecord, Column, DatasetRecord, GradientRecord
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
-from app.domain.errors import Conflict, Finding, Gone, NotFound
-from app.domain.graph import GraphRecord
+from app.domain.errors import Conflict, Finding, Gone, NotFound, storage_faults
 from app.domain.ids import is_id, new_id
-from app.domain.storage_faults import storage_faults
+from app.domain.records import CheckpointRecord, GraphRecord
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace
 from app.service.resources.engine_documents import engine_faults, invalid, read_definition

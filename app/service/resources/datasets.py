@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.clock import Clock
-from app.domain.dataset import Column, DatasetRecord
-from app.domain.errors import Conflict
+from app.domain.errors import Conflict, storage_faults
 from app.domain.ids import new_id
-from app.domain.storage_faults import storage_faults
+from app.domain.records import Column, DatasetRecord
 from app.ingest.columns import IngestedColumn
 from app.ingest.ingest import ingest
 from app.ingest.limits import IngestLimits

@@ -6,9 +6,8 @@ import threading
 import time
 from pathlib import Path
 
-from app.domain.errors import StorageFailed, StorageFull
-from app.domain.storage_faults import NO_SPACE
-from app.domain.tenancy import current_tenant
+from app.domain.access import current_tenant
+from app.domain.errors import NO_SPACE, StorageFailed, StorageFull
 from app.store.blobs.usage import Usage
 from app.store.unit_of_work import Store
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import engine
 from app.domain.clock import Clock
 from app.domain.errors import Finding, Invalid
-from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
+from app.domain.records import GraphRecord
 
 
 @contextmanager

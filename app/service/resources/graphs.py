@@ -8,7 +8,7 @@ import engine
 from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
 from app.domain.frames import to_json
-from app.domain.graph import GraphRecord
+from app.domain.records import GraphRecord
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, new_graph, read_definition
 from app.service.resources.idempotency import Keep
 from app.service.resources.workers import Order

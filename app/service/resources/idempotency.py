@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
+from app.domain.access import current_tenant
 from app.domain.errors import IdempotencyInFlight, IdempotencyMismatch
-from app.domain.idempotency import IdempotencyRecord
-from app.domain.tenancy import current_tenant
+from app.domain.records import IdempotencyRecord
 from app.store.unit_of_work import Store, UnitOfWork
 
 T = TypeVar("T")

@@ -9,10 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import Column, DatasetRecord
+from app.domain.documents import escape
 from app.domain.errors import Finding, NotFound
-from app.domain.pointers import escaped
+from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.store.unit_of_work import UnitOfWork
 
@@ -71,7 +70,7 @@ def column_encodings(
         column = feeds.get(name, name)
         if name in classes and encodings.setdefault(column, classes[name]) != classes[name]:
             detail = f"column {column[:64]!r} feeds inputs with different classes; give them the same"
-            raise invalid([Finding(f"/{CLASSES}/{escaped(name)}", "conflict", detail)])
+            raise invalid([Finding(f"/{CLASSES}/{escape(name)}", "conflict", detail)])
     for column in {column.name for dataset in datasets for column in dataset.columns if column.classes is not None}:
         if column not in encodings:
             encodings[column] = engine.ClassEncoding(_joined_names(datasets, column))
@@ -133,7 +132,7 @@ def _asked_faults(
     asked: frozenset[str],
 ) -> Iterator[Finding]:
     for name in given:
-        pointer = f"/{CLASSES}/{escaped(name)}"
+        pointer = f"/{CLASSES}/{escape(name)}"
         if name not in asked or given[name] is None:
             continue
         if name not in inputs:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from app.domain.tenancy import current_tenant
+from app.domain.access import current_tenant
 
 V = TypeVar("V")
 

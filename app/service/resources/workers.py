@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.domain.media import JSON
+from app.domain.documents import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Finding
-from app.domain.graph import GraphRecord
+from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.service.fits.admission import check_resources, executor_here
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import MemoryTerms, memory_terms

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import engine
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import NotFound, StepRefused
 from app.domain.frames import Attach
 from app.domain.messages import Poison, SessionAssignment
+from app.domain.records import DatasetRecord
 from app.domain.runtime import Runtime, allot
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.service.resources.blobs import Integrity

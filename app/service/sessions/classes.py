@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import Finding
+from app.domain.records import CheckpointRecord, DatasetRecord
 from app.domain.session import SessionRecord
 from app.service.resources.engine_documents import invalid
 from app.service.resources.model_classes import (

@@ -5,12 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import Draining, Finding, NotFound, SessionsFull
-from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.service.fits.inputs import referred
 from app.service.resources.blobs import BlobSweeper, Integrity

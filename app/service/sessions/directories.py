@@ -7,8 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.domain.errors import StorageFailed
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import StorageFailed, storage_faults
 from app.system.durable import Durable
 
 SESSIONS = "sessions"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import Clock
 from app.domain.errors import CheckpointCorrupt, Finding, Gone, NotFound
 from app.domain.frames import Step
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord
 from app.service.fits.inputs import referred
 from app.service.resources.blobs import BlobSweeper, Integrity

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from app.domain.checkpoint import CheckpointRecord
+from app.domain.access import current_tenant
+from app.domain.documents import JSON
 from app.domain.errors import DatasetCorrupt, Finding, StepRefused
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
-from app.domain.media import JSON
+from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord, SessionState
-from app.domain.tenancy import current_tenant
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.read_through_cache import Recent
 from app.service.sessions.directories import SessionFolders

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from app.domain.errors import Corrupt, StorageFailed
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import Corrupt, StorageFailed, storage_faults
 from app.store.blobs.paths import SHARD_LETTERS, blob_files, blob_path, blobs_folder
 from app.store.blobs.plain_files import open_plain_file, open_plain_file_in
 from app.store.blobs.store import Blob, checked_digest

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from app.domain.errors import NotFound, Planted
+from app.domain.errors import FileReplaced, NotFound
 
 _CHUNK_BYTES = 1 << 20
 # ELOOP: the last part is a symbolic link; ENXIO: a socket; ENOTDIR: a link, or a file, in the place of a folder.
@@ -54,5 +54,5 @@ def _open_or_not_found(path: Path, flags: int, name: str, folder: int | None = N
         raise
 
 
-def _planted(name: str) -> Planted:
-    return Planted(f"blob {name} is not a plain file with one name; restore it from a backup")
+def _planted(name: str) -> FileReplaced:
+    return FileReplaced(f"blob {name} is not a plain file with one name; restore it from a backup")

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
-from app.domain.errors import Finding, Invalid, StorageFull
+from app.domain.documents import JSON, NPY, escape
+from app.domain.errors import Finding, Invalid, StorageFull, storage_faults
 from app.domain.frames import Step, from_json
-from app.domain.media import JSON, NPY
-from app.domain.pointers import escaped
-from app.domain.storage_faults import storage_faults
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding.looks import (
     computed_document,
@@ -110,7 +108,7 @@ def _array(name: str, value: object, dtype: np.dtype[Any] | None) -> Array:
     if isinstance(value, np.ndarray):
         return value
     with engine_faults():
-        return engine.read_tensor_document(value, f"/inputs/{escaped(name)}", dtype)
+        return engine.read_tensor_document(value, f"/inputs/{escape(name)}", dtype)
 
 
 INLINE_BYTES = 1 << 20

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app.domain.documents import SAFETENSORS, finite_part
 from app.domain.errors import NotFound
-from app.domain.finite import finite_part
-from app.domain.media import SAFETENSORS
 from app.ingest.encoding.looks import profile_document, row_losses_document, trace_document
 
 Array = NDArray[Any]

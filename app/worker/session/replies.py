@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.domain.documents import JSON, NPY, SAFETENSORS, nonfinite_name
 from app.domain.errors import AdjointError
-from app.domain.finite import nonfinite_name
-from app.domain.media import JSON, NPY, SAFETENSORS
 from app.ingest.encoding.json import json_body
 from app.ingest.encoding.npy import npy_body
 from app.ingest.encoding.safetensors import safetensors_body

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from app.domain.storage_faults import storage_faults
+from app.domain.errors import storage_faults
 from app.system.durable import Durable, DurableFile
 from app.worker.session.backend import Writable
 from app.worker.session.wal import DamagedLog, Log, Record, read_records, to_record

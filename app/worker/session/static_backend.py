@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 import engine
+from app.domain.documents import escape
 from app.domain.errors import Finding
 from app.domain.messages import SessionAssignment
-from app.domain.pointers import escaped
 from app.domain.runtime import Runtime
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import memory_left
@@ -55,7 +55,7 @@ class Computing:
         graph, tensors = graph_of(self._session, call), arrays_of(self._session, call, "tensors")
         sums = tensors_at(self._session, graph, call.options.get("accumulators") or {}, "/accumulators")
         for name in sums:
-            with engine_faults(f"/accumulators/{escaped(name)}"):
+            with engine_faults(f"/accumulators/{escape(name)}"):
                 self._session.value(name, graph)
         elements = [engine.ElementWrite(**each) for each in call.options.get("elements") or ()]
         for place, element in enumerate(elements):

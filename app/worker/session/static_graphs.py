@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 import engine
+from app.domain.documents import escape
 from app.domain.errors import Conflict, Finding, Invalid, NotFound
-from app.domain.pointers import escaped
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.worker.session.backend import Array, Call, Lasts, Result, Verb
 
@@ -89,7 +89,7 @@ def arrays_of(session: engine.StaticSession, call: Call, field: str) -> dict[str
     read = tensors_at(session, graph, _given(call, field), f"/{field}")
     found = {**read, **{_named(session, name): array for name, array in call.arrays.items()}}
     for name, array in found.items():
-        with engine_faults(f"/{field}/{escaped(name)}"), _refusals():
+        with engine_faults(f"/{field}/{escape(name)}"), _refusals():
             session.check_set(name, array, graph)
     return found
 
@@ -107,7 +107,7 @@ def tensors_at(session: engine.StaticSession, graph: str, given: Mapping[str, An
     found = {}
     for name, document in given.items():
         value = session.find(name, graph)
-        found[name] = tensor_at(document, f"{pointer}/{escaped(name)}", None if value is None else value.dtype)
+        found[name] = tensor_at(document, f"{pointer}/{escape(name)}", None if value is None else value.dtype)
     return found
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
+from app.domain.documents import JSON
 from app.domain.errors import Conflict, IdempotencyMismatch
 from app.domain.frames import Step
-from app.domain.media import JSON
 from app.worker.session.backend import Bench
 from app.worker.session.session_dir import Folder
 from app.worker.session.wal import Log

@@ -8,9 +8,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from app.domain.documents import SAFETENSORS
 from app.domain.errors import Conflict, Finding, Invalid
 from app.domain.frames import Answered, Step
-from app.domain.media import SAFETENSORS
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding.safetensors import safetensors_body
 from app.ingest.limits import IngestLimits

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 import engine
+from app.domain.documents import escape
 from app.domain.errors import Finding, Gone, Invalid, NotFound
 from app.domain.messages import SessionAssignment
-from app.domain.pointers import escaped
 from app.domain.runtime import Runtime
 from app.service.resources.engine_documents import engine_faults
 from app.worker.session.backend import Call, Reading, Result, Verb, Writable, handed_over, with_classes
@@ -270,7 +270,7 @@ def _given(call: Call, field: str, names: tuple[str, ...], specs: Mapping[str, _
     """
     if not call.arrays:
         tensors: Mapping[str, Any] = call.options.get(field) or {}
-        return {name: _read(given, f"/{field}/{escaped(name)}", specs.get(name)) for name, given in tensors.items()}
+        return {name: _read(given, f"/{field}/{escape(name)}", specs.get(name)) for name, given in tensors.items()}
     if "" not in call.arrays:
         return call.arrays
     if len(names) != 1:

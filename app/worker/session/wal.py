@@ -5,8 +5,8 @@ from struct import Struct
 from typing import Any
 from zlib import crc32
 
+from app.domain.errors import storage_faults
 from app.domain.frames import from_json, to_json
-from app.domain.storage_faults import storage_faults
 from app.system.durable import DurableFile
 
 _MARK = b"\xabLOG"

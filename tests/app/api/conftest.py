@@ -44,11 +44,6 @@ def bundle_of(http: httpx.Client, fit_id: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def parabola(http: httpx.Client) -> dict[str, Any]:
-    return created(http.post("/v1/graphs", json=PARABOLA))
-
-
-@pytest.fixture(scope="session")
 def line(http: httpx.Client) -> dict[str, Any]:
     return created(http.post("/v1/graphs", json=LINE))
 

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.api_key import ApiKeyRecord, Scope, format_key
+from app.domain.access import ApiKeyRecord, Scope, format_key
 from app.domain.audit import AuditRecord, verified
 from app.domain.clock import ManualClock, read_rfc3339
 from app.domain.ids import new_id
-from app.http.access import scope_needed
+from app.http.request_scope import scope_needed
 from app.main.application import openapi_document
 from app.service.admin.keys import KeyRing, Keys
 from app.store.unit_of_work import Store

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Finding, StepRefused
+from app.domain.records import CheckpointRecord
 from app.service.sessions.steps import Carried
 from tests.app.api.fake_sessions import JSON, SESSION, FakeSessions, answered_by_file
 from tests.app.api.session_app import HERE, application, faults

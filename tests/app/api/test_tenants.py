@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.domain.api_key import Scope
+from app.domain.access import Scope
 from app.domain.clock import SystemClock
 from app.domain.ids import new_id
 from app.main.application import openapi_document

@@ -12,10 +12,9 @@ import pytest
 
 from app.__main__ import main
 from app.cli.verification import Report, verify_directory
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord, SessionState
 from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.paths import blob_path

@@ -1,10 +1,13 @@
+"""Lines and frames on the channels between processes."""
+
 import json
 
 import pytest
 
 from app.domain import frames
 from app.domain.errors import BadMessage
-from app.domain.frames import FrameReader, Head, to_frame
+from app.domain.frames import FrameReader, Head, LineReader, to_frame, to_line
+from app.domain.messages import Log, Points, Started
 
 HEADS: list[tuple[Head, bytes]] = [
     (frames.Step("req_1", "forward_backward", {"reduction": "sum"}, 3, "k", "application/x-npz"), b"\0\n\xff" * 5000),
@@ -50,3 +53,26 @@ def test_a_head_with_a_field_too_many_is_refused() -> None:
     head = json.dumps({"kind": "accepted", "id": "a", "seq": 1, "more": 2}).encode()
     with pytest.raises(BadMessage, match="more"):
         FrameReader().feed(frames._LENGTHS.pack(len(head), 0) + head)
+
+
+MESSAGES = [Started(1), Points(['{"seq":1}'], 1, 1, {"loss": 0.5}), Log("info", "one\ntwo\u2028three"), Started(2)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+def test_messages_come_out_whole_whatever_the_pieces_they_arrive_in(size: int) -> None:
+    data = b"".join(map(to_line, MESSAGES))
+    reader = LineReader()
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    assert [message for piece in pieces for message in reader.feed(piece)] == MESSAGES
+
+
+def test_half_a_message_is_none_yet() -> None:
+    reader = LineReader()
+    line = to_line(Started(1))
+    assert reader.feed(line[:-1]) == []
+    assert reader.feed(line[-1:]) == [Started(1)]
+
+
+def test_what_is_no_message_is_refused() -> None:
+    with pytest.raises(BadMessage, match="not JSON"):
+        LineReader().feed(b"Segmentation fault\n")

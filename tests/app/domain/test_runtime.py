@@ -1,10 +1,10 @@
-"""What a fit's processes are given of the machine."""
+"""What a fit runs with, and how replays compare."""
 
 from typing import Any
 
 import pytest
 
-from app.domain.runtime import Runtime, allot
+from app.domain.runtime import Runtime, allot, changed_numerics
 
 # What is asked for, cores and workers of the machine, and the threads that come of it.
 SHARES: dict[str, tuple[dict[str, Any], int, int, int]] = {
@@ -51,3 +51,17 @@ def test_a_fit_that_goes_on_keeps_what_its_bits_depend_on(executor: str, threads
 def test_a_runtime_is_read_as_it_was_written() -> None:
     runtime = Runtime("native", 2, 4, [0, 1], 5, {"executor": "native"})
     assert Runtime.from_json(runtime.to_json()) == runtime
+
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "nothing": ({"blas": "a", "machine": "m"}, {"machine": "m", "blas": "a"}, []),
+    "values": ({"blas": "a", "machine": "m"}, {"blas": "b", "machine": "n"}, ["blas", "machine"]),
+    "an entry that only one has": ({"blas": "a"}, {"blas": "a", "simd": "avx2"}, ["simd"]),
+    "everything, where nothing is known": ({}, {"b": "1", "a": "1"}, ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_entries_of_fingerprints_differ_by(what: str) -> None:
+    before, now, apart = CASES[what]
+    assert changed_numerics(before, now) == changed_numerics(now, before) == apart

@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 
 from app.http.intake import ChunkBudget, Intake, Parser
-from app.http.joining import JOINED_BYTES_MAX, JoiningTransport
-from app.http.progress import Pace, Progress
+from app.http.transport import JOINED_BYTES_MAX, JoiningTransport, Pace, Progress
 
 HEAD = b"HTTP/1.1 200 \r\ncontent-length: 2\r\n\r\n"
 

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.errors import AdjointError, Invalid, TooLarge, UnsupportedMedia
-from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding.npy import npy_body
 from app.ingest.encoding.safetensors import safetensors_body

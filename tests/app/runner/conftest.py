@@ -16,12 +16,10 @@ import pytest
 
 import engine
 from app.config.settings import Settings
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import SystemClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
-from app.domain.graph import GraphRecord
 from app.domain.messages import Points, Started
+from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.runner import local
 from app.runner.local import LocalRunner
 from app.runner.memory import MemoryRunner

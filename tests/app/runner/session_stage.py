@@ -14,8 +14,8 @@ from typing import Any
 from app.config.settings import Settings
 from app.domain.clock import SystemClock
 from app.domain.frames import Accepted, Answered, Attach, FrameReader, Ready, Step, to_frame
-from app.domain.graph import GraphRecord
 from app.domain.messages import Message, SessionAssignment, Started
+from app.domain.records import GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.runner.memory import MemoryRunner
 from app.runner.port import Handle

@@ -2,6 +2,8 @@ import pytest
 
 from app.domain.messages import (
     CheckpointWritten,
+    Died,
+    Expired,
     Failed,
     Finished,
     Heartbeat,
@@ -11,8 +13,8 @@ from app.domain.messages import (
     Phase,
     Points,
     Started,
+    Verdict,
 )
-from app.domain.verdict import Died, Expired, Verdict
 from app.runner.active_attempt import NOW, Inbox
 
 WRITTEN = CheckpointWritten("a", 1, 1, 1, {}, "ab" * 32, 10, is_best=False)

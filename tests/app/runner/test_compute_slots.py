@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from app.domain.access import acting_for
 from app.domain.errors import ComputationsFull
-from app.domain.tenancy import acting_for
 from app.runner.compute_slots import WAITING_MAX, ComputePlaces
 
 

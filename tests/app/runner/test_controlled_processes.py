@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitState, Origin
+from app.domain.records import CheckpointRecord
 from tests.patience import PATIENCE
 
 from .conftest import CLOCK, RECIPE, Result, Workshop, all_end

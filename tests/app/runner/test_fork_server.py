@@ -13,8 +13,8 @@ import pytest
 
 import engine
 from app.domain.clock import ManualClock
+from app.domain.frames import FORK, FORK_SERVER, ORDER
 from app.domain.messages import Assignment, Failed, Finished, Log, Phase, Started
-from app.domain.wire import FORK, FORK_SERVER, ORDER
 from app.runner import local
 from app.runner.local import LocalRunner
 from tests.app.runner.test_local import Listener, assign

@@ -4,7 +4,7 @@ import os
 import signal
 from dataclasses import asdict, replace
 
-from app.domain.replay import Replay
+from app.domain.runtime import Replay
 from app.service.fits.bundles import outcome_of, state_of
 from app.service.resources.blobs import Integrity
 

@@ -9,8 +9,8 @@ import pytest
 
 import engine
 from app.domain.clock import ManualClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.ids import new_id
+from app.domain.records import Column, DatasetRecord
 from app.ingest.limits import IngestLimits
 from app.service.fits.admission import Admission
 from app.service.fits.control import FitControl

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from app.domain.clock import ManualClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
-from app.domain.graph import GraphRecord
 from app.domain.messages import CheckpointWritten, GradientWritten, Points
+from app.domain.records import Column, DatasetRecord, GraphRecord
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import Claim, Progress
 from app.service.resources.blobs import BlobSweeper

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.frames import Accepted, Answered, Step
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.disk_space import DiskSpace

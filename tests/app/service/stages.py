@@ -6,9 +6,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import KILLED, FitRecord, FitState
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord
 from app.service.fits.event_log import record_state
 from app.store.unit_of_work import Store, UnitOfWork
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.dataset import DatasetRecord
 from app.domain.fit import FitRecord
 from app.domain.ids import new_id
+from app.domain.records import DatasetRecord
 from app.domain.runtime import allot
 from app.service.fits.extension import Extension
 from app.service.fits.fits import Fits

@@ -7,8 +7,8 @@ import pytest
 import engine
 from app.domain.errors import StorageFull, TooLarge
 from app.domain.fit import WAITS_FOR_MEMORY, FitState
+from app.domain.messages import Died
 from app.domain.sweep import SweepTerms
-from app.domain.verdict import Died
 from app.service.attempts.assignments import WorkTerms
 from app.service.attempts.attempts import Attempts
 from app.service.attempts.progress import Claim, MemoryNeed, Progress

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.fit import FitRecord, FitState
-from app.domain.graph import GraphRecord
+from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store

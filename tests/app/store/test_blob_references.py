@@ -1,9 +1,7 @@
 from collections.abc import Callable
 
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import DatasetRecord
 from app.domain.fit import FitRecord
-from app.domain.gradient import GradientRecord
+from app.domain.records import CheckpointRecord, DatasetRecord, GradientRecord
 from app.store.unit_of_work import Store
 
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
 from app.domain.fit import FitRecord
+from app.domain.records import CheckpointRecord
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 

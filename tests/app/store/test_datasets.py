@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitRecord, FitState
+from app.domain.records import Column, DatasetRecord
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 

@@ -4,8 +4,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.domain.errors import Conflict
-from app.domain.event import Event, EventKind
-from app.domain.fit import FitRecord
+from app.domain.fit import Event, EventKind, FitRecord
 from app.store.events import CHUNK
 from app.store.unit_of_work import Store
 

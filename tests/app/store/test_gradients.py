@@ -5,7 +5,7 @@ import pytest
 
 from app.domain.errors import Invalid
 from app.domain.fit import FitRecord
-from app.domain.gradient import GradientRecord
+from app.domain.records import GradientRecord
 from app.store.pages import PageRequest, encode_cursor
 from app.store.unit_of_work import Store, UnitOfWork
 

@@ -2,10 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitRecord, FitState
-from app.domain.graph import GraphRecord
+from app.domain.records import CheckpointRecord, GraphRecord
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 

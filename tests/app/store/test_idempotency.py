@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.domain.clock import ManualClock
-from app.domain.idempotency import IdempotencyRecord
+from app.domain.records import IdempotencyRecord
 from app.store.unit_of_work import Store
 
 ANSWER: dict[str, Any] = {

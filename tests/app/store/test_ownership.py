@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from app.domain.access import acting_for, current_tenant
 from app.domain.errors import NotFound
-from app.domain.tenancy import acting_for, current_tenant
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.fit import FitRecord, FitState
-from app.domain.graph import GraphRecord
+from app.domain.records import GraphRecord
 from app.store import database as module
 from app.store.database import FILE_NAME, Database, JournalSettings
 from app.store.unit_of_work import Store, UnitOfWork

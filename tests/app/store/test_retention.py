@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord, FitState, Origin
+from app.domain.records import CheckpointRecord
 from app.store.unit_of_work import Store
 
 from .conftest import MOMENT

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import Conflict, NotFound
-from app.domain.graph import GraphRecord
+from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store

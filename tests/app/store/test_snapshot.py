@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.event import Event
-from app.domain.fit import FitRecord
+from app.domain.fit import Event, FitRecord
 from app.store import snapshot
 from app.store.unit_of_work import Store
 

@@ -3,14 +3,10 @@ from dataclasses import fields
 import pytest
 from sqlalchemy import Table
 
-from app.domain.api_key import ApiKeyRecord
-from app.domain.attempt import Attempt
+from app.domain.access import ApiKeyRecord
 from app.domain.audit import AuditRecord
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.event import Event
-from app.domain.fit import FitRecord
-from app.domain.graph import GraphRecord
-from app.domain.idempotency import IdempotencyRecord
+from app.domain.fit import Attempt, Event, FitRecord
+from app.domain.records import CheckpointRecord, GraphRecord, IdempotencyRecord
 from app.domain.session import SessionRecord
 from app.store import tables
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import engine
+from app.domain.frames import LineReader
 from app.domain.messages import Assignment, Message
 from app.domain.runtime import allot
-from app.domain.wire import LineReader
 
 GRAPH = {
     "inputs": {"x": ["batch", 2]},

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from app.domain.frames import to_line
 from app.domain.messages import Assignment, Message
 from app.domain.messages import Control as Order
-from app.domain.wire import to_line
 from app.worker import control as module
 from app.worker.control import ORPHANED, WISHES, Control, agreed
 from engine.training.collective import Alone, in_memory

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import engine
-from app.domain.wire import FORK, FORK_SERVER, KILL, ORDER
+from app.domain.frames import FORK, FORK_SERVER, KILL, ORDER
 from app.worker import ranks
 from app.worker.process import OUT_OF_MEMORY_SCORE
 from app.worker.process_group import BROKEN

@@ -12,8 +12,8 @@ from adjoint_client import BackupDamaged
 from adjoint_client.archive import Nowhere, read_archive
 from app.domain.audit import Act
 from app.domain.clock import ManualClock
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import BackupInProgress, StorageFull
+from app.domain.records import DatasetRecord
 from app.service.admin import backup
 from app.service.admin.audit import AuditFiles, AuditRotation, AuditTerms
 from app.service.admin.backup import Backups

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.api_key import ApiKeyRecord, Scope
+from app.domain.access import ApiKeyRecord, Scope
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, Invalid, NotFound, Unauthorized
 from app.domain.ids import new_id

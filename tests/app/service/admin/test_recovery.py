@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
+from app.domain.records import CheckpointRecord
 from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.admin.recovery import Recovery, recover
 from app.service.attempts.attempts import Attempts

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.messages import CheckpointWritten
+from app.domain.records import CheckpointRecord
 from app.service.attempts.apply_report import retained
 from app.service.attempts.progress import Progress
 from tests.app.service.office import Office

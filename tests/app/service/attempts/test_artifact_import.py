@@ -6,8 +6,7 @@ import pytest
 
 from app.domain.errors import AdjointError, Conflict, StorageFailed, StorageFull
 from app.domain.fit import FitState
-from app.domain.messages import Finished
-from app.domain.verdict import Died
+from app.domain.messages import Died, Finished
 from app.service.attempts.progress import Progress
 from tests.app.service.office import Office, rows
 

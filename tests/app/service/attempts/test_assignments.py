@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.errors import Corrupt, NotFound
 from app.domain.fit import Origin
+from app.domain.messages import Died
+from app.domain.records import CheckpointRecord
 from app.domain.runtime import Runtime
-from app.domain.verdict import Died
 from app.service.attempts.progress import Progress
 from app.service.fits.forks import Restore
 from tests.app.service.office import DEFINITION, Office, rows

@@ -4,8 +4,7 @@ import pytest
 
 from app.domain.errors import Conflict, DatabaseBusy, StorageFull
 from app.domain.fit import FitState
-from app.domain.messages import Failed, Finished, Log
-from app.domain.verdict import Died
+from app.domain.messages import Died, Failed, Finished, Log
 from app.service.attempts.progress import Progress
 from tests.app.service.office import Office, rows
 

@@ -3,8 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from app.domain.fit import FitState
-from app.domain.messages import Finished
-from app.domain.verdict import Died
+from app.domain.messages import Died, Finished
 from app.service.attempts.crashes import CRASHES, FOR_MEMORY, advice
 from app.service.attempts.progress import Claim, Progress
 from app.service.fits.event_log import record_reopening, record_state

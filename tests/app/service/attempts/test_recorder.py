@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.fit import FitState
-from app.domain.messages import NumericsChanged, Points
-from app.domain.verdict import Died
+from app.domain.messages import Died, NumericsChanged, Points
 from app.service.attempts.progress import Progress
 from tests.app.service.office import Office, rows
 

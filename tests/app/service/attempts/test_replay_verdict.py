@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.fit import FitRecord
 from app.domain.messages import Points
-from app.domain.replay import Comparison, Replay
+from app.domain.records import CheckpointRecord
+from app.domain.runtime import Comparison, Replay
 from app.service.attempts.progress import Progress
 from app.service.attempts.replay_verdict import compared
 from app.service.fits.bundles import outcome_of, state_of

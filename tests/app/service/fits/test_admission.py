@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Invalid, NotFound, TooLarge
+from app.domain.records import Column, DatasetRecord
 from app.service.fits.admission import Admission, Candidate
 from app.service.fits.fits import Fits
 from app.service.resources.memory import PROCESS_BYTES, MemoryTerms

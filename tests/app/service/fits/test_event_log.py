@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.event import Event
+from app.domain.fit import Event
 from app.service.fits.control import FitControl
 from app.service.fits.event_log import BATCH, BATCH_CHARACTERS, Events, StreamTerms, encode_event
 from app.service.fits.fits import Fits

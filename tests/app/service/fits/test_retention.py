@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.domain.checkpoint import CheckpointRecord
 from app.domain.clock import ManualClock
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import FitState
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord
 from app.service.fits.control import FitControl
 from app.service.fits.fits import Fits
 from app.service.fits.retention import BATCH, Retention, RetentionTerms

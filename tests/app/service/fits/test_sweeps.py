@@ -17,6 +17,8 @@ from app.domain.messages import (
     About,
     Assignment,
     CheckpointWritten,
+    Died,
+    Expired,
     Failed,
     Finished,
     Message,
@@ -27,7 +29,6 @@ from app.domain.messages import (
     SweepShare,
 )
 from app.domain.sweep import WAITING
-from app.domain.verdict import Died, Expired
 from app.service.attempts.attempts import Attempts, Recorded
 from app.service.attempts.progress import Claim, Progress
 from app.service.fits.control import FitControl

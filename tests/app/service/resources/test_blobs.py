@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import StorageFailed
+from app.domain.records import DatasetRecord
 from app.service.resources.blobs import BlobSweeper
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.domain.clock import ManualClock
-from app.domain.dataset import DatasetRecord
 from app.domain.errors import Invalid, NotFound, StorageFull
+from app.domain.records import DatasetRecord
 from app.ingest.limits import IngestLimits
 from app.ingest.options import IngestOptions
 from app.service.resources.datasets import Datasets, Ingestion, UploadTerms, blobs_of

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 import engine
-from app.domain.checkpoint import CheckpointRecord
-from app.domain.dataset import Column, DatasetRecord
 from app.domain.errors import Invalid
-from app.domain.graph import GraphRecord
 from app.domain.ids import new_id
+from app.domain.records import CheckpointRecord, Column, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.service.resources.model_classes import (
     column_encodings,

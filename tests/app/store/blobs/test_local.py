@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import Planted, StorageFailed, StorageFull
+from app.domain.errors import FileReplaced, StorageFailed, StorageFull
 from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.plain_files import same_bytes
 from app.system.durable import Durable
@@ -102,7 +102,7 @@ def test_what_is_planted_in_the_place_of_a_blob_is_not_read(
         (tmp_path / "elsewhere" / digest).write_bytes(b"secret")
         path.parent.symlink_to(tmp_path / "elsewhere")
     for look in (blobs.open, blobs.local_path, blobs.size):
-        with pytest.raises(Planted, match=digest):
+        with pytest.raises(FileReplaced, match=digest):
             look(digest)
 
 

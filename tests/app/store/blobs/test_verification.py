@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import Planted
+from app.domain.errors import FileReplaced
 from app.store.blobs.verification import UNSETTLED_NS, BlobVerifier
 
 CONTENT = bytes(range(256)) * 64
@@ -93,5 +93,5 @@ def test_old_verdicts_are_forgotten(file: Path) -> None:
 
 def test_a_link_is_no_file_of_the_store(file: Path) -> None:
     (file.parent / "link").symlink_to(file)
-    with pytest.raises(Planted):
+    with pytest.raises(FileReplaced):
         BlobVerifier().problem(file.parent / "link", DIGEST)

@@ -15,8 +15,8 @@ import numpy as np
 
 import engine
 from app.domain.clock import SystemClock
+from app.domain.documents import SAFETENSORS
 from app.domain.frames import Accepted, Answered, Attach, FrameReader, Head, Ready, Step, to_frame
-from app.domain.media import SAFETENSORS
 from app.domain.messages import Message, SessionAssignment
 from app.domain.runtime import allot
 from app.ingest.encoding.safetensors import safetensors_body

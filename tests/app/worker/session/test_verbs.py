@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import engine
+from app.domain.documents import NPY, NPZ, SAFETENSORS
 from app.domain.frames import Step
-from app.domain.media import NPY, NPZ, SAFETENSORS
 from app.domain.runtime import Runtime
 from app.ingest.encoding.npy import npy_body
 from app.worker.session.training import TrainingBench

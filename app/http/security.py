@@ -1,0 +1,155 @@
+"""Access control: the Host and Origin of a request, its key, and the rate limits of that key.
+
+A server on loopback is reached by every web page that a person of this machine opens; the Host allow-list stops names
+that are rebound to 127.0.0.1, the Origin check stops pages of other sites from sending anything that changes.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.config.settings import Settings
+from app.domain.access import DEFAULT_TENANT, Caller, acting_for
+from app.domain.errors import AdjointError, Forbidden, Unauthorized, Unparsable
+from app.http.problems import problem
+from app.http.rate_limit import LoginThrottle, RateLimiter
+from app.http.request_scope import SAFE_METHODS, AuthDecision, header, record_decision, scope_needed
+from app.service.admin.keys import KeyRing
+
+OWN_SITES = frozenset({"same-origin", "none"})
+ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 (not bound here; told apart from names)
+VERSIONS = frozenset({"1.0", "1.1"})
+_HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._\-]{1,253}))(?::[0-9]{0,5})?")
+
+
+class UriTooLong(AdjointError):  # noqa: N818 (named as its answer is)
+    """The path and query are longer than any of this interface."""
+
+    code = "uri_too_long"
+    status = 414
+    title = "URI too long"
+
+
+class HeadersTooLarge(AdjointError):  # noqa: N818 (likewise)
+    """The headers are more, or larger, than any client needs."""
+
+    code = "headers_too_large"
+    status = 431
+    title = "Request header fields too large"
+
+
+class SecurityMiddleware:
+    """Refuses requests before anything else looks at them."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, ring: KeyRing) -> None:
+        """Guard `app` with the keys of `ring`."""
+        self._app = app
+        self._ring = ring
+        self._settings = settings
+        self._failed_logins = LoginThrottle(settings.failed_logins_per_minute)
+        self._allowances = RateLimiter(settings.requests_per_second, settings.requests_burst, settings.requests_at_once)
+        self._hosts = {_allowed_name(host) for host in settings.allowed_hosts}
+        if settings.host not in ANY_ADDRESS:
+            self._hosts.add(settings.host.strip("[]"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer with the reason why not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with ExitStack() as held:
+            answer = self._app
+            try:
+                _check_size(scope, self._settings)
+                _check_framing(scope)
+                held.enter_context(self._admitted(scope))
+            except AdjointError as error:
+                answer = problem(Request(scope), error)
+            await answer(scope, receive, send)
+
+    def _admitted(self, scope: Scope) -> AbstractContextManager[None]:
+        """Decide on a request; what is returned lasts as long as it is answered."""
+        record_decision(scope, AuthDecision(None, admitted=False))
+        self._check_host(scope)
+        self._check_origin(scope)
+        needed = scope_needed(scope["method"], scope["path"])
+        if needed is None or not self._ring.closed:
+            record_decision(scope, AuthDecision(None, admitted=True))
+            return acting_for(DEFAULT_TENANT)
+        caller = self._caller(scope)
+        record_decision(scope, AuthDecision(caller, admitted=False))
+        if needed not in caller.scopes:
+            raise Forbidden(f"this needs a key with the scope {needed}; ask for one", code="scope_missing")
+        return self._taken(scope, caller)
+
+    @contextmanager
+    def _taken(self, scope: Scope, caller: Caller) -> Iterator[None]:
+        with self._allowances.taken(caller.key_id), acting_for(caller.tenant):
+            record_decision(scope, AuthDecision(caller, admitted=True))
+            yield
+
+    def _caller(self, scope: Scope) -> Caller:
+        """Return whose key was sent; Unauthorized if it is nobody's, TooManyFailedLogins after too many of these."""
+        sent = _sent_key(scope)
+        if sent is None:
+            raise Unauthorized("send the key as Authorization: Bearer <key>, or as X-API-Key")
+        try:
+            return self._ring.caller(sent)
+        except Unauthorized:
+            self._failed_logins.note((scope.get("client") or ("",))[0])
+            raise
+
+    def _check_host(self, scope: Scope) -> None:
+        if _host_name(header(scope, b"host") or "") not in self._hosts:
+            raise Forbidden(
+                "this server does not answer to this Host; use localhost, or add the name to ADJOINT_ALLOWED_HOSTS",
+                code="host_not_allowed",
+            )
+
+    def _check_origin(self, scope: Scope) -> None:
+        if scope["method"] in SAFE_METHODS:
+            return
+        origin, host = header(scope, b"origin"), header(scope, b"host") or ""
+        foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
+        if foreign or (header(scope, b"sec-fetch-site") or "none") not in OWN_SITES:
+            raise Forbidden("web pages of other sites may not change anything here", code="origin_not_allowed")
+
+
+def _check_size(scope: Scope, most: Settings) -> None:
+    # The HTTP parser limits only what it has to wait for: headers that arrive at once pass it at any size.
+    if len(scope["raw_path"]) + len(scope["query_string"]) > most.max_uri_bytes:
+        raise UriTooLong(f"path and query are longer than {most.max_uri_bytes} bytes")
+    headers, count, size = scope["headers"], most.max_headers, most.max_header_bytes
+    if len(headers) > count or sum(len(name) + len(value) for name, value in headers) > size:
+        raise HeadersTooLarge(f"more than {count} headers, or {size} bytes of them")
+
+
+def _sent_key(scope: Scope) -> bytes | None:
+    scheme, _, credentials = (header(scope, b"authorization") or "").partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip().encode("latin-1")
+    key = header(scope, b"x-api-key")
+    return None if key is None else key.encode("latin-1")
+
+
+def _check_framing(scope: Scope) -> None:
+    if scope["http_version"] not in VERSIONS:
+        raise Unparsable("this server speaks HTTP/1.1", headers={"Connection": "close"})
+    # A proxy may go by the one and this server by the other: two requests to one of them are one to the other.
+    if header(scope, b"transfer-encoding") is not None and header(scope, b"content-length") is not None:
+        detail = "Content-Length and Transfer-Encoding contradict each other; send one of them"
+        raise Unparsable(detail, headers={"Connection": "close"})
+
+
+def _host_name(host: str) -> str:
+    """Return a Host without port and brackets; an empty string if it is not of that form."""
+    match = _HOST.fullmatch(host.lower())
+    return "" if match is None else match[1] or match[2]
+
+
+def _allowed_name(host: str) -> str:
+    """Return the name in a setting, where an IPv6 address may stand without brackets."""
+    return host.lower() if host.count(":") > 1 and not host.startswith("[") else _host_name(host)
