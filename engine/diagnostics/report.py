@@ -19,9 +19,9 @@ from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.optim import make_transform
 from engine.optim.groups import one_group
-from engine.training.model import Form
 from engine.training.recipe import Recipe, Record
 from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_parameters
+from engine.training.train_state import Form
 
 STANDARD_BATCH = 32
 
