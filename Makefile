@@ -40,10 +40,10 @@ WALKS := core/test_batching.py diagnostics/test_script.py data/test_prefetcher.p
 	optim/test_momentum.py optim/test_optimizers.py optim/test_schedules.py optim/test_tape_optimizer.py
 QUICK := tests/engine $(WALKS:%=--ignore=tests/engine/%) tests/app/domain tests/app/store tests/app/store/blobs tests/app/service tests/app/config/test_settings.py
 
-test: $(VENV)/test.stamp ## run all tests
+test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests
 	$(PYTEST)
 
-check: $(VENV)/test.stamp ## run the quick tests, in less than a minute
+check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not slow" $(QUICK)
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
@@ -112,6 +112,10 @@ $(VENV)/python.stamp:
 $(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
 	@echo "installing what the server and its client need; the first time takes a minute"
 	@$(PIP) install -c $(CONSTRAINTS) -e '.[fast]' -e clients/python
+	@$(BIN)/python -m engine.execution.native --common
+	@touch $@
+
+$(VENV)/kernels.stamp: $(VENV)/run.stamp
 	@$(BIN)/python -m engine.execution.native
 	@touch $@
 

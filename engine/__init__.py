@@ -88,7 +88,7 @@ from engine.diagnostics import (
 from engine.diagnostics.catalogue import initializer_catalogue, op_catalogue, op_entry
 from engine.diagnostics.report import graph_report, plan_report
 from engine.diagnostics.script import graph_program
-from engine.execution.native import executors
+from engine.execution.native import executors, report_compilation
 from engine.execution.native import why_unusable as why_native_unusable
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
 from engine.ggml import ggml, ggml_opt
@@ -140,11 +140,10 @@ from engine.optim import (
 from engine.session import Forward, Gradients, Session, Stepped, Tape, Updated
 from engine.training import sweep
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
-from engine.training.distributed.collective import Alone, Collective
-from engine.training.distributed.shared_memory import Rendezvous
+from engine.training.collective import Alone, Collective
 from engine.training.fit import CapturedGradient, Fit, Point
 from engine.training.metrics import metric_catalogue
-from engine.training.predictor import Predictor
+from engine.training.predict import Predictor
 from engine.training.recipe import (
     ADJUSTABLE,
     CheckpointPolicy,
@@ -155,6 +154,7 @@ from engine.training.recipe import (
     form_of_recipe,
     read_recipe,
 )
+from engine.training.shared_collective import Rendezvous
 from engine.training.sweep import Sweep
 
 __all__ = [
@@ -327,6 +327,7 @@ __all__ = [
     "read_tensor_document",
     "read_tensors",
     "recompute",
+    "report_compilation",
     "reshape_columns",
     "row_losses",
     "schedule_catalogue",

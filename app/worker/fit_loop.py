@@ -28,7 +28,7 @@ from app.service.attempts.crashes import OUT_OF_MEMORY
 from app.worker.checkpoint_scheduler import Keeper
 from app.worker.columns import BackgroundCheck, MappedColumns
 from app.worker.control import Control, VariantControl, Wish, agreed
-from app.worker.reporter import Recorder, StorageWait, removed_on_error
+from app.worker.reporter import CompilationReport, Recorder, StorageWait, removed_on_error
 from app.worker.resources import chosen
 
 OUTCOMES: Mapping[Literal["cancel", "drain"], Outcome] = MappingProxyType({"cancel": "cancelled", "drain": "drained"})
@@ -106,7 +106,8 @@ def _lead(
 ) -> Finished | Failed | Halfway:
     runtime = chosen(Runtime.from_json(assignment.runtime), collective, recorder.send)
     check = BackgroundCheck()
-    with closing(_prepared(assignment, runtime, collective, check, recorder)) as fit:
+    compiling = engine.report_compilation(CompilationReport(recorder).update)
+    with compiling, closing(_prepared(assignment, runtime, collective, check, recorder)) as fit:
         check.finish()
         recorder.send(Phase("training", fit.total_steps, runtime.to_json()))
         if assignment.attempt == 1 and (assignment.resume_from is None or assignment.fork is not None):

@@ -239,8 +239,31 @@ class Recorder:
         self.said_at = time.monotonic()
 
 
+class CompilationReport:
+    """Reports that a fit waits for kernels to be compiled: its phase, and a log entry now and then."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        """Report over `recorder`."""
+        self._recorder = recorder
+        self._next = 0.0
+
+    def update(self, count: int, total: int) -> None:
+        """Report that `count` of `total` kernels are compiled; see `engine.report_compilation`."""
+        now = time.monotonic()
+        if count == 0:
+            self._recorder.send(Phase("compiling"))
+        if count in (0, total) or now >= self._next:
+            self._next = now + COMPILATION_SECONDS
+            text = f"{count} of {total} kernels are compiled; they are kept on disk for later fits"
+            self._recorder.send(Log("info", text, "compiling"))
+        if count == total:
+            self._recorder.send(Phase("training"))
+
+
 T = TypeVar("T")
 
+COMPILATION_SECONDS = 2.0
+"""Minimum interval between log entries about the kernels that a fit waits for."""
 RETRY_SECONDS = 1.0
 TICK_SECONDS = 0.05
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -188,30 +188,3 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first names, quoted and shortened, and how many more there are."""
     shown = ", ".join(repr(name[:64]) for name in names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
-
-
-class Labels(NamedTuple):
-    """Labels as numbers: `codes` (int64) index the `names`, which are sorted."""
-
-    codes: Array
-    names: Array
-
-    @property
-    def counts(self) -> Array:
-        """How often each occurs."""
-        return np.bincount(self.codes, minlength=len(self.names))
-
-
-def check_labels(column: str, values: Array, purpose: str) -> Labels:
-    """Return the labels of a column; `purpose` says in errors what they are for.
-
-    Raises:
-        DataError: it holds fractions, which are no labels, or NaN.
-    """
-    if values.dtype.kind not in "iufbUS":
-        raise DataError(f"column {column!r} of type {values.dtype} has no labels to {purpose} by")
-    if values.dtype.kind == "f" and not (np.isfinite(values) & (np.trunc(values) == values)).all():
-        advice = "name a column of whole numbers or strings"
-        raise DataError(f"column {column!r} holds fractions or NaN, which are no labels to {purpose} by: {advice}")
-    names, codes = np.unique(values, return_inverse=True)
-    return Labels(codes.reshape(-1), names)

@@ -20,10 +20,10 @@ from engine.execution.interpreter.point import WITHOUT_MODE, Point, read_point
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.execution.plan.numpy_executor import prepare
 from engine.graph.definition import Definition
+from engine.training.model import Form
 from engine.training.recipe import Recipe, read_recipe
 from engine.training.step import cached_plan, plan_update, trained_parameters
 from engine.training.step.names import GRADIENT
-from engine.training.train_state import Form
 
 REPEATS, REPEATS_MAX = 3, 100
 

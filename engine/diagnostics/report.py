@@ -9,7 +9,6 @@ from typing import Any
 
 from engine.core.errors import DocumentError, Finding
 from engine.execution.native import chosen, most_shards
-from engine.execution.native.coverage import numpy_steps
 from engine.execution.plan import Plan, plan_json
 from engine.graph.broadcasts import broadcast_findings
 from engine.graph.codec import unused_values
@@ -19,9 +18,9 @@ from engine.graph.limits import LIMITS
 from engine.graph.probe import Probe, probe
 from engine.optim import make_transform
 from engine.optim.groups import one_group
+from engine.training.model import Form
 from engine.training.recipe import Recipe, Record
 from engine.training.step import cached_plan, plan_evaluation, plan_training, trained_parameters
-from engine.training.train_state import Form
 
 STANDARD_BATCH = 32
 
@@ -103,6 +102,8 @@ def plan_report(
     _, plan = plan_step(definition, batch, optimizer, most_shards(executor))
     report = {"batch": batch, "training": optimizer is not None, "executor": executor, **plan_json(plan)}
     if executor == "native":
+        from engine.execution.native.coverage import numpy_steps  # imports numba
+
         report["numpy_steps"] = list(numpy_steps(plan))
     return plan, report
 

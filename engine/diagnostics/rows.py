@@ -18,9 +18,9 @@ from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.feeds import row_inputs
 from engine.graph.trace import KEY, bind_dims
+from engine.training.model import Form
 from engine.training.step import cached_plan, plan_evaluation
 from engine.training.step.names import LOSS
-from engine.training.train_state import Form
 
 TOP = 10
 

@@ -14,8 +14,8 @@ from engine.graph.definition import Definition, StateSpec
 from engine.graph.feeds import row_inputs
 from engine.graph.trace import KEY
 from engine.nn.initializers import resolve
+from engine.training.model import Form
 from engine.training.step.names import rate_input
-from engine.training.train_state import Form
 
 ABOUT = """{what} of the graph {name} on {batch} rows, as a NumPy program: {steps} steps, {bytes} bytes, about {flops}
 operations a run. It gives the bits of the NumPy executor with the same versions of NumPy and its BLAS.

@@ -37,13 +37,13 @@ from engine.session.results import Forward, Gradients, Stepped, Updated
 from engine.session.tape import Tape
 from engine.session.updating import Updating
 from engine.session.work import Work
-from engine.training.predictor import Predictor
+from engine.training.model import at_precision
+from engine.training.predict import Predictor
 from engine.training.recipe import read_recipe
-from engine.training.recipe.options import Precision
+from engine.training.recipe.precision import Precision
 from engine.training.step import batch_reduction, plan_evaluation
 from engine.training.step.accumulation import reached_from
 from engine.training.step.reduction import Reduction
-from engine.training.train_state import at_precision
 
 
 class Session:

@@ -7,14 +7,15 @@ from typing import Any
 
 from engine.core.errors import DocumentError, EngineError, Finding, NumericalError
 from engine.graph.trace import KEY
-from engine.optim.groups import ParameterGroups, overridden, rate_of
+from engine.optim.groups import ParameterGroups
+from engine.optim.overrides import overridden, rate_of
 from engine.session.results import Updated
 from engine.session.work import PLANS, Work
+from engine.training.model import Form
 from engine.training.recipe import Recipe
 from engine.training.step.names import CLIPPED, FINITE, rate_input
 from engine.training.step.plan_cache import fact
 from engine.training.step.plans import plan_update
-from engine.training.train_state import Form
 
 Options = Mapping[str, Any]
 

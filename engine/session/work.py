@@ -14,10 +14,11 @@ from engine.core.value import Array
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.session.results import Gradients
+from engine.training.model import LOSS_SCALE, VECTOR, Flat, Model, slot_array
 from engine.training.recipe import Recipe
-from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM, root
-from engine.training.step.plan_cache import Executors
-from engine.training.train_state import LOSS_SCALE, VECTOR, Flat, Model, slot_array
+from engine.training.step.executors import Executors
+from engine.training.step.names import GRADIENT, NEW, SQUARED_NORM
+from engine.training.step.norms import root
 
 PLANS = 16
 """Executors that are kept, each with its memory: those of the usual batches, and a few more."""

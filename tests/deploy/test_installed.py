@@ -57,7 +57,8 @@ def installed() -> Iterator[Path]:
         subprocess.run([*pip, "--no-warn-conflicts", "--target", str(target), *map(str, projects)], check=True)
         shutil.rmtree(folder / "source")
         if NATIVE:
-            subprocess.run(_python(target, "import engine; assert engine.why_native_unusable() is None"), check=True)
+            compiling = [*_python(target, "")[:-2], "-m", "engine.execution.native", "--common", "--shared"]
+            subprocess.run(compiling, check=True, stdout=subprocess.DEVNULL)
         yield target
 
 

@@ -101,8 +101,10 @@ class Fit(ResourceShape):
     state: FitState = Field(description=STATES)
     terminal: bool = Field(description="Whether nothing more happens unless a client asks for it.")
     phase: str = Field(
-        description="What it is doing within its state; waiting_for_memory: its turn has come, and there is too little "
-        "memory beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to write."
+        description="What it is doing within its state; compiling: kernels that no fit has needed here before are "
+        "compiled, and `log` events say how many of how many; waiting_for_memory: its turn has come, and there is "
+        "too little memory beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to "
+        "write."
     )
     step: int
     total_steps: int

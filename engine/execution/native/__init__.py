@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from engine.core.errors import MissingExtra, UnknownName, accepted_names
 from engine.core.value import Array
 from engine.execution.native.blas import numpy_blas
+from engine.execution.native.compilation import compile_for, report_compilation
 from engine.execution.plan import NumpyExecutor, Plan
 
 KNOWN_EXECUTORS = ("auto", "numpy", "native")
@@ -82,7 +83,8 @@ def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | N
         return NumpyExecutor(plan, state)
     from engine.execution.native.executor import NativeExecutor  # imports numba
 
+    compile_for(plan)
     return NativeExecutor(plan, state, threads)
 
 
-__all__ = ["bind", "chosen", "executors", "most_shards", "why_missing", "why_unusable"]
+__all__ = ["bind", "chosen", "executors", "most_shards", "report_compilation", "why_missing", "why_unusable"]

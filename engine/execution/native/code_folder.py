@@ -1,7 +1,8 @@
-"""Where machine code is kept on disk: beside these sources, or where the user who runs this process may write.
+"""Where machine code is kept on disk: in a folder of the user, named by digests of the sources it was compiled from.
 
-Code that an installation brought along, and that this user may read but not write, is copied to a folder of the user's
-own, since numba reads only where it can write. A process that finds no such folder keeps its code in memory.
+All checkouts and environments of a user share it, whatever their paths and the times of their files: equal sources give
+equal code. Code that an installation has for all users (`share_code`) is copied there when it is first needed, since
+numba reads only where it can write. A process that finds no folder keeps its code in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+import llvmlite.binding
 import numba
+from numba.core.caching import UserProvidedCacheLocator
 
 FOLDER_MODE = 0o755
 """Others may read what an installation has compiled, and not write it: machine code of theirs would be run."""
@@ -35,6 +38,7 @@ def compile_kept(compiled: Callable[[bool], T]) -> T:
     folder = code_folder()
     if folder is not None:
         numba.config.CACHE_DIR = str(folder)
+        numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{SourceLocator.__name__}"
         try:
             return compiled(True)
         except OSError as error:
@@ -48,24 +52,54 @@ def _note_unusable(folder: Path, error: str) -> None:
     _logger.warning("a compiled kernel cannot be kept in %s and stays in memory: %s", folder, error)
 
 
+class SourceLocator(UserProvidedCacheLocator):  # type: ignore[misc] # numba has no types
+    """Tells numba where the code of a function is: in a subfolder named by the file and the digest of its contents."""
+
+    def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
+        """Find the subfolder of a function that is defined in `py_file`."""
+        super().__init__(py_func, py_file)
+        self._stamp = _digest_of(py_file)
+        self._cache_path = str(Path(numba.config.CACHE_DIR) / _subfolder(py_file))
+
+    def get_source_stamp(self) -> str:
+        """Return what numba compares with the stamp that the code was kept with."""
+        return self._stamp
+
+
+@cache
+def _digest_of(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _subfolder(file: str) -> str:
+    return f"{Path(file).stem}-{_digest_of(file)[:16]}"
+
+
 @cache
 def code_folder() -> Path | None:
     """Return the folder that machine code is kept in, None if this user can write nowhere.
 
-    Its name is a digest of the functions that become part of kernels: a change of theirs makes all code anew, where a
-    change of a kernel is seen by numba.
+    Its name is a digest of the compiler, the processor and the functions that become part of kernels: when one of them
+    changes, all code is compiled again. When a file of kernels changes, the code of that file is.
     """
     return find_code_folder(Path(__file__).parent)
 
 
+def kept_code() -> frozenset[str]:
+    """Return the names (`Kernel.code_name`) of the code in the folder, which takes milliseconds to load."""
+    folder = code_folder()
+    if folder is None:
+        return frozenset()
+    subfolders = [folder / _subfolder(str(source)) for source in Path(__file__).parent.rglob("*.py")]
+    found = [path.name for subfolder in subfolders for path in subfolder.glob("*.nbi")]
+    return frozenset(name.partition(".")[2].partition("-")[0] for name in found)
+
+
 def find_code_folder(here: Path) -> Path | None:
     """Return the folder for the machine code of the sources in `here`; see `code_folder`."""
-    digest = hashlib.sha256()
-    for source in sorted((here / "inline").glob("*.py")):
-        digest.update(source.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
-    installed = here / "__pycache__" / name
-    chosen = next((folder for folder in (installed, *_folders_of_user(name)) if _is_writable(folder)), None)
+    installed = installed_folder(here)
+    name = installed.name
+    chosen = next((folder for folder in (*_folders_of_user(name), installed) if _is_writable(folder)), None)
     if chosen is None:
         _logger.warning(
             "no folder for compiled kernels can be written: each process compiles its own; set XDG_CACHE_HOME to one"
@@ -75,8 +109,30 @@ def find_code_folder(here: Path) -> Path | None:
     return chosen
 
 
+def share_code() -> Path | None:
+    """Copy this user's machine code beside the sources, for all users of an installation; return the folder.
+
+    Returns None if this user has no folder or may not write there.
+    """
+    own, shared = code_folder(), installed_folder(Path(__file__).parent)
+    if own is None or not _is_writable(shared):
+        return None
+    if own != shared:
+        _copy(own, shared)
+    return shared
+
+
+def installed_folder(here: Path) -> Path:
+    """Return the folder beside the sources in `here`, whether it exists or not."""
+    processor = f"{llvmlite.binding.get_host_cpu_name()} {llvmlite.binding.get_host_cpu_features().flatten()}"
+    digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {processor}".encode())
+    for source in (here / "kernel.py", *sorted((here / "inline").glob("*.py"))):
+        digest.update(source.read_bytes())
+    return here / "__pycache__" / f"kernels-{digest.hexdigest()[:16]}"
+
+
 def _folders_of_user(name: str) -> list[Path]:
-    """Return the folders to try after the one beside the sources."""
+    """Return the folders to try, the best first."""
     found = []
     cache_home = os.environ.get("XDG_CACHE_HOME")
     try:

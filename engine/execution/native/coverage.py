@@ -1,11 +1,20 @@
-"""Which steps of a plan the native executor runs in NumPy, found out without memory for them."""
+"""Which kernels a plan needs, and which steps the native executor runs in NumPy, found without memory for them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
+from engine.core.dtypes import DType
 from engine.core.value import Array
-from engine.execution.plan.plan import Buffer, Plan
+from engine.execution.native import kernels
+from engine.execution.native.kernel import Kernel
+from engine.execution.native.lowering import LOWERINGS, Call, Work
+from engine.execution.plan.plan import Buffer, Plan, Step
+from engine.execution.plan.sharding import JOIN
+
+assert kernels  # declares the lowerings
 
 
 def numpy_steps(plan: Plan) -> tuple[str, ...]:
@@ -13,21 +22,23 @@ def numpy_steps(plan: Plan) -> tuple[str, ...]:
 
     Shards see parts of what is looked at here; the kernels that a part needs are those of the whole.
     """
-    from engine.execution.native import kernels  # imports numba
-    from engine.execution.native.lowering import LOWERINGS, Work
-    from engine.execution.plan.sharding import JOIN
+    return tuple(dict.fromkeys(step.op.name for step, calls in _lowered(plan) if calls is None))
 
-    assert kernels
-    found: dict[str, None] = {}
+
+def kernels_of(plan: Plan) -> list[tuple[Kernel, DType]]:
+    """Return the kernels that the steps of a plan call and the dtype of each, every pair once."""
+    return list(dict.fromkeys((call.kernel, call.dtype) for _, calls in _lowered(plan) for call in calls or ()))
+
+
+def _lowered(plan: Plan) -> Iterator[tuple[Step, Sequence[Call] | None]]:
+    """Yield the steps that are ops of the graph, each with its calls, None where no kernel takes its operands."""
     for step in plan.steps:
         if step.op is JOIN or step.op.memory.packs:
             continue
         lowering = LOWERINGS.get(step.op.name)
         inputs = [_stand_in(plan.buffers[number]) for number in step.inputs]
         outputs = [_stand_in(plan.buffers[number]) for number in step.outputs]
-        if lowering is None or lowering(Work(inputs, outputs, step.attrs)) is None:
-            found[step.op.name] = None
-    return tuple(found)
+        yield step, None if lowering is None else lowering(Work(inputs, outputs, step.attrs))
 
 
 def _stand_in(buffer: Buffer) -> Array:

@@ -74,11 +74,18 @@ class Kernel:
         address: int = self._compiled[dtype].address
         return address
 
+    def is_loaded(self, dtype: DType) -> bool:
+        """Return whether this process has the code for `dtype`."""
+        return dtype in self._compiled
+
+    def code_name(self, dtype: DType) -> str:
+        """Return the name that the code for `dtype` is kept under; parts may be of other files than the body."""
+        return f"{self.name}_{dtype.name}_{self._digest()}"
+
     def _compile(self, dtype: DType) -> Any:
         declare_symbols()
         parts = {name: inline(_typed(part, dtype, name)) for name, part in self.parts.items()}
-        # The name of the copy is what its code is kept under on disk; parts may be of other files than the body.
-        body = _typed(self.body, dtype, f"{self.name}_{dtype.name}_{self._digest()}", parts)
+        body = _typed(self.body, dtype, self.code_name(dtype), parts)
         return compile_kept(
             lambda kept: numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
         )

@@ -17,22 +17,25 @@ from engine.data import RoundedInput, meta_with_classes
 from engine.data.checkpoint import SCALES, Checkpoint
 from engine.execution.native import chosen
 from engine.graph.definition import Definition
-from engine.training.distributed.collective import Alone, Collective
+from engine.training.collective import Alone, Collective
+from engine.training.fit.capturing import CapturedGradient, Capturing
+from engine.training.fit.cursor import Cursor
 from engine.training.fit.evaluation import Evaluator, summarized
 from engine.training.fit.examples import Columns, Examples
-from engine.training.fit.fit_state import Anchor, Cursor, Kept, read_kept, read_reopened
-from engine.training.fit.gradient_capture import CapturedGradient, Capturing
-from engine.training.fit.multi_step import MOST
+from engine.training.fit.kept import Anchor, Kept, read_kept, read_reopened
+from engine.training.fit.losses import LossTally
 from engine.training.fit.nonfinite import RecentState, failure_at, first_bad_parameter, source_row, trace_batch
-from engine.training.fit.steps import LossTally, Point, SkippedSteps, StepBatch, StepInputs, StepResult
-from engine.training.fit.train_step import Stepper
+from engine.training.fit.point import Point
+from engine.training.fit.running import MOST
+from engine.training.fit.stepping import Stepper
+from engine.training.fit.steps import SkippedSteps, StepBatch, StepInputs, StepResult
 from engine.training.metrics import Tally
-from engine.training.metrics.regression import loss_in_units_first
+from engine.training.metrics.units_loss import loss_in_units_first
+from engine.training.model import LOSS_SCALE, SCALE, SHIFT, Model, at_precision
 from engine.training.recipe import Recipe
-from engine.training.recipe.options import Divergence, improves, mode_of
+from engine.training.recipe.stopping import Divergence, improves, mode_of
 from engine.training.step import batch_reduction, trained_parameters
 from engine.training.step.reduction import Reduction
-from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, Model, at_precision
 
 Callback = Callable[["Fit", Sequence[Point]], None]
 

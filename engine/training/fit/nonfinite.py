@@ -20,10 +20,10 @@ from engine.execution.interpreter.node_runner import Walk
 from engine.execution.interpreter.nonfinite import Nonfinite, first_nonfinite
 from engine.execution.interpreter.point import Point
 from engine.graph.definition import Definition
-from engine.training.fit.fit_state import Cursor
+from engine.training.fit.cursor import Cursor
+from engine.training.model import Model
 from engine.training.recipe import Recipe
-from engine.training.recipe.options import low_dtype
-from engine.training.train_state import Model
+from engine.training.recipe.precision import low_dtype
 
 SPACING_SECONDS = 1.0
 """Least time between two copies of the arrays of a fit."""

@@ -13,7 +13,8 @@ from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.needed import names_needed
 from engine.graph.trace import Trace, output_index
-from engine.training.metrics.operands import NUMBERS, Operands, PredictionForm, derive, misfit
+from engine.training.metrics.forms import NUMBERS, PredictionForm, derive, misfit
+from engine.training.metrics.operands import Operands
 
 COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
     {

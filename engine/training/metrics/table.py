@@ -9,11 +9,13 @@ from typing import Any
 from engine.core.documents import Reader
 from engine.core.errors import accepted_names
 from engine.core.options import describe_options, read_options, summary
+from engine.training.metrics.accuracies import Accuracy, TopKAccuracy
+from engine.training.metrics.areas import Auc
 from engine.training.metrics.class_counts import F1, ConfusionMatrix, Precision, Recall
+from engine.training.metrics.forms import FORMS
 from engine.training.metrics.metric import Metric
-from engine.training.metrics.operands import FORMS
+from engine.training.metrics.perplexities import Perplexity
 from engine.training.metrics.regression import R2, Mae, Rmse
-from engine.training.metrics.scores import Accuracy, Auc, Perplexity, TopKAccuracy
 
 METRICS: Mapping[str, type[Metric]] = MappingProxyType(
     {

@@ -16,11 +16,11 @@ from engine.ops.reduce import all
 from engine.ops.shape import pack
 from engine.training.metrics import metric_statistics
 from engine.training.metrics.target_units import Unit
+from engine.training.model import LOSS_SCALE, SCALE, SHIFT, Flat, Form
 from engine.training.recipe import Recipe
-from engine.training.recipe.options import low_dtype, waiting_dtype
+from engine.training.recipe.precision import low_dtype, waiting_dtype
 from engine.training.step.names import LOSS, LOSS_WEIGHT, SHARE
 from engine.training.step.reduction import Reduction, summing, weight_of_targets
-from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, Flat, Form
 
 Part = tuple[Reduction, int]
 """How the loss sums up rows, and how many rows of a batch there are here."""

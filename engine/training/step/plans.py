@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from engine.core.dtypes import FLOAT64
-from engine.core.errors import DocumentError, Finding
 from engine.core.value import Value
 from engine.execution.plan import Plan, make_plan
 from engine.graph.definition import Definition
-from engine.graph.segments import Segments
 from engine.graph.trace import KEY, build
 from engine.ops.casting import cast
 from engine.training.metrics import Metric, metric_statistics
+from engine.training.model import Flat, Form
 from engine.training.recipe import Recipe
+from engine.training.step.budget import within_budget
 from engine.training.step.gradient import differentiate_loss, entering, kept_finite, packed, traced, units_of
 from engine.training.step.names import BATCH_LOSS, GRADIENT, LOSS, LOSS_WEIGHT, WEIGHT
 from engine.training.step.reduction import Reduction, weight_of_targets
 from engine.training.step.update import Update, unscaled
-from engine.training.train_state import Flat, Form
 
 
 def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple[str, ...]:
@@ -187,47 +185,3 @@ def plan_evaluation(
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight
     return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards)
-
-
-MOST_PIECES = 512
-FUTILE = 2
-"""Numbers of pieces in a row that save no more memory, after which no more are tried."""
-
-
-def within_budget(recipe: Recipe, make: Callable[[Recipe], Plan]) -> Plan:
-    """Plan with `make`, computing as little again as the recipe's memory budget allows: nothing, or 2, 3, 4, 6, ... of
-    the pieces of `Segments`. The gradients are the same to the bit, whatever is chosen.
-
-    Raises:
-        DocumentError: no number of pieces makes the plan fit; it tells the least bytes that one comes to.
-    """
-    budget, recipe = recipe.memory_budget, replace(recipe, memory_budget=None)
-    plan = make(recipe)
-    if budget is None or plan.peak_bytes <= budget:
-        return plan
-    least, futile = plan.peak_bytes, 0
-    for pieces in _numbers():
-        try:
-            plan = make(replace(recipe, recompute=Segments(segments=pieces)))
-        except DocumentError as error:
-            if any(finding.pointer != "/segments" for finding in error.findings):
-                raise
-            break  # more pieces than the graph has nodes
-        if plan.peak_bytes <= budget:
-            return plan
-        futile = futile + 1 if plan.peak_bytes >= least else 0
-        least = min(least, plan.peak_bytes)
-        if futile == FUTILE:
-            break
-    detail = f"a step of this fit takes {least} bytes at least, however much is computed again; the budget is {budget}"
-    detail = f"{detail}: allow more, or take smaller batches or micro-batches"
-    raise DocumentError([Finding("/memory_budget", "memory_exceeded", detail)])
-
-
-def _numbers() -> Iterator[int]:
-    """Yield 2, 3, 4, 6, 8, 12, 16, ...: each about half as many again."""
-    pieces = 2
-    while pieces <= MOST_PIECES:
-        yield pieces
-        yield pieces * 3 // 2
-        pieces *= 2

@@ -13,10 +13,10 @@ from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition
 from engine.graph.trace import bind_dims
 from engine.nn.layers import LOSSES
+from engine.training.model import Model, at_precision
 from engine.training.step.plan_cache import cached_plan
 from engine.training.step.plans import plan_evaluation
 from engine.training.step.reduction import Reduction, named_reduction, only_loss, weighted_loss
-from engine.training.train_state import Model, at_precision
 
 ROWS = 2
 """Rows on which a loss is tried."""

@@ -16,10 +16,10 @@ from engine.ops.shape import pack
 from engine.optim.optimizer import Transform
 from engine.optim.transforms.base import typed
 from engine.optim.transforms.clipping import Clip, clipped_apart, clipped_together, noisy_gradients
+from engine.training.model import GOOD_STEPS, LOSS_SCALE, Flat, Form, slot_array
 from engine.training.recipe import Recipe
 from engine.training.step.gradient import packed
 from engine.training.step.names import AVERAGING, CLIPPED, FINITE, MOMENTUM, SQUARED_NORM, STEP, rate_input
-from engine.training.train_state import GOOD_STEPS, LOSS_SCALE, Flat, Form, slot_array
 
 LARGEST_SCALE = 3e38
 

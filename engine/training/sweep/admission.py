@@ -12,8 +12,9 @@ from engine.graph.definition import Definition
 from engine.training.check import ColumnInfo, FitEstimate, check_fit
 from engine.training.recipe import Recipe, form_of_recipe, read_recipe
 from engine.training.sweep.expansion import Variant
-from engine.training.sweep.halving import Ladder, Mode, chosen_monitor, rungs
+from engine.training.sweep.ladder import Ladder, rungs
 from engine.training.sweep.options import SweepOptions
+from engine.training.sweep.ranking import Mode, chosen_monitor
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from engine.graph.definition import Definition
 from engine.training.fit import Columns, Fit, Point
 from engine.training.recipe import read_recipe
 from engine.training.sweep.expansion import Variant, expand
-from engine.training.sweep.halving import Ladder, LeftBehind, chosen_monitor, ranked, rungs, standing
+from engine.training.sweep.ladder import Ladder, LeftBehind, rungs
 from engine.training.sweep.options import SweepOptions, read_sweep
-from engine.training.sweep.variant_pool import Ended, Reached, Walkers
+from engine.training.sweep.ranking import chosen_monitor, ranked, standing
+from engine.training.sweep.walkers import Ended, Reached, Walkers
 
 SIZES = ("epochs", "steps", "batch_size", "drop_last", "sampling")
 """Fields that say how many steps a fit has."""

@@ -28,7 +28,7 @@ from app.domain.messages import (
 from app.system.durable import Durable
 from app.worker.fit_loop import OUTCOMES, follow, work
 from app.worker.reporter import Recorder
-from engine.training.distributed.collective import in_memory
+from engine.training.collective import in_memory
 from tests.patience import PATIENCE
 
 Assign = Callable[..., Assignment]

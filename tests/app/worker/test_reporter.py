@@ -1,4 +1,4 @@
-"""None"""
+"""What a worker reports to the server: rows, checkpoints, gradients, heartbeats and phases."""
 
 import contextlib
 import hashlib
@@ -21,12 +21,20 @@ from app.domain.messages import (
     Heartbeat,
     Log,
     Message,
+    Phase,
     Points,
 )
 from app.system.durable import Durable
 from app.worker import reporter as module
 from app.worker.fit_loop import work
-from app.worker.reporter import HEARTBEAT_SECONDS, ROWS_SECONDS, STANDING_SECONDS, Recorder, write_gradient
+from app.worker.reporter import (
+    HEARTBEAT_SECONDS,
+    ROWS_SECONDS,
+    STANDING_SECONDS,
+    CompilationReport,
+    Recorder,
+    write_gradient,
+)
 
 Assign = Callable[..., Assignment]
 ALONE = engine.Alone()
@@ -224,3 +232,16 @@ def test_without_a_server_there_is_nothing_to_do(channel: Any, server: Any, exit
     server.channel.close()
     Recorder(channel).send(Log("info", "anybody?"))
     assert exits == [module.ORPHANED]
+
+
+def test_a_fit_that_waits_for_kernels_is_in_the_phase_compiling(
+    channel: Any, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "COMPILATION_SECONDS", 3600.0)
+    report = CompilationReport(Recorder(channel))
+    for count in range(4):
+        report.update(count, 3)
+    messages = server.heard()
+    assert [message.phase for message in messages if isinstance(message, Phase)] == ["compiling", "training"]
+    texts = [message.text for message in messages if isinstance(message, Log)]
+    assert [text.partition(" kernels")[0] for text in texts] == ["0 of 3", "3 of 3"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.execution.native.code_folder import find_code_folder
+from engine.execution.native.code_folder import find_code_folder, installed_folder
 
 OTHER = 65534
 """A user who owns nothing."""
@@ -23,10 +24,10 @@ def installed() -> Iterator[Path]:
         (here / "inline").mkdir(parents=True)
         (here / "inline" / "sums.py").write_text("def total(x): return x\n")
         Path(folder).chmod(0o755)
-        found = find_code_folder(here)
-        assert found is not None
-        (found / "kernels").mkdir()
-        (found / "kernels" / "add.nbc").write_bytes(b"machine code")
+        (here / "kernel.py").write_text("FAST = {}\n")
+        code = installed_folder(here) / "kernels"
+        code.mkdir(parents=True)
+        (code / "add.nbc").write_bytes(b"machine code")
         yield here
 
 
@@ -54,11 +55,18 @@ def folder_of(user: int, beside: Path) -> Path:
     return home
 
 
-def test_code_lies_beside_the_sources_where_it_can_be_written_and_all_may_read_it(installed: Path) -> None:
-    found = find_code_folder(installed)
+def test_equal_sources_have_one_folder_of_the_user_wherever_they_are(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    copy = Path(shutil.copytree(installed, tmp_path / "elsewhere" / "native"))
+    (copy / "inline" / "sums.py").touch()
+    found = find_code_folder(copy)
     assert found is not None
-    assert found.parent == installed / "__pycache__"
-    assert found.stat().st_mode & 0o777 == 0o755
+    assert found == find_code_folder(installed)
+    assert found.is_relative_to(tmp_path / "cache")
+    (copy / "inline" / "sums.py").write_text("def total(x): return 0\n")
+    assert find_code_folder(copy) != found
 
 
 def test_another_user_has_a_copy_of_what_the_installation_compiled(installed: Path) -> None:

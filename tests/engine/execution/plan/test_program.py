@@ -25,8 +25,8 @@ from engine.core.registry import Op, primitive
 from engine.core.value import Array, Value
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_program
 from engine.ops import OPS
+from engine.training.model import Model
 from engine.training.step import plan_training, trained_parameters
-from engine.training.train_state import Model
 
 OPS_IN_A_PLAN = 24
 RUNS = 2

@@ -9,9 +9,9 @@ import pytest
 import engine
 from engine.execution.plan import NumpyExecutor
 from engine.training.check import ColumnInfo
+from engine.training.model import Model
 from engine.training.recipe import Recipe
 from engine.training.step import plan_training, trained_parameters
-from engine.training.train_state import Model
 
 LABEL = {"shape": ["batch"], "dtype": "int64"}
 

@@ -11,8 +11,8 @@ import engine
 from engine.core.errors import DocumentError
 from engine.execution.plan import Plan, plan_text
 from engine.training.check import ColumnInfo
+from engine.training.model import Form
 from engine.training.step import plan_training, trained_parameters
-from engine.training.train_state import Form
 
 UNITS, LAYERS, ROWS = 16, 24, 256
 DEEP = engine.parse_graph(

@@ -13,9 +13,9 @@ import engine
 from engine.core.errors import EngineError
 from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import build
+from engine.training.model import Form
 from engine.training.step import PlanCache, plan_evaluation, plan_training, plan_update, trained_parameters
 from engine.training.step.plan_cache import LEFT_OUT, fact
-from engine.training.train_state import Form
 
 GRAPH: dict[str, Any] = {
     "inputs": {"x": ["batch", 4], "label": {"shape": ["batch"], "dtype": "int64"}},

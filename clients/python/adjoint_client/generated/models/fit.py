@@ -64,7 +64,8 @@ class Fit:
     parent: None | str
     """ The fit whose sweep it is a variant of. """
     phase: str
-    """ What it is doing within its state; waiting_for_memory: its turn has come, and there is too little memory
+    """ What it is doing within its state; compiling: kernels that no fit has needed here before are compiled, and
+    `log` events say how many of how many; waiting_for_memory: its turn has come, and there is too little memory
     beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to write. """
     progress: float
     record_every_steps: int

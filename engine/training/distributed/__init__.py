@@ -1,1 +1,0 @@
-"""Collectives between the ranks of a data-parallel fit."""

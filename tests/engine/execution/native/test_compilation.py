@@ -1,0 +1,61 @@
+"""Kernels are compiled once for equal sources, and a fit that waits for them says how many there are."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import engine
+from app.cli.demo import graph_path
+from engine.diagnostics.report import plan_report
+from engine.execution.native.compilation import COMMON
+from engine.execution.native.coverage import kernels_of
+from engine.execution.native.kernel import KERNELS
+
+TRAINS = """
+import sys
+import numpy as np
+import engine
+
+graph = {"inputs": {"x": {"shape": ["batch", 4], "dtype": "float32"}}, "parameters": {"p": {"shape": [4]}},
+         "program": "loss = mean(square(x * p))"}
+recipe = {"optimizer": {"kind": "sgd", "lr": 0.1}, "epochs": 1, "batch_size": 8}
+fit = engine.Fit(engine.parse_graph(graph), engine.read_recipe(recipe), {"x": np.ones((8, 4), np.float32)},
+                 executor="native", threads=1)
+with engine.report_compilation(lambda count, total: print(count, total)):
+    fit.advance()
+"""
+
+
+DECLARED = frozenset(f"{kernel.name}_{dtype.name}" for kernel in KERNELS for dtype in kernel.dtypes)
+"""Without those for pairs of dtypes and for integers, which are declared when a plan has them."""
+
+
+def test_common_kernels_are_those_that_exist() -> None:
+    assert DECLARED >= COMMON
+
+
+@pytest.mark.parametrize(("name", "optimizer"), [("iris", "adam"), ("digits", "adamw")])
+def test_the_demo_needs_no_other_kernels(name: str, optimizer: str) -> None:
+    graph = engine.parse_graph(json.loads(graph_path(name).read_text()))
+    plan, _ = plan_report(graph, batch=16, optimizer={"kind": optimizer, "lr": 0.01}, executor="native")
+    needed = {f"{kernel.name}_{dtype.name}" for kernel, dtype in kernels_of(plan)}
+    assert needed & DECLARED <= COMMON
+
+
+@pytest.mark.slow
+def test_a_step_reports_the_kernels_it_waits_for_and_the_next_process_waits_for_none(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(engine.__file__).parents[1])}
+    command = [sys.executable, "-c", TRAINS]
+    first, second = (
+        subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout for _ in range(2)
+    )
+    counts = [tuple(map(int, line.split())) for line in first.splitlines()]
+    assert counts == [(count, counts[0][1]) for count in range(len(counts))]
+    assert counts[-1][0] == counts[-1][1] > 0
+    assert not second
