@@ -19,70 +19,6 @@ if TYPE_CHECKING:
 
 SYNONYMS = {"dim": ("axis", "axes"), "dims": ("axes", "axis"), "keepdim": ("keepdims",)}
 """PyTorch's names of attributes, and ours for them; a name that an op has itself is no synonym."""
-WITH_INDEX = {
-    "max": "max_with_index",
-    "min": "min_with_index",
-    "median": "median_with_index",
-    "nanmedian": "nanmedian_with_index",
-}
-"""Ops that PyTorch lets return values and indices when `dim` is given, and those of ours that do.
-
-Such a call by place is refused: it gives the values alone in NumPy, and a pair in PyTorch.
-"""
-NONE: tuple[str, ...] = ()
-ORDERS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "gather": (("x", "axis", "index"),),
-    "index_select": (("x", "axis", "index"),),
-    "scatter": (("x", "axis", "index", "src"),),
-    "scatter_reduce": (("x", "axis", "index", "src", "reduce"),),
-    "index_add": (("x", "axis", "index", "source"),),
-    "index_copy": (("x", "axis", "index", "source"),),
-    "index_fill": (("x", "axis", "index", "value"),),
-    "index_reduce": (("x", "axis", "index", "source", "reduce"),),
-    "group_norm": (("x", "groups", "weight", "bias", "eps"),),
-    "multi_margin_loss": (("x", "target", "p", "margin", "weight"),),
-    "diff": (("x", "order", "axis", "prepend", "append"),),
-    "glu": (("x", "axis"),),
-    "polygamma": (("order", "x"),),
-    "einsum": (("equation", "operands"),),
-    "arange": (("stop",), ("start", "stop"), ("start", "stop", "step")),
-    "random_integers": (("high", "shape"), ("low", "high", "shape")),
-}
-"""The orders of PyTorch that put attributes before inputs, or depend on the number of arguments."""
-PLACED: Mapping[str, tuple[str, ...]] = {
-    "pad": ("widths", "mode", "value"),
-    "huber_loss": ("reduction", "delta"),
-    "conv_transpose1d": ("stride", "padding", "output_padding", "groups", "dilation"),
-    "conv_transpose2d": ("stride", "padding", "output_padding", "groups", "dilation"),
-    "conv_transpose3d": ("stride", "padding", "output_padding", "groups", "dilation"),
-    "renorm": ("p", "axis", "largest"),
-    "col2im": ("size", "kernel", "dilation", "padding", "stride"),
-    "lp_pool1d": ("p", "kernel", "stride", "ceil_mode"),
-    "lp_pool2d": ("p", "kernel", "stride", "ceil_mode"),
-    "lp_pool3d": ("p", "kernel", "stride", "ceil_mode"),
-    "scaled_dot_product_attention": ("dropout", "causal"),
-    "gumbel_softmax": ("tau", "hard"),
-    "var": ("axis",),
-    "std": ("axis",),
-    "var_mean": ("axis",),
-    "std_mean": ("axis",),
-    "embedding": ("padding_idx",),
-    **dict.fromkeys(WITH_INDEX, NONE),
-    **dict.fromkeys(
-        (
-            "slice", "scatter_add", "slice_scatter", "diagonal_scatter", "embedding_bag", "batch_norm", "instance_norm",
-            "layer_norm", "rms_norm", "svd", "pinv", "matrix_rank", "unique", "unique_consecutive", "searchsorted",
-            "bucketize", "addmm", "baddbmm", "addmv", "addr", "addbmm", "addcmul", "addcdiv", "trapezoid",
-            "cumulative_trapezoid", "trace", "inv", "solve", "solve_triangular", "cov", "cross_entropy", "nll_loss",
-            "smooth_l1_loss", "kl_div", "aminmax", "bernoulli", "index_put",
-        ),
-        NONE,
-    ),
-}  # fmt: skip
-"""What may be given by place after the inputs where that is not every attribute in the order of declaration.
-
-PyTorch takes these in another order, by name only, or means something else; a wrong guess must not go unnoticed.
-"""
 
 
 def rename_attributes(known: Mapping[str, object], given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -108,7 +44,7 @@ def normalize_call(
     """
     if not op.attributes:
         return operands, given
-    for order in ORDERS.get(op.name, ()):
+    for order in op.call.orders:
         if _fits(op, order, operands, given):
             return _split(op, order, operands, given)
     if op.inputs and op.inputs[0].kind is op.inputs[0].VAR_POSITIONAL:
@@ -151,7 +87,7 @@ def _split(
 
 def _placed(op: Op[Any], inputs: Sequence[Any], rest: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
     """Name the attributes that are given by place; several integers are one list where the first takes lists."""
-    names = PLACED.get(op.name, tuple(op.attributes))
+    names = tuple(op.attributes) if op.call.by_place is None else op.call.by_place
     spread = bool(names) and op.attributes[names[0]].lists_integers and all(_is_integer(value) for value in rest)
     if spread and (len(rest) > len(names) or not op.attributes[names[0]].accepts(rest[0])):
         rest = (rest,)
@@ -160,8 +96,8 @@ def _placed(op: Op[Any], inputs: Sequence[Any], rest: tuple[Any, ...], given: Ma
         by_place = f" and then {', '.join(names)} by place" if names else ""
         by_name = [name for name in op.attributes if name not in names]
         hint = f"; give {', '.join(f'{name}=' for name in by_name)} by name" if by_name else ""
-        if op.name in WITH_INDEX:
-            hint = f"; axis= gives the values, dim= or {WITH_INDEX[op.name]} values and indices"
+        if op.call.with_index:
+            hint = f"; axis= gives the values, dim= or {op.call.with_index} values and indices"
         raise AttributeValueError(f"{op.name} takes {takes}{by_place}, got {len(inputs) + len(rest)} arguments{hint}")
     named = dict(zip(names, rest, strict=False))
     for name in named:

@@ -1,4 +1,4 @@
-"""What an op declares beside its rules, in groups: numerics, memory, algebra, documentation and sharding.
+"""What an op declares beside its rules, in groups: call forms, numerics, memory, algebra, documentation and sharding.
 
 Declarations are data and functions; nothing is computed when an op is declared.
 """
@@ -26,6 +26,24 @@ Fans = Callable[[Mapping[str, Any], int, Shape], tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
+class CallForms:
+    """How PyTorch's form of a call differs from inputs and then attributes by place.
+
+    Attributes:
+        orders: orders that put attributes before inputs, or depend on the number of arguments.
+        by_place: the attributes that may be given by place, where that is not every one in the order of declaration:
+            PyTorch takes the others in another order, by name only, or means something else. A wrong guess must not go
+            unnoticed.
+        with_index: the op that returns values and indices, which PyTorch's form returns when `dim` is given. Such a
+            call by place is refused: it gives the values alone in NumPy, and a pair in PyTorch.
+    """
+
+    orders: tuple[tuple[str, ...], ...] = ()
+    by_place: tuple[str, ...] | None = None
+    with_index: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Numerics:
     """In which types an op computes.
 
@@ -38,6 +56,7 @@ class Numerics:
         compute_float32: a composition that gets nothing but a half type computes in float32 and rounds its results
             once. A kernel gets large float16 inputs as float32, where that gives the same numbers in less time.
         supports_bfloat16: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
+        handles_missing: the op can tell missing values (NaN) from others, fill them in or leave them out.
     """
 
     promotion: Promotion = "none"
@@ -45,6 +64,7 @@ class Numerics:
     autocast: Autocast = "widest"
     compute_float32: bool = False
     supports_bfloat16: bool = False
+    handles_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +99,16 @@ class Algebra:
         additive: the sum of results is the result of the sums, so that shards pass summands through.
         affine: the result is an affine function of each input: a parameter behind it is still the weight of a product.
         identity: the op returns its first input when neither shape nor dtype changes.
+        keeps_elements: the elements of the first input in their order, in another shape or dtype.
+        piecewise_constant: the derivative is 0 wherever there is one.
     """
 
     elementwise: bool | None = None
     additive: bool = False
     affine: bool = False
     identity: bool = False
+    keeps_elements: bool = False
+    piecewise_constant: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from typing import Any, Generic, Literal, TypeVar, overload
 import numpy as np
 
 from engine.core.attributes import Attribute, attributes_of, bind
-from engine.core.call_arguments import ORDERS, WITH_INDEX, normalize_call, rename_attributes
+from engine.core.call_arguments import normalize_call, rename_attributes
 from engine.core.declarations import (
     Algebra,
+    CallForms,
     Documentation,
     Fans,
     Flops,
@@ -90,6 +91,7 @@ class Op(Generic[R]):
         random: bool = False,
         data_dependent: bool = False,
         differentiable: bool = True,
+        call: CallForms = CallForms(),
         numerics: Numerics = Numerics(),
         memory: Memory = Memory(),
         algebra: Algebra = Algebra(),
@@ -109,6 +111,7 @@ class Op(Generic[R]):
             random: the last input is a random key, supplied when left out.
             data_dependent: the shape of a result depends on data, so that a graph cannot hold the op.
             differentiable: False for ops whose results carry no gradient.
+            call: forms of a call in PyTorch's order of arguments.
             numerics: promotion, mixed precision and half types.
             memory: views, in-place outputs, running statistics and scratch memory.
             algebra: what rewrites and the planner may conclude.
@@ -127,6 +130,7 @@ class Op(Generic[R]):
         self.random = random
         self.data_dependent = data_dependent
         self.differentiable = differentiable
+        self.call = call
         self.numerics, self.memory, self.algebra, self.documentation = numerics, memory, algebra, documentation
         self.sharding = sharding
         self.fans = fans
@@ -278,8 +282,8 @@ class Op(Generic[R]):
 
     def _call_in_full(self, operands: tuple[Any, ...], given: Mapping[str, Any]) -> R:
         """Apply the op in a call of any form, and tell the recorder of it if there is one."""
-        if self.name in WITH_INDEX and "dim" in given:
-            return OPS[WITH_INDEX[self.name]](*operands, **given)  # type: ignore[no-any-return]
+        if self.call.with_index and "dim" in given:
+            return OPS[self.call.with_index](*operands, **given)  # type: ignore[no-any-return]
         operands, given = normalize_call(self, operands, given)
         if MODES.recorder is not None:
             return self._recorded(MODES.recorder, operands, dict(given))
@@ -315,7 +319,7 @@ class Op(Generic[R]):
     def _most_plain(self) -> int:
         """How many operands a call may have that needs no `_call_in_full`: inputs by place, attributes by name."""
         spread = bool(self.inputs) and self.inputs[0].kind is inspect.Parameter.VAR_POSITIONAL
-        full = spread or self.random or self._has_training or self.name in ORDERS or self.name in WITH_INDEX
+        full = spread or self.random or self._has_training or self.call.orders or self.call.with_index
         return -1 if full else self._most_inputs
 
     @cached_property

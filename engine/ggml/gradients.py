@@ -13,9 +13,6 @@ from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.graph.trace import check_loss
 from engine.ops.elementwise import add
 
-FLAT = ("sign", "step")
-"""Ops through which no gradient flows: their derivative is 0 wherever there is one (ggml's SGN and STEP)."""
-
 Accumulators = Mapping[str, Value] | Sequence[Value | None] | None
 """By name of a value, by node, or by output of the graph: the leaf that its gradients are added up in."""
 
@@ -152,7 +149,9 @@ def _flowing(table: TensorTable, losses: Sequence[Value]) -> list[Value]:
     for value in table.nodes:
         node = value.node
         passes = node is None or (
-            node.op.differentiable and node.op.name not in FLAT and any(v.key in moving for v in node.inputs)
+            node.op.differentiable
+            and not node.op.algebra.piecewise_constant
+            and any(v.key in moving for v in node.inputs)
         )
         if passes and is_float(value.dtype):
             moving.add(value.key)

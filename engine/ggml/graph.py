@@ -20,6 +20,7 @@ from engine.ggml.storage import Storage
 from engine.ggml.tensor_table import EvaluationOrder, TensorTable
 from engine.ggml.threadpool import Threadpool
 from engine.graph.trace import check_loss
+from engine.ops.optimizer_steps import opt_step_adamw
 
 
 class Graph(Inspection):
@@ -268,7 +269,7 @@ class Graph(Inspection):
         """
         self._check_grads()
         if momenta:
-            steps = {v.node for v in self.nodes if v.node is not None and v.node.op.name == "opt_step_adamw"}
+            steps = {v.node for v in self.nodes if v.node is not None and v.node.op is opt_step_adamw}
             if not steps:
                 raise GraphError("the graph holds no AdamW step (opt_step_adamw) whose moments could be reset")
             for step in steps:

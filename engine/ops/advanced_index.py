@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs
+from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, category
 from engine.core.errors import AttributeValueError, DTypeError, GradientError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
@@ -243,6 +244,7 @@ def _(g: Value, y: Value, x: Value, values: Value, *indices: Value, axes: Ints, 
 
 
 @composite(
+    call=CallForms(by_place=()),
     samples=[
         sample((4, 2), (3, 2), _permutation(3), axes=(0,)),
         sample((4, 2), (2,), integers(0, 4, 6), axes=(0,), accumulate=True),

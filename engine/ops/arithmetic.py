@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import FLOAT32, FLOAT64, is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import same
@@ -76,7 +76,7 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g / (square(y) * 3.0)
 
 
-@composite(samples=[sample((2, 3), (3,), (2, 1)), sample((2,), (2,), (2,), value=-0.5)])
+@composite(call=CallForms(by_place=()), samples=[sample((2, 3), (3,), (2, 1)), sample((2,), (2,), (2,), value=-0.5)])
 def addcmul(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
     """x + value * a * b, elementwise with broadcasting."""
     x, a, b = in_common_type(x, a, b)
@@ -84,7 +84,10 @@ def addcmul(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
     return x + (product if value == 1 else product * factor_for(value, product))
 
 
-@composite(samples=[sample((2, 3), (3,), positive(2, 1)), sample((2,), (2,), positive(2), value=-0.5)])
+@composite(
+    call=CallForms(by_place=()),
+    samples=[sample((2, 3), (3,), positive(2, 1)), sample((2,), (2,), positive(2), value=-0.5)],
+)
 def addcdiv(x: Value, a: Value, b: Value, *, value: float = 1.0) -> Value:
     """x + value * a / b, elementwise with broadcasting."""
     x, a, b = in_common_type(x, a, b, floating=True)

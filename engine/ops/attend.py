@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.modes import require_room
@@ -44,6 +44,7 @@ def _split_heads(x: Value, group: int) -> Value:
 
 @composite(
     aliases=("sdpa",),
+    call=CallForms(by_place=("dropout", "causal")),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((2, 3, 2), (2, 4, 2), (2, 4, 3)),

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_integer, require_rank
@@ -111,6 +111,7 @@ def _largest(rows: Value, bag: Value, bags: int, counts: Value) -> Value:
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True),
     samples=[
         sample((5, 3), integers(0, 5, 2, 4)),

@@ -24,7 +24,7 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
     shape_rule=_cast,
     aliases=("astype", "to"),
     numerics=Numerics(autocast="unchanged"),
-    algebra=Algebra(affine=True, identity=True),
+    algebra=Algebra(affine=True, identity=True, keeps_elements=True),
     sharding=ELEMENTWISE,
     samples=[sample((2, 3), dtype="float64")],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import Call, Outputs, join_channels, part_channels
-from engine.core.declarations import Documentation, Memory, Numerics
+from engine.core.declarations import CallForms, Documentation, Memory, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import require_integer, require_rank
@@ -67,6 +67,7 @@ BATCH = (normal(3), normal(3), normal(3), positive(3))
 @primitive(
     shape_rule=_batch_norm,
     multi_output=True,
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     memory=Memory(state_updates={3: 1, 4: 2}),
     documentation=Documentation(outputs=("y", "running_mean", "running_var")),

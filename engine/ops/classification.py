@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import FLOAT64, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import require_float, require_integer
@@ -24,6 +24,7 @@ from engine.ops.shape import permute, reshape
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4)),
@@ -71,6 +72,7 @@ def cross_entropy(
 
 @composite(
     aliases=("nll",),
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4)),

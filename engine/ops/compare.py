@@ -71,13 +71,17 @@ def logical_not(x: Array, *, out: Array | None = None) -> Array:
     return np.logical_not(x, out=out)
 
 
-@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(
+    shape_rule=same_bool, differentiable=False, numerics=Numerics(handles_missing=True), samples=[sample((2, 3))]
+)
 def isnan(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is NaN."""
     return np.isnan(x, out=out)
 
 
-@primitive(shape_rule=same_bool, differentiable=False, samples=[sample((2, 3))])
+@primitive(
+    shape_rule=same_bool, differentiable=False, numerics=Numerics(handles_missing=True), samples=[sample((2, 3))]
+)
 def isfinite(x: Array, *, out: Array | None = None) -> Array:
     """Whether x is neither NaN nor infinite."""
     return np.isfinite(x, out=out)
@@ -91,7 +95,7 @@ def _choice(condition: Value, a: Value, b: Value) -> Spec:
 
 @primitive(
     shape_rule=_choice,
-    numerics=Numerics(promotion="common", promote_from=1),
+    numerics=Numerics(promotion="common", promote_from=1, handles_missing=True),
     sharding=ELEMENTWISE,
     samples=[sample(booleans(2, 3), (3,), (2, 3)), sample(booleans(3), (), (2, 3))],
 )

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from engine.core.attributes import Ints
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite
@@ -186,6 +186,7 @@ def _grouped(term: _Term, batch: list[str], first: list[str], second: list[str],
 
 
 @composite(
+    call=CallForms(orders=(("equation", "operands"),)),
     numerics=Numerics(autocast="half"),
     samples=[
         sample((2, 3), (3, 4), equation="ij,jk->ik"),

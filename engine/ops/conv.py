@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.core.attributes import Window
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite
 from engine.core.samples import sample
@@ -174,6 +174,7 @@ def _conv_transpose(
 
 
 @composite(
+    call=CallForms(by_place=("stride", "padding", "output_padding", "groups", "dilation")),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 2, 3), (2, 1, 3), (2,), stride=2, padding=1, output_padding=1, groups=2)],
 )
@@ -193,6 +194,7 @@ def conv_transpose1d(
 
 
 @composite(
+    call=CallForms(by_place=("stride", "padding", "output_padding", "groups", "dilation")),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[
         sample((1, 2, 2, 3), (2, 2, 2, 2), (2,), stride=(2, 1)),
@@ -215,6 +217,7 @@ def conv_transpose2d(
 
 
 @composite(
+    call=CallForms(by_place=("stride", "padding", "output_padding", "groups", "dilation")),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((1, 1, 2, 2, 2), (1, 2, 2, 1, 2), (2,), stride=(1, 2, 1), padding=(1, 0, 0))],
 )

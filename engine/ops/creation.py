@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from engine.core.attributes import Ints
+from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, DEFAULT_FLOAT, FLOAT32, INT64, DType, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import primitive
@@ -111,6 +112,7 @@ def _arange(*, stop: float, start: float, step: float, dtype: DType | None) -> S
 @primitive(
     shape_rule=_arange,
     differentiable=False,
+    call=CallForms(orders=(("stop",), ("start", "stop"), ("start", "stop", "step"))),
     samples=[sample(stop=4), sample(start=1.0, stop=-1.0, step=-0.5), sample(stop=3, dtype="float64")],
 )
 def arange(

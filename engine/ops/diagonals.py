@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.attributes import Ints
 from engine.core.batching import Call, Outputs, along, shifted
-from engine.core.declarations import Memory, Numerics
+from engine.core.declarations import CallForms, Memory, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite, primitive
@@ -66,6 +66,7 @@ def _diagonal_scatter(x: Value, *, shape: Ints, offset: int, axis0: int, axis1: 
 
 @primitive(
     shape_rule=_diagonal_scatter,
+    call=CallForms(by_place=()),
     samples=[sample((3,), shape=(3, 4)), sample((2, 3), shape=(3, 2, 4), offset=1, axis0=0, axis1=-1)],
 )
 def diagonal_scatter(
@@ -114,7 +115,9 @@ def diag(x: Value, *, offset: int = 0) -> Value:
 
 
 @composite(
-    numerics=Numerics(autocast="float32"), samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2)]
+    call=CallForms(by_place=()),
+    numerics=Numerics(autocast="float32"),
+    samples=[sample((3, 3)), sample((2, 3, 4), offset=1, axis0=1, axis1=2)],
 )
 def trace(x: Value, *, offset: int = 0, axis0: int = 0, axis1: int = 1) -> Value:
     """The sum of the diagonal of the matrices on two axes of x."""

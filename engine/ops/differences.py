@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite
@@ -13,7 +13,10 @@ from engine.ops.scan import cumsum
 from engine.ops.shape import broadcast_to, concat, reshape, slice
 
 
-@composite(samples=[sample((4,)), sample((2, 3), axis=0), sample((2, 3), (2, 1), (2, 2), order=2)])
+@composite(
+    call=CallForms(orders=(("x", "order", "axis", "prepend", "append"),)),
+    samples=[sample((4,)), sample((2, 3), axis=0), sample((2, 3), (2, 1), (2, 2), order=2)],
+)
 def diff(
     x: Value, prepend: Value | None = None, append: Value | None = None, *, order: int = 1, axis: int = -1
 ) -> Value:
@@ -59,6 +62,7 @@ def _checked(op: str, y: Value, axis: int) -> int:
 
 @composite(
     aliases=("trapz",),
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
 )
@@ -69,6 +73,7 @@ def trapezoid(y: Value, x: Value | None = None, *, dx: float = 1.0, axis: int = 
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[sample((4,), dx=0.5), sample((2, 3), (3,)), sample((3, 2), (3, 2), axis=0)],
 )

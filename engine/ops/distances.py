@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.core.modes import require_room
@@ -59,6 +59,7 @@ def dist(a: Value, b: Value, *, p: Power = 2.0) -> Value:
 
 
 @composite(
+    call=CallForms(by_place=("p", "axis", "largest")),
     numerics=Numerics(autocast="float32"),
     samples=[sample((2, 3, 2), axis=1, largest=0.5), sample((3, 2), axis=0, largest=9.0, p=1.0)],
 )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.core.attributes import Ints
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import normalize_axis, require_float
@@ -114,6 +114,7 @@ def _random_integers(key: Value, *, shape: Ints, low: int, high: int, dtype: DTy
     aliases=("randint",),
     random=True,
     differentiable=False,
+    call=CallForms(orders=(("high", "shape"), ("low", "high", "shape"))),
     samples=[sample(key(), shape=(2, 3), high=5), sample(key(), shape=(4,), low=-3, high=3, dtype="int8")],
 )
 def random_integers(
@@ -194,6 +195,7 @@ def multinomial(
 
 @composite(
     random=True,
+    call=CallForms(by_place=("tau", "hard")),
     numerics=Numerics(compute_float32=True),
     documentation=Documentation(gradient_notes={"hard": "it steps, and passes on the gradient of the soft result"}),
     samples=[sample((2, 3), key(), tau=0.7), sample((3, 2), key(), axis=0), sample((2, 3), key(), hard=True)],

@@ -385,7 +385,12 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return g * sign(x)
 
 
-@primitive(shape_rule=same_number, aliases=("sgn",), samples=[sample(away_from((0.0,), 2, 3))])
+@primitive(
+    shape_rule=same_number,
+    aliases=("sgn",),
+    algebra=Algebra(piecewise_constant=True),
+    samples=[sample(away_from((0.0,), 2, 3))],
+)
 def sign(x: Array, *, out: Array | None = None) -> Array:
     """-1, 0 or 1 by the sign of x; its gradient is 0."""
     return np.sign(x, out=out)

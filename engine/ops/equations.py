@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from engine.core.batching import by_itself, spread
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
@@ -34,6 +34,7 @@ def _inv(x: Value, *, check: bool) -> Spec:
 @primitive(
     shape_rule=_inv,
     aliases=("inverse",),
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[sample(regular(3, 3)), sample(regular(2, 2, 2))],
 )
@@ -118,6 +119,7 @@ def is_vector(a: Value, b: Value) -> bool:
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[sample(regular(3, 3), (3,)), sample(regular(2, 3, 3), (2, 3)), sample(regular(2, 2), (3, 2), left=False)],
 )
@@ -186,6 +188,7 @@ def _(g: Value, x: Value, a: Value, b: Value, *, upper: bool, unitriangular: boo
 
 @composite(
     aliases=("solve_tri",),
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[sample(regular(3, 3), (3, 2), upper=True), sample(regular(2, 2), (3, 2), upper=False, left=False)],
 )

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.infer import same
 from engine.core.registry import composite, primitive
@@ -190,6 +190,7 @@ def _order(x: Value, *, order: int) -> Spec:
 
 @primitive(
     shape_rule=_order,
+    call=CallForms(orders=(("order", "x"),)),
     numerics=Numerics(promotion="float"),
     samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from engine.core.declarations import Documentation, Memory, Numerics
+from engine.core.declarations import CallForms, Documentation, Memory, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import composite
@@ -31,6 +31,7 @@ def _scaled(op: str, y: Value, weight: Value | None, bias: Value | None) -> Valu
 
 
 @composite(
+    call=CallForms(orders=(("x", "groups", "weight", "bias", "eps"),)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 4, 3), positive(4), (4,), groups=2),
@@ -60,6 +61,7 @@ def group_norm(
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3, 4), positive(3), (3,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import Call, Outputs, along, by_itself, each, shifted
-from engine.core.declarations import Documentation
+from engine.core.declarations import CallForms, Documentation
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_extents, require_integer
@@ -46,6 +46,7 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 
 @primitive(
     shape_rule=_gather,
+    call=CallForms(orders=(("x", "axis", "index"),)),
     samples=[
         sample((3, 4), integers(0, 4, 3, 2), axis=1),
         sample((3, 4), integers(0, 3, 5, 4), axis=0),
@@ -84,7 +85,11 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
     return Spec(shape, x.dtype)
 
 
-@primitive(shape_rule=_scatter_add, samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))])
+@primitive(
+    shape_rule=_scatter_add,
+    call=CallForms(by_place=()),
+    samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))],
+)
 def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with the elements of x added at `index` along `axis`: the transpose of gather."""
     out = np.zeros(shape, FLOAT32 if x.dtype == FLOAT16 else x.dtype)
@@ -128,6 +133,7 @@ def _embedding(weight: Value, index: Value, *, padding_idx: int | None, scale_gr
 @primitive(
     shape_rule=_embedding,
     aliases=("get_rows",),
+    call=CallForms(by_place=("padding_idx",)),
     documentation=Documentation(
         gradient_notes={
             "padding_idx": "the padding row is made to get no gradient",
@@ -241,7 +247,11 @@ def vector_of(op: str, index: Value) -> Value:
     return index if index.ndim else reshape(index, shape=(1,))
 
 
-@composite(aliases=("take",), samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)])
+@composite(
+    aliases=("take",),
+    call=CallForms(orders=(("x", "axis", "index"),)),
+    samples=[sample((5, 3), integers(0, 5, 2)), sample((2, 4), integers(0, 4, 3), axis=1)],
+)
 def index_select(x: Value, index: Value, *, axis: int = 0) -> Value:
     """The slices of x at the positions `index` (a vector, or one number) of `axis`; of a scalar itself."""
     index = vector_of("index_select", index)

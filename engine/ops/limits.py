@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Numerics
+from engine.core.declarations import Algebra, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.infer import broadcast, same, same_bool
@@ -93,7 +93,7 @@ def _(g: Value, y: Value, x: Value, *, threshold: float) -> Value:
     return where(le(x, threshold), 0.0, g)
 
 
-@primitive(shape_rule=same, samples=[sample(away_from((0.0,), 2, 3))])
+@primitive(shape_rule=same, algebra=Algebra(piecewise_constant=True), samples=[sample(away_from((0.0,), 2, 3))])
 def step(x: Array, *, out: Array | None = None) -> Array:
     """1 where x > 0, else 0; the gradient is 0."""
     return stored(np.greater(x, 0).astype(x.dtype), out)
@@ -122,7 +122,7 @@ def _replaced(x: Value, **_: float | None) -> Spec:
 
 @primitive(
     shape_rule=_replaced,
-    numerics=Numerics(supports_bfloat16=True),
+    numerics=Numerics(supports_bfloat16=True, handles_missing=True),
     samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)],
 )
 def nan_to_num(

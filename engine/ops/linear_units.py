@@ -6,7 +6,7 @@ form).
 
 from __future__ import annotations
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis
 from engine.core.registry import composite
@@ -31,7 +31,7 @@ def _halves(op: str, x: Value, other: Value | None, axis: int, swapped: bool = F
     return (other, x) if swapped else (x, other)
 
 
-@composite(numerics=Numerics(compute_float32=True), samples=SAMPLES)
+@composite(call=CallForms(orders=(("x", "axis"),)), numerics=Numerics(compute_float32=True), samples=SAMPLES)
 def glu(x: Value, gate: Value | None = None, *, axis: int = -1) -> Value:
     """x sigmoid(gate); packed, the second half of x along `axis` is the gate (as in PyTorch)."""
     x, gate = _halves("glu", x, gate, axis)

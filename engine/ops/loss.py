@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.batching import spread
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, require_float
 from engine.core.registry import composite, primitive
@@ -117,6 +117,7 @@ def l1_loss(x: Value, target: Value, *, reduction: Reduction = "mean") -> Value:
 
 @composite(
     aliases=("huber",),
+    call=CallForms(by_place=("reduction", "delta")),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=_pairs({"delta": 0.5}, {"delta": 5.0}),
 )
@@ -135,6 +136,7 @@ def _huber(error: Value, delta: float) -> Value:
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=_pairs({"beta": 0.5}, {"beta": 5.0}, {"beta": 0.0}),
 )
@@ -245,6 +247,7 @@ def bce_with_logits_loss(
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), uniform(0.1, 0.9, 2, 3)),

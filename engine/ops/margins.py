@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import require_float, require_integer
@@ -34,6 +34,7 @@ def _check_scores(op: str, x: Value) -> int:
 
 
 @composite(
+    call=CallForms(orders=(("x", "target", "p", "margin", "weight"),)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((4, 3), integers(0, 3, 4)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float, require_integer, require_rank
@@ -19,6 +19,7 @@ from engine.ops.shape import reshape, transpose, unsqueeze
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 4)),

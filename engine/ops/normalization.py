@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import along
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import DType, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import normalize_axes, reduced_shape, require_float
@@ -157,6 +157,7 @@ def _trailing_axes(op: str, x: Value, weight: Value | None, bias: Value | None, 
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[
         sample((2, 3), positive(3), (3,)),
@@ -179,6 +180,7 @@ def layer_norm(
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[sample((2, 3), positive(3)), sample((2, 3, 4), axes=2), sample((4,), positive(4), eps=1e-3)],
 )

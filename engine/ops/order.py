@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import along
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError
 from engine.core.infer import nonempty_reduction, normalize_axis
@@ -167,7 +167,11 @@ def _median(x: Value, axis: int | None, keepdims: bool, ignore_nan: bool) -> Val
     return reshape(value, shape=(1,) * x.ndim) if keepdims else value
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample(distinct(2, 4)), *PICKS])
+@composite(
+    call=CallForms(by_place=(), with_index="median_with_index"),
+    numerics=Numerics(autocast="float32"),
+    samples=[sample(distinct(2, 4)), *PICKS],
+)
 def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Lower median, over everything or along one axis; NaN if there is one.
 
@@ -176,7 +180,11 @@ def median(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Valu
     return _median(x, axis, keepdims, ignore_nan=False)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=[sample(distinct(2, 4)), *PICKS])
+@composite(
+    call=CallForms(by_place=(), with_index="nanmedian_with_index"),
+    numerics=Numerics(autocast="float32", handles_missing=True),
+    samples=[sample(distinct(2, 4)), *PICKS],
+)
 def nanmedian(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Lower median of what is not NaN, over everything or along one axis; NaN where there is nothing else."""
     return _median(x, axis, keepdims, ignore_nan=True)

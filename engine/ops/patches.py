@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.attributes import Ints, Window
 from engine.core.batching import folded
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import primitive
@@ -100,6 +100,7 @@ def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Wi
 @primitive(
     shape_rule=_col2im,
     aliases=("fold",),
+    call=CallForms(by_place=("size", "kernel", "dilation", "padding", "stride")),
     numerics=Numerics(autocast="half"),
     samples=[
         sample((1, 8, 4), size=(3, 3), kernel=2),

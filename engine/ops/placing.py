@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import BOOL
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.infer import normalize_axis, require_integer, require_rank
@@ -44,6 +45,7 @@ def _as(x: Value, made: Value) -> Value:
 
 
 @composite(
+    call=CallForms(orders=(("x", "axis", "index", "source"),)),
     samples=[sample((3, 2), integers(0, 3, 4), (4, 2)), sample((2, 3), integers(0, 3, 2), (2, 2), axis=1, alpha=2.0)],
 )
 def index_add(x: Value, index: Value, source: Value, *, axis: int = 0, alpha: float = 1.0) -> Value:
@@ -53,14 +55,20 @@ def index_add(x: Value, index: Value, source: Value, *, axis: int = 0, alpha: fl
     return _as(x, index_put(base, scaled, index, axes=(place,), accumulate=True))
 
 
-@composite(samples=[sample((4, 2), _permutation(3), (3, 2)), sample((2, 3), _permutation(2), (2, 2), axis=1)])
+@composite(
+    call=CallForms(orders=(("x", "axis", "index", "source"),)),
+    samples=[sample((4, 2), _permutation(3), (3, 2)), sample((2, 3), _permutation(2), (2, 2), axis=1)],
+)
 def index_copy(x: Value, index: Value, source: Value, *, axis: int = 0, unsafe: bool = False) -> Value:
     """x with the slices of source written at the positions `index` of `axis`; duplicates as in index_put."""
     base, index, source, place = _slices("index_copy", x, index, source, axis)
     return _as(x, index_put(base, source, index, axes=(place,), unsafe=unsafe))
 
 
-@composite(samples=[sample((4, 2), integers(0, 4, 3), ()), sample((2, 3), integers(0, 3, 2), (), axis=1)])
+@composite(
+    call=CallForms(orders=(("x", "axis", "index", "value"),)),
+    samples=[sample((4, 2), integers(0, 4, 3), ()), sample((2, 3), integers(0, 3, 2), (), axis=1)],
+)
 def index_fill(x: Value, index: Value, value: Value, *, axis: int = 0) -> Value:
     """x with the number `value` written over the slices at the positions `index` of `axis`."""
     index = vector_of("index_fill", index)
@@ -85,7 +93,10 @@ def set_rows(x: Value, rows: Value, index: Value, *, unsafe: bool = False) -> Va
     return index_put(x, rows, index, axes=(0,), unsafe=unsafe)
 
 
-@composite(samples=[sample((2, 3), booleans(2, 3), ()), sample((2, 3), booleans(3), ())])
+@composite(
+    numerics=Numerics(handles_missing=True),
+    samples=[sample((2, 3), booleans(2, 3), ()), sample((2, 3), booleans(3), ())],
+)
 def masked_fill(x: Value, mask: Value, value: Value) -> Value:
     """x with the number `value` wherever the bool mask, which broadcasts, is true."""
     require_rank("masked_fill", "a value", value, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from engine.core.attributes import Window
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import AttributeValueError
 from engine.core.registry import composite
 from engine.core.samples import positive, sample
@@ -33,6 +33,7 @@ def _lp_pool(rank: int, x: Value, p: float, kernel: Window, stride: Window | Non
 
 
 @composite(
+    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((1, 2, 5), kernel=2), sample(positive(2, 6), p=3.0, kernel=3, stride=2)],
 )
@@ -44,6 +45,7 @@ def lp_pool1d(
 
 
 @composite(
+    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((1, 2, 4, 4), kernel=2), sample(positive(1, 1, 3, 4), p=1.5, kernel=(2, 3), stride=1)],
 )
@@ -55,6 +57,7 @@ def lp_pool2d(
 
 
 @composite(
+    call=CallForms(by_place=("p", "kernel", "stride", "ceil_mode")),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((1, 1, 2, 3, 4), kernel=(1, 2, 3), stride=1)],
 )

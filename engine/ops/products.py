@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_rank
 from engine.core.registry import composite
@@ -60,6 +60,7 @@ def _added(op: str, c: Value, product: Value, beta: float, alpha: float) -> Valu
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 4), (2, 3), (3, 4)), sample((4,), (2, 3), (3, 4), beta=0.5, alpha=2.0)],
 )
@@ -71,6 +72,7 @@ def addmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (1, 2, 3), (1, 3, 4), beta=0.5, alpha=2.0)],
 )
@@ -84,6 +86,7 @@ def baddbmm(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2,), (2, 3), (3,)), sample((), (2, 3), (3,), beta=0.5, alpha=2.0)],
 )
@@ -95,6 +98,7 @@ def addmv(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 3), (2,), (3,)), sample((3,), (2,), (3,), beta=0.5, alpha=2.0)],
 )
@@ -104,6 +108,7 @@ def addr(c: Value, a: Value, b: Value, *, beta: float = 1.0, alpha: float = 1.0)
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(compute_float32=True, autocast="half"),
     samples=[sample((2, 4), (2, 2, 3), (2, 3, 4)), sample((4,), (2, 2, 3), (2, 3, 4), beta=0.5)],
 )

@@ -109,7 +109,7 @@ def quantile(
     return _quantile("quantile", x, q, axis, keepdims, interpolation, ignore_nan=False)
 
 
-@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=SAMPLES)
+@composite(numerics=Numerics(compute_float32=True, autocast="float32", handles_missing=True), samples=SAMPLES)
 def nanquantile(
     x: Value, *, q: Shares, axis: int | None = None, keepdims: bool = False, interpolation: Interpolation = "linear"
 ) -> Value:

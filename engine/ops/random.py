@@ -11,6 +11,7 @@ import threading
 import numpy as np
 
 from engine.core.attributes import Ints
+from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, FLOAT32, INT64, DType, computing_dtype, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import require_float
@@ -187,7 +188,13 @@ def _bernoulli(key: Value, *, shape: Ints, p: float) -> Spec:
     return Spec(shape, BOOL)
 
 
-@primitive(shape_rule=_bernoulli, random=True, differentiable=False, samples=[sample(key(), shape=(2, 3), p=0.3)])
+@primitive(
+    shape_rule=_bernoulli,
+    random=True,
+    differentiable=False,
+    call=CallForms(by_place=()),
+    samples=[sample(key(), shape=(2, 3), p=0.3)],
+)
 def bernoulli(key: Array, *, shape: Ints, p: float = 0.5, out: Array | None = None) -> Array:
     """True with probability p, else false."""
     chances, threshold = _chances(key, shape, p)

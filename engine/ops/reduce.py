@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along
-from engine.core.declarations import Algebra, Numerics
+from engine.core.declarations import Algebra, CallForms, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.infer import (
@@ -219,6 +219,7 @@ def max_int(number: int) -> float:
 
 
 @composite(
+    call=CallForms(by_place=("axis",)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3, 4), axis=(0, 2), keepdims=True, correction=0)],
 )
@@ -231,6 +232,7 @@ def var(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = 
 
 
 @composite(
+    call=CallForms(by_place=("axis",)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     samples=[sample((2, 3)), sample((4, 3), axis=0), sample((2, 3), axis=1, keepdims=True, correction=0)],
 )
@@ -315,7 +317,7 @@ argmin.batch(_place_along)
 AXIS_SAMPLES: list[Sample] = [sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)]
 
 
-@composite(samples=[sample(distinct(4)), *AXIS_SAMPLES])
+@composite(call=CallForms(by_place=(), with_index="max_with_index"), samples=[sample(distinct(4)), *AXIS_SAMPLES])
 def max(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Largest element: over everything tied elements share the gradient, along one axis the first takes it all."""
     if axis is None:
@@ -323,7 +325,7 @@ def max(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     return _pick(x, argmax(x, axis=axis), axis, keepdims)
 
 
-@composite(samples=[sample(distinct(4)), *AXIS_SAMPLES])
+@composite(call=CallForms(by_place=(), with_index="min_with_index"), samples=[sample(distinct(4)), *AXIS_SAMPLES])
 def min(x: Value, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Smallest element: over everything tied elements share the gradient, along one axis the first takes it all."""
     if axis is None:

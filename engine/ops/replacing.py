@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.core.declarations import CallForms
 from engine.core.dtypes import BOOL, INT64
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axis, require_integer, require_rank
@@ -110,6 +111,7 @@ def put_flat(x: Value, index: Value, source: Value, *, accumulate: bool = False,
 
 
 @composite(
+    call=CallForms(orders=(("x", "axis", "index", "source", "reduce"),)),
     samples=[
         sample((3, 2), integers(0, 3, 4), (4, 2), reduce="mean"),
         sample((2, 3), integers(0, 3, 4), (2, 4), axis=1, reduce="amax", include_self=False),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.core.batching import along
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.infer import normalize_axis, require_float, require_integer
@@ -136,6 +136,7 @@ def _cropped(op: str, src: Value, index: Value, x: Value) -> Value:
 
 
 @composite(
+    call=CallForms(orders=(("x", "axis", "index", "src"),)),
     numerics=Numerics(compute_float32=True),
     samples=[
         sample((4, 3), _order(4, 2, 2), (2, 3), axis=0),
@@ -211,6 +212,7 @@ def _(g: Value, y: Value, x: Value, index: Value, src: Value, *, axis: int) -> o
 
 
 @composite(
+    call=CallForms(orders=(("x", "axis", "index", "src", "reduce"),)),
     numerics=Numerics(compute_float32=True),
     samples=[
         sample((3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, reduce="sum"),

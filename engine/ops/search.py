@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.declarations import Numerics
+from engine.core.declarations import CallForms, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import ShapeError
 from engine.core.infer import normalize_axis, require_integer
@@ -72,6 +72,7 @@ def _order(rows: Array) -> Array:
 
 @composite(
     data_dependent=True,
+    call=CallForms(by_place=()),
     samples=[
         sample(integers(0, 4, 2, 3)),
         sample(integers(0, 2, 2, 5), axis=1, return_inverse=True, return_counts=True),
@@ -90,6 +91,7 @@ def unique(
 
 @composite(
     data_dependent=True,
+    call=CallForms(by_place=()),
     samples=[sample(integers(0, 2, 6)), sample(integers(0, 2, 5, 1), axis=0, return_counts=True)],
 )
 def unique_consecutive(
@@ -151,6 +153,7 @@ def _orders(*shape: int) -> Argument:
 
 
 @composite(
+    call=CallForms(by_place=()),
     samples=[
         sample(integers(0, 1, 4), integers(-1, 2, 2, 3)),
         sample(distinct(2, 1), (2, 3), right=True),
@@ -173,7 +176,10 @@ def searchsorted(boundaries: Value, values: Value, sorter: Value | None = None, 
     return row_places(boundaries, values, right=right)
 
 
-@composite(samples=[sample((2, 3), distinct(1)), sample(integers(0, 9, 4), integers(3, 4, 2), right=True)])
+@composite(
+    call=CallForms(by_place=()),
+    samples=[sample((2, 3), distinct(1)), sample(integers(0, 9, 4), integers(3, 4, 2), right=True)],
+)
 def bucketize(x: Value, boundaries: Value, *, right: bool = False) -> Value:
     """Number of the bucket, between increasing `boundaries`, that each element falls in (see searchsorted)."""
     if boundaries.ndim != 1:

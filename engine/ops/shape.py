@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along, shifted
-from engine.core.declarations import Algebra, Memory, Numerics, Sharding
+from engine.core.declarations import Algebra, CallForms, Memory, Numerics, Sharding
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import AttributeValueError, DTypeError, LimitError, ShapeError
 from engine.core.infer import broadcast_shapes, normalize_axes, normalize_axis, require_axes
@@ -51,7 +51,7 @@ def _reshape(x: Value, *, shape: Ints) -> Spec:
     shape_rule=_reshape,
     aliases=("view",),
     memory=Memory(view="reshape"),
-    algebra=Algebra(identity=True),
+    algebra=Algebra(identity=True, keeps_elements=True),
     samples=[sample((2, 3), shape=(3, 2)), sample((2, 3), shape=(-1,))],
 )
 def reshape(x: Array, *, shape: Ints) -> Array:
@@ -69,7 +69,10 @@ def _(g: Value, y: Value, x: Value) -> Value:
     return reshape(g, shape=x.shape)
 
 
-@composite(samples=[sample((2, 3, 4)), sample((2, 3, 4), start=1), sample((2, 3, 4), start=0, end=1)])
+@composite(
+    algebra=Algebra(keeps_elements=True),
+    samples=[sample((2, 3, 4)), sample((2, 3, 4), start=1), sample((2, 3, 4), start=0, end=1)],
+)
 def flatten(x: Value, *, start: int = 0, end: int = -1) -> Value:
     """Join the axes from `start` to `end` (both included) into one."""
     if not x.ndim:
@@ -132,6 +135,7 @@ def t(x: Value) -> Value:
 
 
 @composite(
+    algebra=Algebra(keeps_elements=True),
     samples=[
         sample((1, 3, 1)),
         sample((1, 3, 1), axis=0),
@@ -156,7 +160,11 @@ def squeeze(x: Value, *, axis: Axes = None, strict: bool = True) -> Value:
     return reshape(x, shape=tuple(extent for a, extent in enumerate(x.shape) if a not in axes))
 
 
-@composite(aliases=("expand_dims",), samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1)])
+@composite(
+    aliases=("expand_dims",),
+    algebra=Algebra(keeps_elements=True),
+    samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1)],
+)
 def unsqueeze(x: Value, *, axis: int) -> Value:
     """x with a new axis of extent 1 at `axis`."""
     place = normalize_axis(axis, x.ndim + 1)
@@ -286,6 +294,7 @@ def _slice(x: Value, *, axis: int, start: int | None, stop: int | None, step: in
 
 @primitive(
     shape_rule=_slice,
+    call=CallForms(by_place=()),
     memory=Memory(view="strided"),
     samples=[
         sample((4, 3), start=1, stop=3),
@@ -331,6 +340,7 @@ def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -
 
 @primitive(
     shape_rule=_slice_scatter,
+    call=CallForms(by_place=()),
     algebra=Algebra(additive=True),
     sharding=ALONG_AXIS,
     samples=[sample((2, 3), axis=0, extent=5, start=1), sample((3,), axis=0, extent=6, start=1, step=2)],
@@ -448,6 +458,7 @@ def _cut(x: Array, widths: Pairs) -> Array:
 
 @primitive(
     shape_rule=_pad,
+    call=CallForms(by_place=("widths", "mode", "value")),
     samples=[
         sample((2, 3), widths=((0, 1), (2, 0))),
         sample((2,), widths=((1, 1),), value=7.0),

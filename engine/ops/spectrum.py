@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.core.batching import by_itself
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.dtypes import INT64
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.infer import broadcast_shapes, require_float
@@ -164,6 +164,7 @@ def _plus(total: Value | None, term: Value) -> Value:
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     documentation=Documentation(outputs=("u", "s", "vt")),
     samples=[
@@ -196,6 +197,7 @@ def _pinv(x: Value, *, rtol: float | None, atol: float, hermitian: bool) -> Spec
 
 @primitive(
     shape_rule=_pinv,
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[
         sample(regular(3, 2)),
@@ -285,6 +287,7 @@ count_of_rank.batch(by_itself)
 
 
 @composite(
+    call=CallForms(by_place=()),
     numerics=Numerics(autocast="float32"),
     samples=[
         sample(regular(3, 2)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.core.attributes import Axes
-from engine.core.declarations import Documentation, Numerics
+from engine.core.declarations import CallForms, Documentation, Numerics
 from engine.core.errors import ShapeError
 from engine.core.infer import require_float
 from engine.core.registry import composite
@@ -31,6 +31,7 @@ def count_nonzero(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Val
 
 
 @composite(
+    call=CallForms(by_place=("axis",)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     documentation=Documentation(outputs=("var", "mean")),
     samples=MOMENTS,
@@ -42,6 +43,7 @@ def var_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bo
 
 
 @composite(
+    call=CallForms(by_place=("axis",)),
     numerics=Numerics(compute_float32=True, autocast="float32"),
     documentation=Documentation(outputs=("std", "mean")),
     samples=MOMENTS,
@@ -52,13 +54,13 @@ def std_mean(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bo
     return deviation, mean(x, axis=axis, keepdims=keepdims)
 
 
-@composite(numerics=Numerics(autocast="float32"), samples=SAMPLES)
+@composite(numerics=Numerics(autocast="float32", handles_missing=True), samples=SAMPLES)
 def nansum(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Sum over `axis` of what is not NaN; NaN gets no gradient."""
     return sum(where(isnan(x), 0, x), axis=axis, keepdims=keepdims)
 
 
-@composite(numerics=Numerics(compute_float32=True, autocast="float32"), samples=SAMPLES)
+@composite(numerics=Numerics(compute_float32=True, autocast="float32", handles_missing=True), samples=SAMPLES)
 def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
     """Mean over `axis` of what is not NaN; NaN where there is nothing else."""
     require_float("nanmean", x)
@@ -67,6 +69,7 @@ def nanmean(x: Value, *, axis: Axes = None, keepdims: bool = False) -> Value:
 
 
 @composite(
+    call=CallForms(by_place=()),
     documentation=Documentation(outputs=("min", "max")),
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), keepdims=True)],
 )

@@ -10,6 +10,7 @@ import numpy as np
 from engine.core.documents import Reader
 from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
+from engine.core.registry import lookup
 from engine.data import CAST_BYTES, Batches, held_out_rows
 from engine.graph.definition import Definition, InputSpec
 from engine.graph.limits import LIMITS
@@ -33,10 +34,6 @@ from engine.training.step.units import with_units_loss
 
 _PLACES = {"metrics": "", "segments": "/recompute", "match": "/recompute", "optimizer": "", "memory_budget": ""}
 """What stands before the pointers of a plan's faults, by how they begin; before others "/graph"."""
-MISSING_AWARE = frozenset(
-    ("isnan", "isfinite", "nan_to_num", "nanmean", "nanmedian", "nanquantile", "nansum", "masked_fill", "where")
-)
-"""Ops by which a graph can fill in or leave out missing values."""
 LARGEST_BFLOAT16 = 3.3895313892515355e38
 ORDER_BYTES = 24
 """What each example of an epoch takes while its place in the order is drawn."""
@@ -298,15 +295,15 @@ def _missing(name: str, source: str, column: ColumnInfo) -> str:
 def _handles_missing(definition: Definition, recipe: Recipe, name: str, *, training: bool) -> bool:
     """Tell whether the graph or the recipe says what happens to missing values of an input.
 
-    The graph does if a value computed from the input enters an op of `MISSING_AWARE`; the recipe does if it goes on
-    without finite numbers or, in training, leaves out the steps that have none.
+    The graph does if a value computed from the input enters an op that handles missing values; the recipe does if it
+    goes on without finite numbers or, in training, leaves out the steps that have none.
     """
     if recipe.nonfinite == "continue" or (training and recipe.nonfinite == "skip"):
         return True
     derived = {name}
     for node in definition.nodes:
         if any(isinstance(operand, str) and operand.partition(":")[0] in derived for operand in node.inputs):
-            if node.op in MISSING_AWARE:
+            if lookup(node.op).numerics.handles_missing:
                 return True
             derived.add(node.name)
     return False

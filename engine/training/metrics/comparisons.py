@@ -13,6 +13,7 @@ from engine.core.value import Value
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.needed import names_needed
 from engine.graph.trace import Trace, output_index
+from engine.ops.elementwise import sub
 from engine.training.metrics.forms import NUMBERS, PredictionForm, derive, misfit
 from engine.training.metrics.operands import Operands
 
@@ -37,11 +38,6 @@ COMPARED: Mapping[str, tuple[PredictionForm, int]] = MappingProxyType(
     }
 )
 """Losses whose first two inputs are predictions and targets: the form of the predictions, and the axis of classes."""
-
-
-SUBTRACTION = "sub"
-RESHAPING = frozenset({"reshape", "flatten", "squeeze", "unsqueeze", "cast"})
-"""Ops that keep the elements of a value and their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +83,19 @@ def numeric_comparisons(definition: Definition) -> Iterator[Comparison]:
         if comparison.form in NUMBERS and source in definition.inputs:
             yield replace(comparison, targets=source, operand=comparison.targets)
     for node in _nodes_of_losses(definition, nodes):
-        if lookup(node.op).name != SUBTRACTION or len(node.inputs) != 2:
+        if lookup(node.op) is not sub or len(node.inputs) != 2:
             continue
         for operand, predictions in (node.inputs, node.inputs[::-1]):
             if not isinstance(predictions, str) or not isinstance(operand, str):
                 continue
             targets = _unshaped(nodes, operand)
             if targets in definition.inputs and _predicts(definition, nodes, predictions, targets):
-                yield Comparison(predictions, targets, "numbers", 1, None, SUBTRACTION, node.name, operand)
+                yield Comparison(predictions, targets, "numbers", 1, None, sub.name, node.name, operand)
 
 
 def _unshaped(nodes: Mapping[str, NodeSpec], reference: str) -> str:
     """Return the value of which a reference is only another shape or dtype."""
-    while reference in nodes and lookup(nodes[reference].op).name in RESHAPING:
+    while reference in nodes and lookup(nodes[reference].op).algebra.keeps_elements:
         source = nodes[reference].inputs[0]
         if not isinstance(source, str):
             break

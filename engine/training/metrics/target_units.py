@@ -17,7 +17,7 @@ from engine.graph.trace import Trace, apply_node
 from engine.ops.casting import cast
 from engine.ops.elementwise import square
 from engine.ops.shape import reshape
-from engine.training.metrics.comparisons import RESHAPING, Comparison, numeric_comparisons
+from engine.training.metrics.comparisons import Comparison, numeric_comparisons
 from engine.training.metrics.forms import NUMBERS
 from engine.training.metrics.operands import Operands
 
@@ -128,7 +128,7 @@ def _reshaped(definition: Definition, reference: str) -> set[str]:
     while len(found) > size:
         size = len(found)
         for node in definition.nodes:
-            if lookup(node.op).name in RESHAPING and node.inputs and isinstance(node.inputs[0], str):
+            if lookup(node.op).algebra.keeps_elements and node.inputs and isinstance(node.inputs[0], str):
                 pair = {node.name, node.inputs[0]}
                 found |= pair if pair & found and node.inputs[0] not in definition.inputs else set()
     return found

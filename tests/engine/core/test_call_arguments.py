@@ -12,11 +12,11 @@ import pytest
 
 import engine
 from engine import EngineError, ops
-from engine.core.call_arguments import ORDERS, PLACED, WITH_INDEX, normalize_call
+from engine.core.call_arguments import normalize_call
 from engine.core.registry import ALIASES, OPS, Op, lookup
 from engine.core.value import Value
 
-ROWS = json.loads((Path(__file__).parent / "golden" / "data" / "torch_orders.json").read_text())
+ROWS = json.loads((Path(__file__).parents[1] / "golden" / "data" / "torch_orders.json").read_text())
 TENSORS = frozenset(
     """input self other tensor index src source tensor1 tensor2 mat1 mat2 batch1 batch2 vec1 vec2 mat vec A B L x y x1
     x2 target weight bias mask end boundaries values sorted_sequence input1 input2 grid theta indices a b anchor
@@ -92,15 +92,14 @@ def _parsed(default: str | None) -> Any:
         return "?"
 
 
-def test_the_tables_name_what_is_there() -> None:
-    for name, orders in ORDERS.items():
-        known = {*OPS[name].attributes, *(p.name for p in OPS[name].inputs)}
-        assert all(known.issuperset(order) for order in orders), name
-    for name, attributes in PLACED.items():
-        assert set(OPS[name].attributes).issuperset(attributes), name
-    for name, other in WITH_INDEX.items():
-        assert OPS[other].outputs == ("values", "indices")
-        assert "axis" in OPS[name].attributes
+def test_call_forms_name_inputs_and_attributes_of_their_op() -> None:
+    for op in OPS.values():
+        known = {*op.attributes, *(p.name for p in op.inputs)}
+        assert all(known.issuperset(order) for order in op.call.orders), op.name
+        assert set(op.attributes).issuperset(op.call.by_place or ()), op.name
+        if op.call.with_index:
+            assert OPS[op.call.with_index].documentation.outputs == ("values", "indices")
+            assert "axis" in op.attributes
 
 
 def test_every_op_is_in_the_package_by_each_of_its_names() -> None:
