@@ -42,7 +42,7 @@ def has_body(request: Request) -> bool:
     return header(scope, b"transfer-encoding") is not None or (header(scope, b"content-length") or "0") != "0"
 
 
-class Patience:
+class UploadDeadline:
     """How long a body is waited for: a head start in seconds, and the time that its bytes take at the least rate."""
 
     def __init__(self, head_start: float, bytes_per_second: float) -> None:
@@ -73,10 +73,10 @@ async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
     if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)
     settings = services_of(request).settings
-    patience = Patience(settings.body_seconds, settings.body_bytes_per_second)
+    deadline = UploadDeadline(settings.body_seconds, settings.body_bytes_per_second)
     received, more = 0, True
     while more:
-        message = await patience.next(request.receive)
+        message = await deadline.next(request.receive)
         chunk, more = message.get("body", b""), message.get("more_body", False)
         received += len(chunk)
         if received > limit:
@@ -84,7 +84,7 @@ async def chunks(request: Request, limit: int) -> AsyncIterator[bytes]:
         yield chunk
 
 
-async def whole(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int) -> bytes:
     """Return the whole body; TooLarge if it exceeds `limit` bytes."""
     return b"".join([chunk async for chunk in chunks(request, limit)])
 
@@ -93,7 +93,7 @@ async def read_json_body(request: Request) -> tuple[bytes, Any]:
     """Return a JSON body, and what it says; TooLarge, or Unparsable where it is refused."""
     settings = services_of(request).settings
     limits = JsonLimits(settings.max_json_depth, settings.max_json_fields, settings.max_text_characters)
-    body = await whole(request, settings.max_json_bytes)
+    body = await read_body(request, settings.max_json_bytes)
     # A long body is read in a thread, so that other clients are answered meanwhile.
     if len(body) <= SMALL_BYTES:
         return body, read_json(body, limits)

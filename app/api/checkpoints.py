@@ -7,12 +7,11 @@ from typing import Annotated, Literal
 from anyio import to_thread
 from fastapi import Depends, Header, Query, Request, Response
 
-from app.api.arrays import TensorFormat, TensorFormatDep, tensor_answer
-from app.api.bodies import content_type, receive, whole
+from app.api.bodies import content_type, read_body, receive
 from app.api.computing import REFUSALS, ThreadsDep, answer_of
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, PageDep, SettingsDep, SlowDep
-from app.api.downloads import open_file, send_file
-from app.api.once import OnceDep
+from app.api.downloads import TensorFormat, TensorFormatDep, open_file, send_file, tensor_answer
+from app.api.idempotency import IdempotentDep
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.checkpoints import (
@@ -24,7 +23,7 @@ from app.api.schemas.checkpoints import (
     PredictRequest,
     parameter_list,
 )
-from app.api.schemas.tensors import Tensor
+from app.api.schemas.values import Tensor
 from app.domain.documents import JSON, NPY, SAFETENSORS
 from app.domain.errors import Finding, Invalid, UnsupportedMedia
 from app.domain.frames import to_json
@@ -73,7 +72,7 @@ async def create_checkpoint(
     graph: Annotated[str, Query(max_length=64, description="The graph whose parameters they are.")],
     checkpoints: CheckpointsDep,
     settings: SettingsDep,
-    once: OnceDep,
+    idempotent: IdempotentDep,
     slow: SlowDep,
     content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
@@ -83,8 +82,13 @@ async def create_checkpoint(
     with await asyncio.to_thread(checkpoints.open_upload) as upload:
         await receive(request, upload, settings.max_upload_bytes)
         check_digest(read_digest(content_digest), upload.digest)
-        said = upload.digest.encode()
-        create = partial(once.answer, lambda keep: checkpoints.create(upload, graph, keep), Checkpoint.of, said=said)
+        payload = upload.digest.encode()
+        create = partial(
+            idempotent.answer,
+            lambda save_response: checkpoints.create(upload, graph, save_response),
+            Checkpoint.of,
+            payload=payload,
+        )
         return await to_thread.run_sync(create, limiter=slow)
 
 
@@ -165,12 +169,12 @@ async def predict_with_checkpoint(
 async def _body(request: Request, kind: str, json_bytes_max: int, input: str | None) -> bytes:
     """Return the body; a JSON body is validated and encoded again for the worker process."""
     if kind == NPY:
-        return await whole(request, NPY_BYTES_MAX)
+        return await read_body(request, NPY_BYTES_MAX)
     if kind != JSON:
         raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to one of them")
     if input is not None:
         raise _misplaced("input", "a JSON body names its inputs; leave this out, or send .npy")
-    document = await asyncio.to_thread(read_json, await whole(request, json_bytes_max))
+    document = await asyncio.to_thread(read_json, await read_body(request, json_bytes_max))
     return to_json({"inputs": validated(PredictRequest, document).inputs})
 
 

@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Query, Request, Response
 from app.api.bodies import content_type, receive
 from app.api.deps import DatasetId, DatasetsDep, PageDep, SettingsDep, SlowDep
 from app.api.downloads import open_file, send_file
-from app.api.once import OnceDep
+from app.api.idempotency import IdempotentDep
 from app.api.openapi_parts import binary_answer, upload_body
 from app.api.routing import router
 from app.api.schemas.datasets import Dataset, DatasetList, DatasetRows
@@ -86,7 +86,7 @@ async def create_dataset(
     terms: Annotated[UploadTerms, Depends(_terms)],
     datasets: DatasetsDep,
     settings: SettingsDep,
-    once: OnceDep,
+    idempotent: IdempotentDep,
     slow: SlowDep,
     content_digest: Annotated[str | None, Header(description="SHA-256 of the body, checked (RFC 9530).")] = None,
 ) -> Response:
@@ -94,8 +94,13 @@ async def create_dataset(
     with await asyncio.to_thread(datasets.open_upload) as upload:
         await receive(request, upload, settings.max_upload_bytes)
         check_digest(read_digest(content_digest), upload.digest)
-        said = upload.digest.encode()
-        create = partial(once.answer, lambda keep: datasets.create(upload, terms, keep), Dataset.of, said=said)
+        payload = upload.digest.encode()
+        create = partial(
+            idempotent.answer,
+            lambda save_response: datasets.create(upload, terms, save_response),
+            Dataset.of,
+            payload=payload,
+        )
         return await to_thread.run_sync(create, limiter=slow)
 
 

@@ -25,7 +25,7 @@ from app.service.fits.replays import Replays
 from app.service.fits.revision import FitRevision
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets
-from app.service.resources.graphs import Graphs, Laboratory
+from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.workers import Computing
 from app.service.sessions.sessions import Sessions
@@ -40,7 +40,7 @@ class Services:
 
     settings: Settings
     graphs: Graphs
-    laboratory: Laboratory
+    diagnostics: Diagnostics
     computing: Computing
     datasets: Datasets
     fits: Fits
@@ -106,7 +106,7 @@ def _id(prefix: str) -> Any:
 
 
 GraphsDep = Annotated[Graphs, _service("graphs")]
-LaboratoryDep = Annotated[Laboratory, _service("laboratory")]
+DiagnosticsDep = Annotated[Diagnostics, _service("diagnostics")]
 DatasetsDep = Annotated[Datasets, _service("datasets")]
 FitsDep = Annotated[Fits, _service("fits")]
 FitControlDep = Annotated[FitControl, _service("fit_control")]

@@ -5,13 +5,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
-from fastapi import Request, Response
+from fastapi import Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from numpy.typing import NDArray
 
+from app.domain.documents import NPY
 from app.domain.errors import RangeNotSatisfiable
-from app.http.responses import format_digest, matches, not_modified
+from app.http.responses import JsonResponse, format_digest, matches, not_modified
+from app.ingest.arrays import read_arrays
+from app.ingest.encoding.npy import npy_body
+from app.ingest.encoding.tensors import tensor_document
+from app.ingest.limits import IngestLimits
 from app.store.blobs.plain_files import open_plain_file
 
 CHUNK_BYTES = 1024 * 1024
@@ -110,3 +116,28 @@ def _chunks(file: BinaryIO, first: int, end: int) -> Iterator[bytes]:
         while left and (chunk := file.read(min(CHUNK_BYTES, left))):
             left -= len(chunk)
             yield chunk
+
+
+TensorFormat = Literal["json", "npy"]
+
+
+def read_npy(body: bytes) -> NDArray[Any]:
+    """Return the array that `body` holds; Invalid if it is no well-formed `.npy` of a numeric type."""
+    return read_arrays(body, NPY, IngestLimits()).arrays[""]
+
+
+def tensor_answer(array: NDArray[Any], format: TensorFormat) -> Response:
+    """Answer with an array."""
+    if format == "npy":
+        return Response(npy_body(array), media_type=NPY)
+    return JsonResponse(tensor_document(array))
+
+
+async def _tensor_format(
+    format: Annotated[TensorFormat | None, Query(description="Otherwise the Accept header decides.")] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "*/*",
+) -> TensorFormat:
+    return format or ("npy" if NPY in accept else "json")
+
+
+TensorFormatDep = Annotated[TensorFormat, Depends(_tensor_format)]

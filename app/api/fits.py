@@ -1,22 +1,96 @@
-"""Routes of fits."""
+"""Routes of fits, their bundles and replays."""
 
+import threading
+from collections import OrderedDict
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
+from pydantic_core import to_json
 
-from app.api.deps import FitControlDep, FitId, FitRevisionDep, FitsDep, IfMatch, IfNoneMatch, PageDep
-from app.api.once import OnceDep
-from app.api.polling import PolledRoute, fit_answer, tag_of
-from app.api.routing import router
-from app.api.schemas.fit_changes import FitChanges, FitExtension
-from app.api.schemas.fit_request import FitRequest
+from app.api.deps import (
+    BundlesDep,
+    FitControlDep,
+    FitId,
+    FitRevisionDep,
+    FitsDep,
+    IfMatch,
+    IfNoneMatch,
+    PageDep,
+    ReplaysDep,
+    services_of,
+)
+from app.api.idempotency import IdempotentDep
+from app.api.routing import Handler, StrictRoute, router
+from app.api.schemas.bundles import Bundle, ReplayRequest
+from app.api.schemas.fit_request import FitChanges, FitExtension, FitRequest
 from app.api.schemas.fits import Fit, FitList
 from app.api.schemas.sweeps import VariantList
 from app.domain.errors import PreconditionFailed
 from app.domain.fit import FitState
-from app.http.responses import JsonResponse, matches
+from app.http.responses import JsonResponse, matches, not_modified
 from app.http.validation import validated
+from app.service.fits.replays import ReplayTerms
 from app.service.fits.view import FitView
+from app.service.resources.idempotency import Keep
+
+MAX_ENCODED = 1024
+
+
+class EncodedFits:
+    """The answers about the fits that were asked for last, each as long as its view is the present one."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._lock = threading.Lock()
+        self._encoded: OrderedDict[str, tuple[FitView, bytes]] = OrderedDict()
+
+    def of(self, view: FitView) -> bytes:
+        """Return the JSON of a fit."""
+        with self._lock:
+            known = self._encoded.get(view.fit.id)
+            if known is not None and known[0] is view:
+                self._encoded.move_to_end(view.fit.id)
+                return known[1]
+        encoded = Fit.of(view).model_dump_json().encode()
+        with self._lock:
+            self._encoded[view.fit.id] = view, encoded
+            if len(self._encoded) > MAX_ENCODED:
+                self._encoded.popitem(last=False)
+        return encoded
+
+
+class PolledRoute(StrictRoute):
+    """The route of a fit. A question without conditions, about a fit that is in memory, is answered there and then:
+    its id is known to be one, so that there is nothing left to check.
+    """
+
+    def make_handler(self) -> Handler:
+        """Wrap the handler that knows what to do about all other questions."""
+        handle = super().make_handler()
+
+        async def polled(request: Request) -> Response:
+            if not request.scope["query_string"]:
+                view = services_of(request).fits.known(request.path_params["fit_id"])
+                if view is not None:
+                    return fit_answer(request, view)
+            return await handle(request)
+
+        return polled
+
+
+def fit_answer(request: Request, view: FitView) -> Response:
+    """Show a fit, unless the client has it as it is."""
+    tag = entity_tag_of(view)
+    if matches(request.headers.get("if-none-match"), tag):
+        return not_modified(tag)
+    encoded: EncodedFits = request.app.state.encoded_fits
+    return JsonResponse(encoded.of(view), headers={"ETag": tag})
+
+
+def entity_tag_of(view: FitView) -> str:
+    """Return the entity tag of a fit, which changes with its version."""
+    return f'"{view.fit.version}"'
+
 
 routes = router("fits")
 
@@ -34,9 +108,9 @@ Until = Annotated[
 
 
 @routes.post("/v1/fits", status_code=202, response_model=Fit)
-def create_fit(request: FitRequest, fits: FitsDep, once: OnceDep) -> Response:
+def create_fit(request: FitRequest, fits: FitsDep, idempotent: IdempotentDep) -> Response:
     """Check a fit in full and queue it."""
-    return once.answer(lambda keep: fits.submit(request.document(), keep), Fit.of, status=202)
+    return idempotent.answer(lambda save_response: fits.submit(request.document(), save_response), Fit.of, status=202)
 
 
 @routes.get("/v1/fits", response_model=FitList)
@@ -64,7 +138,7 @@ async def get_fit(
     """Return a fit, at once or when there is something to tell."""
 
     def news(view: FitView) -> bool:
-        return until == "change" and if_none_match is not None and not matches(if_none_match, tag_of(view))
+        return until == "change" and if_none_match is not None and not matches(if_none_match, entity_tag_of(view))
 
     view = await fits.wait(fit_id, seconds=wait, any_change=until == "change", news=news)
     return fit_answer(request, view)
@@ -108,12 +182,15 @@ def resume_fit(fit_id: FitId, control: FitControlDep) -> Response:
 
 
 @routes.post("/v1/fits/{fit_id}:extend", status_code=202, response_model=Fit)
-def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep, once: OnceDep) -> Response:
+def extend_fit(fit_id: FitId, extension: FitExtension, revision: FitRevisionDep, idempotent: IdempotentDep) -> Response:
     """Let a fit that has ended go on for more epochs or steps than it has made; with a sweep, all its variants but
     those that were left behind, cancelled by themselves or failed by their numbers.
     """
-    return once.answer(
-        lambda keep: revision.extend(fit_id, extension.wanted(), keep), Fit.of, status=202, within="/v1/fits"
+    return idempotent.answer(
+        lambda save_response: revision.extend(fit_id, extension.wanted(), save_response),
+        Fit.of,
+        status=202,
+        within="/v1/fits",
     )
 
 
@@ -126,7 +203,7 @@ def update_fit(fit_id: FitId, changes: FitChanges, revision: FitRevisionDep, if_
     """
 
     def check(view: FitView) -> None:
-        if if_match is not None and not matches(if_match, tag_of(view)):
+        if if_match is not None and not matches(if_match, entity_tag_of(view)):
             raise PreconditionFailed(f"fit {fit_id} has changed since; read it again and repeat the change")
 
     def read(document: dict[str, Any]) -> dict[str, Any]:
@@ -142,4 +219,31 @@ def delete_fit(fit_id: FitId, fits: FitsDep) -> None:
 
 
 def _answer(view: FitView, status: int = 200) -> Response:
-    return JsonResponse(Fit.of(view), status, {"ETag": tag_of(view)})
+    return JsonResponse(Fit.of(view), status, {"ETag": entity_tag_of(view)})
+
+
+@routes.get("/v1/fits/{fit_id}/bundle", response_model=Bundle)
+def get_bundle(fit_id: FitId, bundles: BundlesDep) -> Response:
+    """Return all that decides about the result of a fit that has succeeded, and that result."""
+    return JsonResponse(to_json(bundles.of_fit(fit_id), inf_nan_mode="null"))
+
+
+@routes.post("/v1/fits:replay", status_code=202, response_model=Fit)
+def replay_fit(request: ReplayRequest, replays: ReplaysDep, idempotent: IdempotentDep) -> Response:
+    """Run a fit again from its bundle, to see whether the same bits come out."""
+    priority = None if request.resources is None else request.resources.priority
+    terms = ReplayTerms(request.labels or {}, priority)
+
+    def replay(save_response: Keep[FitView]) -> FitView:
+        if request.fit is not None:
+            return replays.of_fit(request.fit, terms, save_response)
+        return replays.of_bundle(_validate_bundle(request.bundle), terms, save_response)
+
+    return idempotent.answer(replay, Fit.of, status=202, within="/v1/fits")
+
+
+def _validate_bundle(document: Any) -> dict[str, Any]:
+    """Return a bundle as the service reads it; Invalid, with everything that is wrong with its shape."""
+    bundle = validated(Bundle, document, "/bundle")
+    request = validated(FitRequest, bundle.request, "/bundle/request")
+    return {**bundle.model_dump(), "request": request.document()}

@@ -4,13 +4,12 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from app.api.arrays import TensorFormatDep, tensor_answer
 from app.api.deps import FitId, GradientsDep, PageDep
-from app.api.downloads import open_file, send_file
+from app.api.downloads import TensorFormatDep, open_file, send_file, tensor_answer
 from app.api.openapi_parts import binary_answer
 from app.api.routing import router
-from app.api.schemas.gradients import GradientList, GradientStatistics, gradient_path
-from app.api.schemas.tensors import Tensor
+from app.api.schemas.fits import GradientList, GradientStatistics, gradient_path
+from app.api.schemas.values import Tensor
 from app.domain.documents import NPY
 from app.domain.errors import Finding, Invalid
 from app.http.responses import JsonResponse, matches, not_modified

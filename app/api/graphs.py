@@ -6,10 +6,9 @@ from fastapi import Body, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from app.api.deps import GraphId, GraphsDep, PageDep
-from app.api.once import OnceDep
+from app.api.idempotency import IdempotentDep
 from app.api.openapi_parts import text_answer
 from app.api.routing import router
-from app.api.schemas.documents import DescribedBy
 from app.api.schemas.graphs import (
     Graph,
     GraphDefinition,
@@ -18,6 +17,7 @@ from app.api.schemas.graphs import (
     GraphPlan,
     GraphReport,
 )
+from app.api.schemas.values import DescribedBy
 from app.domain.documents import DOT
 from app.http.responses import JsonResponse
 
@@ -34,9 +34,9 @@ ExecutorName = Annotated[Literal["auto", "numpy", "native"], Query(description="
 
 
 @routes.post("/v1/graphs", status_code=201, response_model=Graph)
-def create_graph(definition: Definition, graphs: GraphsDep, once: OnceDep) -> Response:
+def create_graph(definition: Definition, graphs: GraphsDep, idempotent: IdempotentDep) -> Response:
     """Store a graph, given as nodes, layers or a program."""
-    return once.answer(lambda keep: graphs.create(definition, keep), Graph.of)
+    return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.of)
 
 
 @routes.post("/v1/graphs:validate", response_model=GraphReport)

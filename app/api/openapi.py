@@ -13,15 +13,18 @@ from pydantic.json_schema import models_json_schema
 from app.api import session_static, session_training
 from app.api.schemas.checkpoints import PredictRequest
 from app.api.schemas.datasets import InlineDataset
-from app.api.schemas.documents import SHAPE_NAME
+from app.api.schemas.diagnostics import (
+    ComputeRequest,
+    GradcheckRequest,
+    ProfileRequest,
+    RowLossesRequest,
+    TraceNonfiniteRequest,
+)
 from app.api.schemas.fit_options import AverageChoice, MetricChoice, NormalizeChoice, ShuffleChoice
-from app.api.schemas.graph_compute import ComputeRequest
-from app.api.schemas.graph_gradcheck import GradcheckRequest
-from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
 from app.api.schemas.graphs import GraphDefinition
-from app.api.schemas.session_answers import Operation
+from app.api.schemas.session_steps import Operation
 from app.api.schemas.sweeps import IntervalChoice
-from app.api.schemas.tensors import TensorInput
+from app.api.schemas.values import SHAPE_NAME, TensorInput
 from app.domain.access import Scope
 from app.http.problems import CONTENT_TYPE, Problem
 from app.http.request_scope import scope_needed

@@ -1,18 +1,101 @@
-"""How every route reads its body and tags its answer."""
+"""How every route reads a request: declared query parameters, headers and bodies only; and tags its response."""
 
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Header, Query
 from fastapi.routing import APIRoute
 
-from app.api.bodies import content_type, read_json_body
-from app.api.parameters import check_parameters, declared_parameters
-from app.api.unread import check_headers, check_no_body, declared_headers, reads_body
-from app.domain.errors import AdjointError, UnsupportedMedia
+from app.api.bodies import content_type, has_body, read_body, read_json_body
+from app.domain.documents import escape, nearest
+from app.domain.errors import AdjointError, Finding, Invalid, UnsupportedMedia
 from app.http.problems import names_action
 from app.http.redact import redact
 from app.http.responses import add_entity_tag
+from app.http.validation import FINDINGS_MAX, combine_findings
+
+
+def declared_parameters(route: APIRoute) -> frozenset[str]:
+    """Return the names of the query parameters of `route`, as the OpenAPI document lists them.
+
+    They come from the signature of its handler and of its dependencies, and from `openapi_extra`.
+    """
+    signature = {field.alias for field in get_flat_params(route.dependant) if isinstance(field.field_info, Query)}
+    extra = (route.openapi_extra or {}).get("parameters", ())
+    return frozenset(signature | {parameter["name"] for parameter in extra if parameter["in"] == "query"})
+
+
+def check_parameters(request: Request, declared: Collection[str]) -> None:
+    """Invalid, pointing at `/<name>`, for each parameter of the query that is not declared or that is given twice."""
+    if request.scope["query_string"]:
+        given = [name for name, _ in request.query_params.multi_items()]
+        findings = [*_parameter_findings(given, declared)][:FINDINGS_MAX]
+        if findings:
+            raise combine_findings(tuple(findings))
+
+
+def _parameter_findings(given: Iterable[str], declared: Collection[str]) -> Iterable[Finding]:
+    for name, count in Counter(given).items():
+        pointer = f"/{escape(name[:64])}"
+        if name not in declared:
+            hint = nearest(name, sorted(declared)) if declared else "; this route takes no query parameters"
+            yield Finding(pointer, "unknown_parameter", f"unknown query parameter{hint}")
+        elif count > 1:
+            detail = f"this query parameter is given {count} times; give it once"
+            yield Finding(pointer, "duplicate_parameter", detail)
+
+
+ONCE = frozenset({b"content-type", b"content-digest", b"idempotency-key", b"last-event-id", b"if-match"})
+"""Headers with one value: of two, one would be ignored."""
+
+CONDITIONS = ("if-match", "if-unmodified-since")
+"""Headers that a change depends on (RFC 9110, section 13.1): a route that ignored them would go ahead all the same."""
+
+NOTHING = frozenset({b"", b"{}", b"null"})
+"""Bodies that say nothing, which clients send where none is wanted."""
+
+BODY_BYTES = 64 * 1024
+
+
+def declared_headers(route: APIRoute) -> frozenset[str]:
+    """Return the names of the headers that a route declares, in lower case."""
+    fields = get_flat_params(route.dependant)
+    return frozenset(field.alias.lower() for field in fields if isinstance(field.field_info, Header))
+
+
+def reads_body(route: APIRoute) -> bool:
+    """Tell whether a route reads a body, by itself or as FastAPI does."""
+    return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
+
+
+def check_headers(request: Request, declared: Collection[str]) -> None:
+    """Invalid, pointing at `/<name>`, for a header that is there twice, and for a condition that is not checked."""
+    names = [name for name, _ in request.scope["headers"]]
+    if len(names) != len(set(names)):
+        for name in ONCE:
+            if names.count(name) > 1:
+                raise _invalid_header(name.decode(), "duplicate_header", "this header is there twice; send it once")
+    if request.method not in ("GET", "HEAD"):
+        for condition in CONDITIONS:
+            if condition not in declared and condition.encode() in names:
+                detail = f"this route compares no entity tags or dates; leave {condition} out, and read the thing again"
+                raise _invalid_header(condition, "unknown_header", detail)
+
+
+async def check_no_body(request: Request) -> None:
+    """Invalid if a request has a body that says something, for a route that reads none."""
+    if has_body(request) and (await read_body(request, BODY_BYTES)).strip() not in NOTHING:
+        detail = "this route reads no body, so what it says would be dropped; leave it out"
+        raise Invalid(detail, code="unknown_field", findings=[Finding("", "unknown_field", detail)])
+
+
+def _invalid_header(name: str, code: str, detail: str) -> Invalid:
+    finding = Finding(f"/{name}", code, f"header parameter: {detail}")
+    return Invalid(finding.detail, code=code, findings=[finding])
+
 
 JSON_TYPES = ("application/json", "application/merge-patch+json")  # FastAPI passes any other on as bytes
 

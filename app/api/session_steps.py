@@ -1,23 +1,163 @@
-"""The route of a step of a session: verb and shape in, bytes out.
+"""Steps of sessions: the request is read once, and the response of the session's process is passed on unchanged."""
 
-Steps are many and small. Their routes do without FastAPI's solving of dependencies, which only describes them; a body
-is read once, and what comes back from the session's process is passed on as it is.
-"""
-
+import re
+import secrets
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
+from pydantic import BaseModel
 
-from app.api.deps import SessionId
-from app.api.once import KEY_PATTERN
+from app.api.bodies import content_type, has_body, read_body, read_json_body
+from app.api.deps import SessionId, services_of
+from app.api.downloads import send_and_delete
+from app.api.idempotency import KEY_PATTERN
 from app.api.openapi_parts import BINARY, JSON, query_parameters, upload_body
 from app.api.routing import Handler, StrictRoute
-from app.api.session_bodies import Said, read_step
-from app.api.session_relay import PATH, relay, session_id_of
-from app.api.session_verbs import Verb
+from app.api.schemas.checkpoints import Checkpoint
+from app.api.schemas.session_steps import VerbRequest
+from app.domain.documents import NPY, NPZ, SAFETENSORS, escape
+from app.domain.errors import Finding, Invalid, NotFound, UnsupportedMedia
+from app.domain.frames import Step
+from app.domain.ids import is_id
+from app.http.request_scope import header
+from app.http.responses import JsonResponse, select_media_type
+from app.http.validation import validated, validated_text
+from app.service.sessions.steps import Carried
 
-Read = Callable[[Request, Verb], Coroutine[Any, Any, Said]]
+TENSORS = (NPZ, SAFETENSORS, NPY)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb.
+
+    Attributes:
+        name: as it stands in the URL.
+        operation: what the operation is called, a verb and a noun.
+        says: one sentence of what it does.
+        shape: of the JSON that a client sends; the query, too, where the body is arrays.
+        answer: the shape of the JSON that comes back.
+        bodies: types of a body of arrays, which stand for the field `shape.carried`.
+        answers: the types that an answer can have, the usual one first.
+        status: of an answer.
+    """
+
+    name: str
+    operation: str
+    summary: str
+    shape: type[VerbRequest]
+    answer: type[BaseModel]
+    bodies: tuple[str, ...] = ()
+    answers: tuple[str, ...] = (JSON,)
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StepPayload:
+    """What came with a step: its options without `seq`; and a body of arrays with its type, None if there is none."""
+
+    options: dict[str, Any]
+    seq: int | None = None
+    media: str | None = None
+    body: bytes = b""
+
+
+async def read_step(request: Request, verb: Verb) -> StepPayload:
+    """Read a request for a verb.
+
+    Unparsable, TooLarge, UnsupportedMedia, or Invalid with pointers into the JSON or at parameters of the query.
+    """
+    kind = content_type(request)
+    if kind in verb.bodies:
+        body = await read_body(request, services_of(request).settings.max_step_bytes)
+        return _with_arrays(verb, request.query_params.multi_items(), kind, body)
+    document = await read_document(request, kind, verb.bodies)
+    return StepPayload(*validate_options(verb.shape, document))
+
+
+async def read_document(request: Request, kind: str, others: Iterable[str] = ()) -> Any:
+    """Return what a JSON body of the type `kind` says; no body at all says nothing."""
+    present = has_body(request)
+    if kind != JSON and (kind or present):
+        raise UnsupportedMedia(f"this route reads {', '.join((JSON, *others))}; set Content-Type to what the body is")
+    if request.scope["query_string"]:
+        name = next(iter(request.query_params), "")
+        detail = "a JSON body says all there is to say; put this into it"
+        raise Invalid(detail, code="unknown_field", findings=[Finding(f"/{escape(name)}", "unknown_field", detail)])
+    return (await read_json_body(request))[1] if present else {}
+
+
+def validate_options(shape: type[VerbRequest], document: Any, pointer: str = "") -> tuple[dict[str, Any], int | None]:
+    """Return the options in a document, and its seq. No value is converted, so they are as they came."""
+    seq = getattr(validated(shape, document, pointer), "seq", None)
+    return {name: value for name, value in document.items() if name != "seq"}, seq
+
+
+def _with_arrays(verb: Verb, parameters: Iterable[tuple[str, str]], kind: str, body: bytes) -> StepPayload:
+    field = verb.shape.carried
+    assert field is not None, "a verb that takes arrays says what they stand for"
+    step = validated_text(verb.shape, {**dict(parameters), field: {}})
+    options = step.model_dump(exclude_unset=True, exclude={field, "seq"})
+    return StepPayload(options, getattr(step, "seq", None), kind, body)
+
+
+PATH = "/v1/sessions/{session_id}"
+STEP_ID_BYTES = 12
+ACCEPTED = 202
+_KEY = re.compile(KEY_PATTERN)
+
+
+async def relay(
+    request: Request, session_id: str, verb: str, payload: StepPayload, answers: tuple[str, ...]
+) -> Response:
+    """Have a step carried out, and answer with what came of it in the one of `answers` that the client likes best."""
+    scope = request.scope
+    step = Step(
+        id=secrets.token_hex(STEP_ID_BYTES),
+        verb=verb,
+        options=payload.options,
+        seq=payload.seq,
+        key=_read_key(header(scope, b"idempotency-key")),
+        media=payload.media,
+        accept=select_media_type(header(scope, b"accept") or "*/*", answers),
+        notify="respond-async" in (header(scope, b"prefer") or "").lower(),
+    )
+    carried = await services_of(request).sessions.carry_out(session_id, step, payload.body)
+    return step_response(session_id, step.id, carried)
+
+
+def session_id_of(request: Request) -> str:
+    """Return the id in the path; NotFound if it is none of a session."""
+    text: str = request.path_params["session_id"]
+    if not is_id("sess", text):
+        raise NotFound("there is nothing here: an id of this kind is sess_ and 26 characters")
+    return text
+
+
+def step_response(session_id: str, step_id: str, carried: Carried) -> Response:
+    """Answer with what came of a step."""
+    headers = {"Idempotent-Replayed": "true"} if carried.replayed else {}
+    if carried.checkpoint is not None:
+        headers["Location"] = f"/v1/checkpoints/{carried.checkpoint.id}"
+        return JsonResponse(Checkpoint.of(carried.checkpoint), carried.status, headers)
+    if carried.status == ACCEPTED:
+        headers["Location"] = f"/v1/sessions/{session_id}/operations/{carried.seq}"
+        return JsonResponse({"id": step_id, "seq": carried.seq, "done": False}, ACCEPTED, headers)
+    if isinstance(carried.body, bytes):
+        return Response(carried.body, carried.status, headers, carried.media)
+    return send_and_delete(carried.body, carried.media, carried.status, headers)
+
+
+def _read_key(text: str | None) -> str | None:
+    if text is None or _KEY.match(text):
+        return text
+    detail = "header parameter: an Idempotency-Key has 1 to 255 characters, none of them a space"
+    raise Invalid(detail, code="malformed", findings=[Finding("/idempotency-key", "malformed", detail)])
+
+
+Read = Callable[[Request, Verb], Coroutine[Any, Any, StepPayload]]
 
 Key = Annotated[
     str | None,
@@ -53,19 +193,19 @@ def add_verbs(routes: APIRouter, verbs: Iterable[Verb], read: Read = read_step) 
     for verb in verbs:
         routes.add_api_route(
             f"{PATH}:{verb.name}",
-            _endpoint(verb, read),
+            _make_endpoint(verb, read),
             methods=["POST"],
             name=verb.operation,
-            description=verb.says,
+            description=verb.summary,
             status_code=verb.status,
             response_model=verb.answer,
-            responses=_answers(verb),
-            openapi_extra=_request(verb),
+            responses=_response_documents(verb),
+            openapi_extra=_request_document(verb),
             route_class_override=RelayRoute,
         )
 
 
-def _endpoint(verb: Verb, read: Read) -> Callable[..., Coroutine[Any, Any, Response]]:
+def _make_endpoint(verb: Verb, read: Read) -> Callable[..., Coroutine[Any, Any, Response]]:
     async def step(
         request: Request,
         session_id: SessionId,
@@ -83,12 +223,12 @@ def accepted() -> dict[int | str, dict[str, Any]]:
     return {202: {"description": "It will be carried out; see Location.", "content": {JSON: operation}}}
 
 
-def _answers(verb: Verb) -> dict[int | str, dict[str, Any]]:
+def _response_documents(verb: Verb) -> dict[int | str, dict[str, Any]]:
     arrays = {kind: {"schema": dict(BINARY)} for kind in verb.answers if kind != JSON}
     return {**accepted(), verb.status: {"content": arrays} if arrays else {}}
 
 
-def _request(verb: Verb) -> dict[str, Any]:
+def _request_document(verb: Verb) -> dict[str, Any]:
     body = upload_body({JSON: verb.shape.__name__, **dict.fromkeys(verb.bodies)})
     body["requestBody"]["required"] = verb.shape.carried is not None or any(
         field.is_required() for field in verb.shape.model_fields.values()

@@ -5,18 +5,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
 
-from app.api.bodies import content_type, read_json_body, whole
+from app.api.bodies import content_type, read_body, read_json_body
 from app.api.deps import SessionId, services_of
 from app.api.openapi_parts import JSON, binary_answer, upload_body
 from app.api.routing import router
-from app.api.schemas.session_answers import StepAnswer, TensorList, TensorStatistics
-from app.api.schemas.session_steps import Seq
-from app.api.schemas.tensors import Tensor
-from app.api.session_bodies import Said
-from app.api.session_relay import PATH, relay
-from app.api.session_steps import Key, Prefer, accepted
-from app.api.session_verbs import SAFETENSORS
-from app.domain.documents import NPY
+from app.api.schemas.session_steps import Seq, StepAnswer, TensorList, TensorStatistics
+from app.api.schemas.values import Tensor
+from app.api.session_steps import PATH, Key, Prefer, StepPayload, accepted, relay
+from app.domain.documents import NPY, SAFETENSORS
 from app.domain.errors import UnsupportedMedia
 
 routes = router("sessions")
@@ -32,14 +28,14 @@ SeqInQuery = Annotated[Seq | None, Query(description="The step's place in the or
 
 def _list_of(kind: Kind) -> Read:
     async def read(session_id: SessionId, request: Request, stats: Stats = False) -> Response:
-        return await relay(request, session_id, kind, Said({"stats": stats}), (JSON, SAFETENSORS))
+        return await relay(request, session_id, kind, StepPayload({"stats": stats}), (JSON, SAFETENSORS))
 
     return read
 
 
 def _one_of(kind: Kind) -> Read:
     async def read(session_id: SessionId, name: str, request: Request, stats: Stats = False) -> Response:
-        return await relay(request, session_id, kind, Said({"name": name, "stats": stats}), (JSON, NPY))
+        return await relay(request, session_id, kind, StepPayload({"name": name, "stats": stats}), (JSON, NPY))
 
     return read
 
@@ -58,15 +54,15 @@ def _replacing(kind: Literal["parameter", "gradient"]) -> Read:
     return replace
 
 
-async def _given(request: Request, name: str, seq: int | None) -> Said:
+async def _given(request: Request, name: str, seq: int | None) -> StepPayload:
     """Read the tensor that is the body."""
     kind = content_type(request)
     if kind == NPY:
-        body = await whole(request, services_of(request).settings.max_step_bytes)
-        return Said({"name": name}, seq, NPY, body)
+        body = await read_body(request, services_of(request).settings.max_step_bytes)
+        return StepPayload({"name": name}, seq, NPY, body)
     if kind != JSON:
         raise UnsupportedMedia(f"this route reads {JSON} and {NPY}; set Content-Type to what the body is")
-    return Said({"name": name, "value": (await read_json_body(request))[1]}, seq)
+    return StepPayload({"name": name, "value": (await read_json_body(request))[1]}, seq)
 
 
 def _add_reads(kind: Kind) -> None:

@@ -6,14 +6,12 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from app.api.deps import PageDep, SessionId, SessionsDep
-from app.api.once import OnceDep
+from app.api.idempotency import IdempotentDep
 from app.api.routing import router
 from app.api.schemas.checkpoints import Checkpoint
-from app.api.schemas.session_answers import Operation
-from app.api.schemas.session_request import SessionRequest
-from app.api.schemas.session_steps import SEQ_MAX
-from app.api.schemas.sessions import Session, SessionList
-from app.api.session_relay import PATH, relayed
+from app.api.schemas.session_steps import SEQ_MAX, Operation
+from app.api.schemas.sessions import Session, SessionList, SessionRequest
+from app.api.session_steps import PATH, step_response
 from app.domain.session import SessionState
 from app.http.responses import JsonResponse
 
@@ -29,9 +27,9 @@ Wait = Annotated[float, Query(ge=0, le=WAIT_MAX, description="Seconds to wait fo
 
 
 @routes.post("/v1/sessions", status_code=201, response_model=Session)
-def create_session(request: SessionRequest, sessions: SessionsDep, once: OnceDep) -> Response:
+def create_session(request: SessionRequest, sessions: SessionsDep, idempotent: IdempotentDep) -> Response:
     """Check a session in full, and begin it."""
-    return once.answer(lambda keep: sessions.create(request.document(), keep), Session.of)
+    return idempotent.answer(lambda save_response: sessions.create(request.document(), save_response), Session.of)
 
 
 @routes.get("/v1/sessions", response_model=SessionList)
@@ -71,6 +69,6 @@ async def get_operation(session_id: SessionId, seq: PathSeq, sessions: SessionsD
     """Return what came of a step that was accepted, at once or when it is done."""
     carried = await sessions.operation(session_id, seq, wait)
     if carried.checkpoint is None:
-        return relayed(session_id, "", carried)
+        return step_response(session_id, "", carried)
     checkpoint = Checkpoint.of(carried.checkpoint)
     return JsonResponse({"seq": seq, "done": True, "answer": {**checkpoint.model_dump(mode="json"), "seq": seq}})

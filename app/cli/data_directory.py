@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.api.schemas.audit import AuditEntry
-from app.api.schemas.keys import ApiKey, KeyRequest, NewApiKey
+from app.api.schemas.administration import ApiKey, AuditEntry, KeyRequest, NewApiKey
 from app.domain.access import Scope
 from app.domain.audit import OFFLINE, Act
 from app.domain.clock import SystemClock, read_rfc3339

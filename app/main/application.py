@@ -16,20 +16,16 @@ from prometheus_client.process_collector import ProcessCollector
 from starlette.types import Lifespan
 
 from app.api import (
-    audit,
-    backup,
-    bundles,
+    administration,
     checkpoints,
     datasets,
+    diagnostics,
     events,
     fits,
     gradients,
     graphs,
-    keys,
-    laboratory,
     metrics,
     ops,
-    session_graphs,
     session_static,
     session_tensors,
     session_training,
@@ -37,9 +33,9 @@ from app.api import (
     system,
 )
 from app.api.computing import THREADS
-from app.api.fit_metrics import FitMetrics
+from app.api.fits import EncodedFits
 from app.api.openapi import check_operation_ids, openapi
-from app.api.polling import EncodedFits
+from app.api.system import FitMetrics
 from app.config.settings import Settings, is_loopback
 from app.config.version import server_version
 from app.domain.errors import InsecureBind
@@ -59,24 +55,23 @@ from app.system.log import log_as_json
 
 TITLE = "Adjoint"
 DESCRIPTION = "A training server: post graphs and datasets, start fits, follow their losses, fetch checkpoints."
+# Routes of one noun are tried in this order: the steps of sessions first.
 ROUTERS: tuple[APIRouter, ...] = (
     session_training.routes,
     session_tensors.routes,
     session_static.routes,
-    session_graphs.routes,
     sessions.routes,
     fits.routes,
     metrics.routes,
     events.routes,
     graphs.routes,
-    laboratory.routes,
+    diagnostics.routes,
     datasets.routes,
     checkpoints.routes,
     gradients.routes,
-    backup.routes,
-    bundles.routes,
-    keys.routes,
-    audit.routes,
+    administration.routes,
+    administration.audit_routes,
+    administration.backup_routes,
     ops.routes,
     system.routes,
 )
@@ -123,12 +118,12 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     """Serve until a signal ends it, and return the exit status.
 
     Calls `on_ready` with the server's URL when requests are answered and fits are run. Raises DataDirectoryInUse or
-    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used, and DoorOpen
-    (AdjointError) if other machines could use the server without a key.
+    DatabaseUnusable (AdjointError) if the data directory, OSError if the address cannot be used, and
+    InsecureBind (AdjointError) if other machines could use the server without a key.
     """
     log_as_json(settings.log_level)
     with open_container(settings) as container:
-        _check_door(container)
+        _check_bind_address(container)
         with bound_socket(settings.host, settings.port) as listener:
             app = create_app(container)
             pace = Pace(settings.unread_seconds, settings.unread_bytes_per_second)
@@ -143,7 +138,7 @@ def run(settings: Settings, on_ready: Callable[[str], None]) -> int:
     return EXIT_OK if began else EXIT_FAILED
 
 
-def _check_door(container: Container) -> None:
+def _check_bind_address(container: Container) -> None:
     host = container.settings.host
     if not container.ring.closed and not is_loopback(host):
         raise InsecureBind(

@@ -44,7 +44,7 @@ from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.checkpoints import Checkpoints
 from app.service.resources.datasets import Datasets, Ingestion
 from app.service.resources.disk_space import DiskSpace, TenantQuota
-from app.service.resources.graphs import Graphs, Laboratory
+from app.service.resources.graphs import Diagnostics, Graphs
 from app.service.resources.idempotency import Idempotency
 from app.service.resources.memory import MemoryTerms, Room
 from app.service.resources.notifier import Wakes
@@ -161,7 +161,7 @@ def _wired(settings: Settings, store: Store, durable: Durable, clock: Clock, qua
     services = Services(
         settings=settings,
         graphs=Graphs(store, clock, graph),
-        laboratory=Laboratory(store),
+        diagnostics=Diagnostics(store),
         computing=pool,
         datasets=Datasets(store, integrity, ingestion, sweeper),
         fits=fits,

@@ -87,14 +87,14 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "S25": (
         "app/test_secrets.py::test_a_key_is_told_to_nobody",
         "app/test_secrets.py::test_a_key_is_in_no_file_and_no_log",
-        "app/api/test_door.py::test_no_secret_is_found_where_it_does_not_belong",
+        "app/api/test_access.py::test_no_secret_is_found_where_it_does_not_belong",
     ),
     "S26": (
         "hostile/test_clients_that_leave.py::test_nobody_gets_an_answer_that_was_meant_for_one_who_left",
         "hostile/test_clients_that_leave.py::test_a_step_whose_client_has_gone_is_carried_out_once",
     ),
     "S27": (
-        "app/api/test_door.py::test_only_a_good_key_with_the_right_scope_reaches_a_route",
+        "app/api/test_access.py::test_only_a_good_key_with_the_right_scope_reaches_a_route",
         "app/api/test_tenants.py::test_things_of_another_tenant_are_not_there",
         "app/api/test_tenants.py::test_nobody_can_refer_to_things_of_another_tenant",
     ),

@@ -8,12 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.schemas.documents import DescribedBy
 from app.api.schemas.fit_options import CLASSES_MAX, SHARDS_MAX
 from app.api.schemas.fit_request import FitRequest
 from app.api.schemas.graphs import GraphDefinition
-from app.api.schemas.labels import LABELS_MAX, Labels
-from app.api.schemas.shapes import RequestShape, ResourceShape
+from app.api.schemas.values import LABELS_MAX, DescribedBy, Labels, RequestShape, ResourceShape
 from app.domain.runtime import Comparison, Replay
 
 NAME_MAX = 1024

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.shapes import ResourceShape
+from app.api.schemas.values import ResourceShape
 
 
 class CatalogueAttribute(BaseModel):

@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.api.schemas.shapes import Moment, RequestShape, ResourceShape, finite_part
-from app.api.schemas.tensors import Tensor, TensorDocument
+from app.api.schemas.values import Moment, RequestShape, ResourceShape, Tensor, TensorDocument, finite_part
 from app.domain.records import CheckpointRecord
 from app.store.pages import Page
 

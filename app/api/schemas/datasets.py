@@ -4,8 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.schemas.shapes import Moment, ResourceShape
-from app.api.schemas.tensors import TensorDocument
+from app.api.schemas.values import Moment, ResourceShape, TensorDocument
 from app.domain.records import Column, DatasetRecord
 from app.store.pages import Page
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from app.api.schemas.documents import DescribedBy, OneOf
-from app.api.schemas.shapes import RequestShape
+from app.api.schemas.values import DescribedBy, OneOf, RequestShape
 
 LONGEST_PATTERN = 256
 PATTERNS_MAX = 64

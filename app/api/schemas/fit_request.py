@@ -1,13 +1,19 @@
-"""Requests for fits on the wire."""
+"""Requests that create, change and extend a fit."""
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from app.api.schemas.bounds import bounded
 from app.api.schemas.datasets import InlineDataset
-from app.api.schemas.documents import DescribedBy, OneOf
 from app.api.schemas.fit_options import (
     ID,
     IDS,
@@ -34,11 +40,63 @@ from app.api.schemas.fit_options import (
     ValidationChoice,
     WindowsChoice,
 )
-from app.api.schemas.fit_resources import ResourcesChoice
 from app.api.schemas.graphs import GraphDefinition
-from app.api.schemas.labels import Labels
-from app.api.schemas.shapes import RequestShape
 from app.api.schemas.sweeps import SweepChoice
+from app.api.schemas.values import DescribedBy, LabelKey, Labels, LabelValue, OneOf, RequestShape, bounded
+from app.domain.clock import read_rfc3339
+from app.service.fits.extension import Extension
+
+THREADS_MAX = 64
+CPUS_MAX = 1024
+TIMEOUT_MAX = 10**9
+
+
+def _moment(text: str) -> str:
+    try:
+        read_rfc3339(text)
+    except ValueError as error:
+        raise PydanticCustomError("malformed", "{why}", {"why": str(error)}) from error
+    return text
+
+
+Deadline = Annotated[
+    str, AfterValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"}), Field(max_length=64)
+]
+TimeoutSeconds = Annotated[float, Field(gt=0, le=TIMEOUT_MAX)]
+TIMEOUT = "Seconds that it may run, over all attempts; then it fails with the code timeout, after a checkpoint."
+DEADLINE = "When it fails with the code deadline_exceeded unless it has ended: RFC 3339, with the offset from UTC."
+
+
+class ResourcesChoice(RequestShape):
+    """What the fit gets of the machine."""
+
+    priority: Literal["low", "normal", "high"] = Field(
+        default="normal",
+        description="Whose turn is earlier, and who gets more of the cores where they are scarce.",
+    )
+    executor: Literal["auto", "numpy", "native"] | None = Field(
+        default=None,
+        description=(
+            'What computes; default "auto": native, compiled code, where the server has it, else numpy. A fit keeps '
+            "the one that it was begun with."
+        ),
+    )
+    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
+        default=None,
+        description=(
+            f"Threads that work inside a step, 1 to {THREADS_MAX}, cut to the cores that there are; by default the "
+            "cores divided by the workers of the server and the replicas."
+        ),
+    )
+    affinity: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=CPUS_MAX)] | None = Field(
+        default=None, description="Numbers of the CPUs that its processes are bound to; by default those of the server."
+    )
+    replicas: Annotated[int, Field(ge=1, le=16)] | None = Field(
+        default=None, description="Processes that share each batch, 1 to 16; default 1."
+    )
+    timeout_seconds: TimeoutSeconds | None = Field(default=None, description=f"{TIMEOUT} By default unlimited.")
+    deadline: Deadline | None = Field(default=None, description=f"{DEADLINE} By default never.")
+
 
 METRICS_MAX = 64
 FREEZE_MAX = 64
@@ -170,3 +228,70 @@ class FitRequest(RequestShape):
     def document(self) -> dict[str, Any]:
         """Return the fields that were given, and null where it was: what that means depends on the field."""
         return self.model_dump(exclude_unset=True)
+
+
+NOT_OF_RECIPE = frozenset({"graph", "dataset", "resources", "sweep", "labels", "start_paused", "from_checkpoint"})
+MORE_MAX = 10**9
+
+More = Annotated[int, Field(ge=1, le=MORE_MAX)]
+
+
+class ResourceChanges(RequestShape):
+    """What of its resources a fit can be given otherwise; null stands for the default."""
+
+    priority: Literal["low", "normal", "high"] | None = Field(default=None, description="Whose turn is earlier.")
+    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | None = Field(
+        default=None, description="Threads that work inside a step, from its next process on; only while it is paused."
+    )
+    timeout_seconds: TimeoutSeconds | None = Field(default=None, description=TIMEOUT)
+    deadline: Deadline | None = Field(default=None, description=DEADLINE)
+
+
+# The engine reads these, merged into the rest of the recipe: a part of one need not make sense alone.
+_FIELDS: Any = {
+    name: (Any, Field(default=None, description=field.description))
+    for name, field in FitRequest.model_fields.items()
+    if name not in NOT_OF_RECIPE
+}
+_RecipeChanges = create_model("_RecipeChanges", __base__=RequestShape, **_FIELDS)
+
+
+class FitChanges(_RecipeChanges):  # type: ignore[valid-type, misc]  # its fields follow from those of requests
+    """Changes to a fit, merged into its request field by field, as RFC 7396 has it: null takes back to the default.
+
+    Labels, priority, timeout_seconds and deadline may change whenever; the other fields before the first process, and
+    those that training can go on with (the optimizer's options, schedule, clip, noise, epochs, steps and the like)
+    also while the fit is paused.
+    """
+
+    labels: dict[LabelKey, LabelValue | None] | None = Field(
+        default=None, description="Labels to set, and null for those to remove."
+    )
+    resources: ResourceChanges | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _bounded(cls, value: Any, info: ValidationInfo) -> Any:
+        return value if info.field_name in BOUNDED_ELSEWHERE else bounded(value)
+
+    def document(self) -> dict[str, Any]:
+        """Return the fields that were given."""
+        given: dict[str, Any] = self.model_dump(exclude_unset=True)
+        return given
+
+
+class FitExtension(RequestShape):
+    """How much more of a fit is wanted: one of epochs and steps."""
+
+    epochs: More | None = Field(default=None, description="Epochs beyond those that were made, or begun.")
+    steps: More | None = Field(default=None, description="Steps beyond those that were made.")
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.epochs is None) == (self.steps is None):
+            raise PydanticCustomError("malformed", "give one of epochs and steps")
+        return self
+
+    def wanted(self) -> Extension:
+        """Return it in the words of the service."""
+        return Extension("steps", self.steps) if self.steps is not None else Extension("epochs", self.epochs or 0)

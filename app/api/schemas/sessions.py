@@ -1,17 +1,124 @@
-"""Sessions on the wire."""
+"""Requests that create a session, and sessions as resources."""
 
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from app.api.schemas.checkpoints import ParameterSummary
-from app.api.schemas.fit_options import ClassNamesChoice
-from app.api.schemas.shapes import Moment, ResourceShape
+from app.api.schemas.fit_options import ID, INPUTS_MAX, ClassNames, ClassNamesChoice, ClipChoice, OptimizerChoice
+from app.api.schemas.fit_request import THREADS_MAX
+from app.api.schemas.graphs import GraphDefinition
+from app.api.schemas.static_sessions import StaticChoice
+from app.api.schemas.values import DescribedBy, Labels, Moment, OneOf, RequestShape, ResourceShape, bounded
 from app.domain.session import OPEN, SessionKind, SessionState
 from app.http.problems import ProblemError
 from app.service.sessions.state import SessionView
 from app.store.pages import Page
+
+SEED_MAX = 2**63
+TTL_MIN, TTL_MAX, TTL_DEFAULT = 60.0, 604_800.0, 3_600.0
+BOUNDED_ELSEWHERE = frozenset({"graph", "classes"})
+OF_TRAINING = ("optimizer", "clip")
+
+Optimizer = Annotated[str | dict[str, Any], DescribedBy(OptimizerChoice, also=OneOf(str, "a kind"))]
+Threads = Annotated[int, Field(ge=1, le=THREADS_MAX)]
+
+
+class SessionResourcesChoice(RequestShape):
+    """What a session gets of the machine."""
+
+    executor: Literal["auto", "numpy", "native"] | None = Field(
+        default=None, description='What computes; default "auto": native where the server has it, else numpy.'
+    )
+    threads: Threads | None = Field(
+        default=None, description="Threads that work inside a step, cut to the cores that there are."
+    )
+
+
+class SessionRequest(StaticChoice):
+    """A session: a graph or a checkpoint, and the optimizer that its steps use. Null stands for the default."""
+
+    kind: Literal["training", "static"] = Field(
+        default="training", description="training: the verbs of a training loop. static: those of ggml's flow."
+    )
+    graph: Annotated[str | dict[str, Any] | None, DescribedBy(GraphDefinition, also=ID)] = Field(
+        default=None, description="Id of a graph, or a graph; by default that of the checkpoint."
+    )
+    checkpoint: Annotated[str, Field(max_length=64)] | None = Field(
+        default=None, description="Id of a checkpoint to begin at; by default parameters are initialised."
+    )
+    restore: Literal["all", "parameters"] | None = Field(
+        default=None,
+        description="What is taken of the checkpoint; default all, if its optimizer is the session's, else parameters.",
+    )
+    optimizer: Optimizer | None = Field(default=None, description="As in a fit; by default adam.")
+    clip: ClipChoice | None = None
+    seed: Annotated[int, Field(ge=0, lt=SEED_MAX)] | None = Field(
+        default=None, description="What first values and random draws come from; default 0."
+    )
+    precision: Literal["float32", "float64", "mixed_float16", "mixed_bfloat16"] | None = Field(
+        default=None, description='Number formats; default "float32".'
+    )
+    threads: Threads | None = Field(default=None, description="Short for resources.threads.")
+    resources: SessionResourcesChoice | None = None
+    dataset: Annotated[str, Field(max_length=64)] | None = Field(
+        default=None, description="Id of the dataset that steps take rows of, unless they name another."
+    )
+    feeds: Annotated[dict[str, str], Field(max_length=1024)] | None = Field(
+        default=None, description="Input: column, for steps that do not say so; by default of equal names."
+    )
+    classes: Annotated[dict[str, ClassNames], Field(max_length=INPUTS_MAX)] | None = Field(
+        default=None,
+        description="Input: the class names of its text column, as in a fit; by default those of the checkpoint, else "
+        "of the dataset that first feeds it.",
+    )
+    labels: Labels | None = None
+    start_paused: bool | None = Field(default=None, description="Whether it waits to be resumed; default false.")
+    ttl_seconds: Annotated[float, Field(ge=TTL_MIN, le=TTL_MAX)] | None = Field(
+        default=None,
+        description=f"Without a step for so long, it is saved as a checkpoint and expires; default {TTL_DEFAULT:g}.",
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _bounded(cls, value: Any, info: ValidationInfo) -> Any:
+        return value if info.field_name in BOUNDED_ELSEWHERE else bounded(value)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.graph is None and self.checkpoint is None:
+            raise PydanticCustomError("missing_field", "graph must be given, or else checkpoint")
+        if self.restore is not None and self.checkpoint is None:
+            raise PydanticCustomError("conflict", "restore says what is taken of a checkpoint, and there is none")
+        if self.threads is not None and self.resources is not None and self.resources.threads is not None:
+            raise PydanticCustomError("conflict", "give threads, or resources.threads")
+        return self
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        foreign = OF_TRAINING if self.kind == "static" else StaticChoice.model_fields
+        for name in foreign:
+            if getattr(self, name) is not None:
+                message = "{name} is nothing for a session of kind {kind}; leave it out"
+                raise PydanticCustomError("conflict", message, {"name": name, "kind": self.kind})
+        if self.kind == "static" and (self.restore == "all" or "mixed" in (self.precision or "")):
+            message = "a session of kind static takes parameters of a checkpoint, and float32 or float64"
+            raise PydanticCustomError("conflict", message)
+        return self
+
+    def document(self) -> dict[str, Any]:
+        """Return the fields that were given; threads are in resources, and what is of kind "static" in `static`."""
+        given = self.model_dump(exclude_unset=True, exclude_none=True)
+        static = {name: given.pop(name) for name in StaticChoice.model_fields if name in given}
+        if self.kind == "static":
+            given["static"] = static
+        threads = given.pop("threads", None)
+        if threads is not None:
+            given["resources"] = {**given.get("resources", {}), "threads": threads}
+        return given
+
 
 STATES = (
     "active: steps are taken. paused: it rests until it is resumed. closed: a client ended it. expired: it was idle "

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.api.schemas.documents import DescribedBy, OneOf
-from app.api.schemas.shapes import RequestShape, ResourceShape, nonfinite_name
+from app.api.schemas.values import DescribedBy, OneOf, RequestShape, ResourceShape, nonfinite_name
 from app.domain.fit import FitState
 from app.domain.sweep import VariantTerms, terms_of
 from app.service.fits.sweeps import Ranked, ranking

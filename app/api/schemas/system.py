@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from app.api.schemas.shapes import ResourceShape
+from app.api.schemas.values import ResourceShape
 from app.config.settings import Settings
 from app.domain.clock import rfc3339
 from app.domain.runtime import allot

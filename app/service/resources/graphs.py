@@ -44,7 +44,7 @@ def op(name: str) -> dict[str, Any]:
 Look = Literal["compute", "gradcheck", "profile", "row_losses", "trace_nonfinite"]
 
 
-class Laboratory:
+class Diagnostics:
     """Makes orders to compute with a stored graph, each for one request as the engine reads it."""
 
     def __init__(self, store: Store) -> None:

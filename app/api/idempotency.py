@@ -1,4 +1,4 @@
-"""Creating once: the Idempotency-Key of a POST, and the answer to it."""
+"""Idempotent POST requests: the Idempotency-Key, and the response that is stored for it."""
 
 import hashlib
 from collections.abc import Callable
@@ -18,7 +18,7 @@ T = TypeVar("T")
 KEY_PATTERN = r"^[\x21-\x7e]{1,255}$"
 
 
-class Once:
+class IdempotentRequest:
     """Answers a POST that creates: the first time by creating, then by what was answered first."""
 
     def __init__(self, idempotency: Idempotency, path: str, key: str | None, parts: tuple[bytes, ...]) -> None:
@@ -34,25 +34,25 @@ class Once:
         shape: Callable[[T], BaseModel],
         *,
         status: int = 201,
-        said: bytes = b"",
+        payload: bytes = b"",
         within: str | None = None,
     ) -> Response:
         """Call `create` unless its answer is known; `shape` shows the thing, which has an `id`.
 
-        `said` is what the body says, or a digest of it, where the body was not read as JSON; `within` the path that
+        `payload` is what the body says, or a digest of it, where the body was not read as JSON; `within` the path that
         the thing is found below, where it is another than that of the request.
         """
         within = within or self._path
         if self._key is None:
-            return _rendered(shape(create(_keep_nothing)), status, within)
-        digest = hashlib.sha256(b"\0".join((*self._parts, said))).hexdigest()
+            return _rendered(shape(create(_save_nothing)), status, within)
+        digest = hashlib.sha256(b"\0".join((*self._parts, payload))).hexdigest()
         ticket = Ticket(f"POST {self._path}", self._key, digest)
         with self._idempotency.answering(ticket) as kept:
             if kept is not None:
                 headers = {"Location": f"{within}/{kept.resource_id}", "Idempotent-Replayed": "true"}
                 return JsonResponse(kept.response_body.encode(), kept.status, headers)
 
-            def keep(work: UnitOfWork, thing: T) -> None:
+            def save_response(work: UnitOfWork, thing: T) -> None:
                 shown: Any = shape(thing)
                 work.idempotency.add(
                     ticket.key,
@@ -63,27 +63,27 @@ class Once:
                     resource_id=shown.id,
                 )
 
-            return _rendered(shape(create(keep)), status, within)
+            return _rendered(shape(create(save_response)), status, within)
 
 
 def _rendered(shown: Any, status: int, within: str) -> Response:
     return JsonResponse(shown, status, {"Location": f"{within}/{shown.id}"})
 
 
-def _keep_nothing(_work: UnitOfWork, _thing: object) -> None:
+def _save_nothing(_work: UnitOfWork, _thing: object) -> None:
     """Without a key nothing is kept."""
 
 
-async def _once(
+async def _idempotent(
     request: Request,
     idempotency_key: Annotated[
         str | None,
         Header(pattern=KEY_PATTERN, description="Makes it safe to send the request again: it is carried out once."),
     ] = None,
-) -> Once:
+) -> IdempotentRequest:
     received = request.received if isinstance(request, ReadRequest) else b""
     parts = (request.scope["query_string"], request.headers.get("content-type", "").encode(), received)
-    return Once(services_of(request).idempotency, request.scope["path"], idempotency_key, parts)
+    return IdempotentRequest(services_of(request).idempotency, request.scope["path"], idempotency_key, parts)
 
 
-OnceDep = Annotated[Once, Depends(_once)]
+IdempotentDep = Annotated[IdempotentRequest, Depends(_idempotent)]

@@ -1,4 +1,4 @@
-"""Routes of the laboratory: a graph computed, differentiated and looked into at one point, without a fit."""
+"""Routes of diagnostics: evaluate, differentiate and inspect a graph at one point, without a fit."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -7,14 +7,21 @@ from fastapi import Body, Request, Response
 from pydantic import AfterValidator
 
 from app.api.computing import REFUSALS, ThreadsDep, answer_of
-from app.api.deps import GraphId, LaboratoryDep
+from app.api.deps import DiagnosticsDep, GraphId
 from app.api.routing import router
-from app.api.schemas.bounds import bounded
-from app.api.schemas.documents import DescribedBy
-from app.api.schemas.graph_compute import ComputeRequest, ComputeResult
-from app.api.schemas.graph_gradcheck import GradcheckRequest, GradcheckResult
-from app.api.schemas.graph_point import ProfileRequest, RowLossesRequest, TraceNonfiniteRequest
-from app.api.schemas.laboratory import NonfiniteTrace, Profile, RowLosses
+from app.api.schemas.diagnostics import (
+    ComputeRequest,
+    ComputeResult,
+    GradcheckRequest,
+    GradcheckResult,
+    NonfiniteTrace,
+    Profile,
+    ProfileRequest,
+    RowLosses,
+    RowLossesRequest,
+    TraceNonfiniteRequest,
+)
+from app.api.schemas.values import DescribedBy, bounded
 
 routes = router("graphs")
 
@@ -29,11 +36,11 @@ async def compute_graph(
     graph_id: GraphId,
     http: Request,
     request: Annotated[dict[str, Any], DescribedBy(ComputeRequest), Body()],
-    laboratory: LaboratoryDep,
+    diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
     """Evaluate the graph once, without a fit: outputs, losses, gradients and other derivatives."""
-    return await answer_of(http, threads, partial(laboratory.order, "compute", graph_id, request))
+    return await answer_of(http, threads, partial(diagnostics.order, "compute", graph_id, request))
 
 
 @routes.post("/v1/graphs/{graph_id}:gradcheck", response_model=GradcheckResult, responses=REFUSALS)
@@ -41,11 +48,11 @@ async def check_graph_gradients(
     graph_id: GraphId,
     http: Request,
     request: Annotated[dict[str, Any], DescribedBy(GradcheckRequest), Body()],
-    laboratory: LaboratoryDep,
+    diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
     """Compare the gradient by each parameter with central differences in float64."""
-    return await answer_of(http, threads, partial(laboratory.order, "gradcheck", graph_id, request))
+    return await answer_of(http, threads, partial(diagnostics.order, "gradcheck", graph_id, request))
 
 
 @routes.post("/v1/graphs/{graph_id}:profile", response_model=Profile, responses=REFUSALS)
@@ -53,11 +60,11 @@ async def profile_graph(
     graph_id: GraphId,
     http: Request,
     request: Annotated[dict[str, Any], DescribedBy(ProfileRequest), AfterValidator(_within_bounds), Body()],
-    laboratory: LaboratoryDep,
+    diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
     """Measure one training step node by node: seconds and bytes of the forward pass, the backward pass, the update."""
-    return await answer_of(http, threads, partial(laboratory.order, "profile", graph_id, request))
+    return await answer_of(http, threads, partial(diagnostics.order, "profile", graph_id, request))
 
 
 @routes.post("/v1/graphs/{graph_id}:row_losses", response_model=RowLosses, responses=REFUSALS)
@@ -65,11 +72,11 @@ async def compute_graph_row_losses(
     graph_id: GraphId,
     http: Request,
     request: Annotated[dict[str, Any], DescribedBy(RowLossesRequest), Body()],
-    laboratory: LaboratoryDep,
+    diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
     """Compute the loss of every row of a batch by itself, and name the rows that spike."""
-    return await answer_of(http, threads, partial(laboratory.order, "row_losses", graph_id, request))
+    return await answer_of(http, threads, partial(diagnostics.order, "row_losses", graph_id, request))
 
 
 @routes.post("/v1/graphs/{graph_id}:trace_nonfinite", response_model=NonfiniteTrace, responses=REFUSALS)
@@ -77,8 +84,8 @@ async def trace_graph_nonfinite(
     graph_id: GraphId,
     http: Request,
     request: Annotated[dict[str, Any], DescribedBy(TraceNonfiniteRequest), Body()],
-    laboratory: LaboratoryDep,
+    diagnostics: DiagnosticsDep,
     threads: ThreadsDep,
 ) -> Response:
     """Name the input, parameter or node at which a training step first meets NaN or infinity."""
-    return await answer_of(http, threads, partial(laboratory.order, "trace_nonfinite", graph_id, request))
+    return await answer_of(http, threads, partial(diagnostics.order, "trace_nonfinite", graph_id, request))

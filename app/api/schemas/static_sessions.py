@@ -1,17 +1,80 @@
-"""What a client says with a step of a session of kind "static", a shape for each verb; named for ggml's functions.
+"""Sessions of kind "static": options, steps and responses, named after the functions of ggml."""
 
-Types and bounds only: names are looked up by the engine, in the process of the session.
-"""
-
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.schemas.session_steps import FEEDS_MAX, RowsChoice, StepRequest, Tensors, VerbRequest
-from app.api.schemas.shapes import RequestShape
-from app.api.schemas.static_request import SIZE_DEFAULT, THREADS_MAX, Name, Order, Size, ThreadpoolChoice
-from app.api.schemas.tensors import TensorDocument
+from app.api.schemas.session_steps import (
+    FEEDS_MAX,
+    Nonfinite,
+    RowsChoice,
+    StepAnswer,
+    StepRequest,
+    Tensors,
+    VerbRequest,
+)
+from app.api.schemas.values import RequestShape, ResourceShape, Tensor, TensorDocument
+
+SIZE_MAX = 2**20
+SIZE_DEFAULT = 2048
+MEM_MAX = 2**36
+EXTENT_MAX = 2**31
+DIMS_MAX = 64
+THREADS_MAX = 512
+CPUS_MAX = 512
+POLL_MAX = 100
+
+Size = Annotated[int, Field(ge=1, le=SIZE_MAX)]
+Order = Literal["left_to_right", "right_to_left"]
+Name = Annotated[str, Field(min_length=1, max_length=63)]
+
+
+class ThreadpoolChoice(RequestShape):
+    """The fields of ggml_threadpool_params."""
+
+    n_threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] = Field(
+        default=4, description="Threads, cut to what the machine has, with a warning."
+    )
+    cpumask: Annotated[list[int] | list[bool], Field(max_length=CPUS_MAX)] = Field(
+        default=[], description="Numbers of the CPUs they may run on, or a truth value for each; none: all."
+    )
+    prio: Annotated[int, Field(ge=-1, le=3)] | Literal["low", "normal", "medium", "high", "realtime"] = Field(
+        default="normal", description="How the system schedules them: a name, or -1 (low) to 3 (realtime)."
+    )
+    poll: Annotated[int, Field(ge=0, le=POLL_MAX)] = Field(
+        default=50, description="How long a thread without work looks for some before it sleeps; 0: not at all."
+    )
+    strict_cpu: bool = Field(default=False, description="Whether each thread is bound to one CPU of the mask.")
+    paused: bool = Field(default=False, description="Whether it begins paused.")
+
+
+class StaticChoice(RequestShape):
+    """Options of a session of kind "static"."""
+
+    dims: Annotated[dict[str, Annotated[int, Field(ge=0, le=EXTENT_MAX)]], Field(max_length=DIMS_MAX)] | None = Field(
+        default=None, description="A number for each extent that the graph names."
+    )
+    size: Size | None = Field(
+        default=None, description=f"Nodes, and leafs, that the first graph holds at most; default {SIZE_DEFAULT}."
+    )
+    grads: bool | None = Field(default=None, description="Whether it can be differentiated; default true.")
+    order: Order | None = Field(
+        default=None, description="Which input of a node is visited first; default left_to_right."
+    )
+    mem_size: Annotated[int, Field(ge=1, le=MEM_MAX)] | None = Field(
+        default=None, description="Bytes of the context that tensors and graphs are charged to; by default no bound."
+    )
+    no_alloc: bool | None = Field(
+        default=None, description="Whether the context is not charged for the elements of tensors; default false."
+    )
+    training: bool | None = Field(
+        default=None, description="Whether dropout drops and batch norm uses the batch's statistics; default true."
+    )
+    threadpool: ThreadpoolChoice | None = Field(
+        default=None, description="A pool that graphs are computed on; by default threads are made when needed."
+    )
+
 
 NAMES_MAX = 10_000
 ELEMENTS_MAX = 10_000
@@ -216,3 +279,149 @@ class ThreadpoolMatchRequest(VerbRequest):
     """Whether the pool is such a one (ggml_threadpool_params_match); `paused` does not matter."""
 
     params: ThreadpoolChoice | None = None
+
+
+class GraphAnswer(StepAnswer):
+    """How much a graph holds now."""
+
+    graph: str
+    n_nodes: int
+    n_leafs: int
+
+
+class BackwardExpandAnswer(GraphAnswer):
+    """What was differentiated."""
+
+    losses: list[str]
+    implicit_loss: bool = Field(description="Whether no loss was marked, and the only scalar output was taken.")
+
+
+class GraphComputeAnswer(StepAnswer):
+    """How a computation ended."""
+
+    status: Literal["SUCCESS", "ABORTED"]
+    status_code: int = Field(description="As in ggml: SUCCESS 0, ABORTED 1.")
+    computed: int = Field(description="Nodes that were gone through, in order.")
+    losses: dict[str, float | None]
+    tensors: dict[str, Tensor | None] = Field(description="Those to fetch; null: there is no data.")
+    gradients: dict[str, Tensor | None] = Field(description="Those asked for; null: no gradient flows there.")
+    warnings: list[str] = Field(description="What was asked for and could not be granted.")
+    nonfinite: Nonfinite
+
+
+class ThreadpoolDescription(ResourceShape):
+    """A thread pool."""
+
+    n_threads: int
+    cpumask: list[int]
+    prio: str
+    prio_applied: bool = Field(description="Whether the system let every thread have its priority.")
+    poll: int
+    strict_cpu: bool
+    paused: bool
+    affinity: list[list[int]] = Field(description="For each thread, the CPUs that it may run on now.")
+    warnings: list[str]
+
+
+class ThreadpoolAnswer(StepAnswer):
+    """The thread pool that was made."""
+
+    threadpool: ThreadpoolDescription
+
+
+class PausedAnswer(StepAnswer):
+    """Whether the pool takes work."""
+
+    paused: bool
+
+
+class MatchAnswer(StepAnswer):
+    """Whether the pool is such a one."""
+
+    matches: bool
+
+
+class GraphDescription(StepAnswer):
+    """A graph."""
+
+    graph: str
+    size: int
+    grads: bool
+    order: str
+    view: bool
+    n_nodes: int
+    n_leafs: int
+    outputs: list[str]
+    losses: list[str]
+    implicit_loss: bool
+    nbytes: int = Field(description="Bytes of leaves and results together.")
+    overhead: int = Field(description="Bytes that a context is charged for it.")
+    topology: str = Field(description="A digest of ops, attributes, shapes and connections; not of names or data.")
+    graphs: list[str] = Field(description="All graphs of the session.")
+
+
+class GraphNode(StepAnswer):
+    """A node or leaf of a graph."""
+
+    index: int
+    kind: Literal["node", "leaf"]
+    name: str
+    op: str | None
+    dtype: str
+    shape: list[int]
+    ne: list[int] = Field(description="The extents in ggml's order, the one that varies fastest first.")
+    nbytes: int
+    parameter: bool
+    loss: bool
+    inputs: list[str]
+    gradient: str | None = Field(description="The name of its gradient; null: there is none.")
+    accumulator: str | None = Field(description="The name of the leaf that its gradients add up in, or its seed is.")
+
+
+class GraphNodeList(StepAnswer):
+    """Nodes in the order of execution, then leafs."""
+
+    object: Literal["list"] = "list"
+    data: list[GraphNode]
+    n_nodes: int
+    n_leafs: int
+
+
+class ElementAnswer(StepAnswer):
+    """One element of a tensor."""
+
+    name: str
+    index: int | list[int]
+    value: float | int | bool | None
+
+
+class GraphGradient(StepAnswer):
+    """A gradient."""
+
+    name: str
+    accumulator: bool
+    gradient: Tensor | None = Field(description="null: no gradient flows there, or none is added up.")
+
+
+class ComputePlanAnswer(StepAnswer):
+    """How a graph would be computed (ggml_cplan)."""
+
+    work_size: int = Field(description="Bytes of the work buffer.")
+    n_threads: int
+    threadpool: bool = Field(description="Whether the session's pool computes; else one is made and freed.")
+    abort_callback: bool
+    use_ref: bool
+    nbytes: int = Field(description="Bytes of leaves and results together.")
+    warnings: list[str]
+
+
+class OverheadAnswer(StepAnswer):
+    """What graphs and tensors are charged to a context."""
+
+    size: int
+    grads: bool
+    graph_overhead: int
+    tensor_overhead: int
+    used_mem: int = Field(description="Bytes that the session's context has been charged so far.")
+    mem_size: int | None = Field(description="Bytes that it has; null: as many as are asked for.")
+    no_alloc: bool

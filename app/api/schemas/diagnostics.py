@@ -1,0 +1,355 @@
+"""Requests and responses of diagnostics: computation, gradient check, profile, row losses, non-finite values."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+import engine
+from app.api.schemas.values import ResourceShape, Tensor, TensorDocument, finite_part
+
+
+class PointRequest(BaseModel):
+    """The point; parameters and buffers left out are initialised from the seed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    inputs: dict[str, TensorDocument] | None = None
+    parameters: dict[str, TensorDocument] | None = None
+    buffers: dict[str, TensorDocument] | None = None
+    seed: int | None = None
+
+
+class ProfileRequest(PointRequest):
+    """A training step to be measured."""
+
+    optimizer: str | dict[str, Any] | None = Field(
+        default=None, description="As in a fit. Left out, the update is not measured."
+    )
+    repeats: int | None = Field(default=None, description="1 to 100, by default 3, of which the median counts.")
+
+
+class RowLossesRequest(PointRequest):
+    """A batch whose rows are looked at one by one."""
+
+    top: int | None = Field(default=None, description="How many of the rows that spike to name; by default 10.")
+
+
+class TraceNonfiniteRequest(PointRequest):
+    """A step that is gone through in search of what is not finite."""
+
+    training: bool | None = Field(default=None, description="The mode; by default that of training.")
+
+
+class GradientWant(BaseModel):
+    """A vector-Jacobian product: cotangents of values pulled back to parameters and inputs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    gradient_of: list[str] = Field(description="Outputs, losses or nodes.")
+    cotangents: dict[str, TensorDocument] | None = Field(default=None, description="Left out for a single element: 1.")
+    by: list[str] | None = Field(
+        default=None, description="Parameters and floating inputs; by default every parameter that is not frozen."
+    )
+
+
+class JacobianSpec(BaseModel):
+    """Of which value by which parameter or input."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str
+    by: str
+    mode: Literal["reverse", "forward"] | None = Field(default=None, description="By default the cheaper one.")
+
+
+class JacobianWant(BaseModel):
+    """All first derivatives, of the shape [of..., by...]."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    jacobian: JacobianSpec
+
+
+class HessianSpec(BaseModel):
+    """Of which scalar by which parameter or input."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str | None = Field(default=None, description="A value of one element; by default the sum of the losses.")
+    by: str
+
+
+class HessianWant(BaseModel):
+    """All second derivatives, of the shape [by..., by...]."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hessian: HessianSpec
+
+
+class DerivativeSpec(BaseModel):
+    """Of which value, by one parameter or input after the other."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str | None = Field(default=None, description="By default the sum of the losses.")
+    by: list[str] = Field(
+        min_length=1, max_length=6, description="[x, x, y] is differentiated by x, by x again, and then by y."
+    )
+
+
+class OrderWant(BaseModel):
+    """All derivatives of an order, of the shape [of..., by..., by..., ...]."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    derivative: DerivativeSpec
+
+
+class HessianProductSpec(BaseModel):
+    """Of which scalar, and the direction by parameter or input."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: str | None = Field(default=None, description="A value of one element; by default the sum of the losses.")
+    by: dict[str, TensorDocument]
+
+
+class HvpWant(BaseModel):
+    """The Hessian times a vector, without forming it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hvp: HessianProductSpec
+
+
+class VhpWant(BaseModel):
+    """A vector times the Hessian, without forming it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    vhp: HessianProductSpec
+
+
+class JvpSpec(BaseModel):
+    """Of which values, and the tangent by parameter or input."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: list[str] | None = Field(default=None, description="By default the floating outputs and losses.")
+    tangents: dict[str, TensorDocument]
+
+
+class JvpWant(BaseModel):
+    """A Jacobian-vector product: the derivative in the direction of the tangents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    jvp: JvpSpec
+
+
+DerivativeWant = GradientWant | JacobianWant | HessianWant | OrderWant | HvpWant | VhpWant | JvpWant
+
+
+class Derivative(ResourceShape):
+    """One derivative: tensors by parameter or input, those of a jvp by value, a derivative under all names of by."""
+
+    want: int = Field(description="Position in want.")
+    kind: Literal["gradient_of", "jacobian", "hessian", "derivative", "hvp", "vhp", "jvp"]
+    of: list[str]
+    by: list[str]
+    tensors: dict[str, Tensor]
+
+
+class ComputeRequest(PointRequest):
+    """One evaluation: tensors for the inputs; parameters left out are initialised from the seed."""
+
+    want: list[Literal["outputs", "gradients"] | DerivativeWant] | None = Field(
+        default=None, description="outputs, gradients, by default both; and derivatives, each an object."
+    )
+    training: bool | None = None
+
+
+class ComputeResult(ResourceShape):
+    """What an evaluation gave; a loss that is not finite is null, and named under nonfinite."""
+
+    outputs: dict[str, Tensor] | None = None
+    losses: dict[str, float | None]
+    nonfinite: dict[str, str]
+    gradients: dict[str, Tensor | None] | None = None
+    derivatives: list[Derivative] | None = Field(default=None, description="In the order of the objects in want.")
+
+
+class GradcheckRequest(PointRequest):
+    """What the gradient is checked at; parameters left out are initialised from the seed."""
+
+    training: bool | None = None
+    of: str | None = Field(default=None, description="An output, loss or node; by default the sum of the losses.")
+    by: list[str] | None = Field(
+        default=None, description="Parameters and floating inputs; by default every parameter that is not frozen."
+    )
+    eps: float | None = Field(default=None, description="Step, relative to elements above 1; by default 1e-6.")
+    atol: float | None = Field(default=None, description="Absolute tolerance; by default 1e-5.")
+    rtol: float | None = Field(default=None, description="Tolerance relative to the slope; by default 1e-3.")
+    elements: int | None = Field(
+        default=None, description="Most elements to check by each name; by default 100. Of more, a sample is drawn."
+    )
+
+
+class WorstElement(ResourceShape):
+    """The element at which gradient and slope differ most."""
+
+    index: list[int]
+    gradient: float | None
+    difference: float | None = Field(description="Central difference.")
+    nonfinite: dict[str, str]
+
+
+class CheckedGradient(ResourceShape):
+    """The gradient by one parameter or input against central differences; a number that is not finite is null."""
+
+    ok: bool
+    shape: list[int]
+    checked: int = Field(description="Number of elements looked at.")
+    elements: list[int] | None = Field(description="Their row-major positions; null for all.")
+    largest_absolute_error: float | None
+    largest_relative_error: float | None = Field(description="Gradients and slopes below atol are left out.")
+    worst: WorstElement | None
+    nonfinite: dict[str, str]
+
+
+class GradcheckResult(ResourceShape):
+    """Whether the gradients are right: each element within atol + rtol * |slope|."""
+
+    ok: bool
+    value: float | None = Field(description="What is differentiated, at the point itself.")
+    nonfinite: dict[str, str]
+    of: list[str]
+    eps: float
+    atol: float
+    rtol: float
+    gradients: dict[str, CheckedGradient]
+
+
+Phase = Literal["forward", "backward", "update"]
+
+
+class Histogram(ResourceShape):
+    """How many finite elements lie between one edge and the next; the last bin includes its upper edge."""
+
+    edges: list[float]
+    counts: list[int]
+
+
+class ArrayStatistics(ResourceShape):
+    """An array in a few numbers, computed in float64."""
+
+    dtype: str
+    shape: list[int]
+    elements: int
+    norm: float | None = Field(description="The root of the sum of squares of all elements.")
+    mean: float | None = Field(description="Of all elements.")
+    min: float | None = Field(description="The smallest element that is not NaN.")
+    max: float | None = Field(description="The largest element that is not NaN.")
+    abs_max: float | None
+    nonfinite: dict[str, str] = Field(description="Those of the numbers above that are nan, inf or -inf.")
+    zeros: int
+    nan: int
+    inf: int
+    histogram: Histogram
+
+
+def statistics_fields(dtype: str, shape: Sequence[int], statistics: engine.ArrayStatistics) -> dict[str, Any]:
+    """Return the fields of an `ArrayStatistics`."""
+    named = {name: getattr(statistics, name) for name in ("norm", "mean", "min", "max", "abs_max")}
+    finite, nonfinite = finite_part(named)
+    return {
+        "dtype": dtype,
+        "shape": list(shape),
+        "elements": statistics.elements,
+        **finite,
+        "nonfinite": nonfinite,
+        "zeros": statistics.zeros,
+        "nan": statistics.nan,
+        "inf": statistics.inf,
+        "histogram": Histogram(edges=statistics.edges, counts=statistics.counts),
+    }
+
+
+class ProfiledNode(ResourceShape):
+    """A node of a step, run by its NumPy kernel."""
+
+    name: str = Field(description="As in the list of the graph's nodes; steps of an update are numbered.")
+    op: str
+    phase: Phase
+    shape: list[int] = Field(description="Of its first output.")
+    dtype: str
+    seconds: float = Field(description="The median of all repeats.")
+    bytes: int = Field(description="Of its outputs.")
+    bytes_read: int = Field(description="Of its inputs.")
+    live_bytes: int = Field(description="Held while it runs; an update holds all of its memory throughout.")
+    flops: int = Field(description="Estimated arithmetic operations.")
+
+
+class Profile(ResourceShape):
+    """A training step node by node, in the order of execution. A fit takes less: it fuses nodes and reuses memory."""
+
+    object: Literal["list"] = "list"
+    data: list[ProfiledNode]
+    seconds: float = Field(description="Of all nodes.")
+    phase_seconds: dict[Phase, float]
+    peak_bytes: int = Field(description="The most that is held at a time.")
+    flops: int
+
+
+class RowLoss(ResourceShape):
+    """The loss of a row; one that is not finite is null and named."""
+
+    row: int
+    loss: float | None
+    nonfinite: str | None
+
+
+class RowLosses(ResourceShape):
+    """The loss of each row of a batch by itself, in evaluation mode."""
+
+    losses: list[float | None] = Field(description="By row; null for one that is not finite.")
+    nonfinite: dict[str, str] = Field(description="Row: nan, inf or -inf, for every null in losses.")
+    top: list[RowLoss] = Field(description="The rows that spike: those that are not finite, then the largest losses.")
+
+
+class NodeInput(ResourceShape):
+    """What a node was given."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+    min: float | None = Field(description="The smallest element that is not NaN.")
+    max: float | None = Field(description="The largest element that is not NaN.")
+    nonfinite: dict[str, str] = Field(description="Those of the numbers above that are inf or -inf.")
+    nan: int
+    inf: int
+
+
+class NonfiniteArray(ResourceShape):
+    """A leaf or node that holds NaN or infinity."""
+
+    name: str = Field(description="As in the list of the graph's nodes.")
+    kind: Literal["input", "parameter", "buffer", "node"]
+    phase: Literal["forward", "backward"] | None = Field(description="Of a node.")
+    op: str | None = Field(description="Of a node.")
+    shape: list[int]
+    dtype: str
+    nan: int = Field(description="Elements that are NaN.")
+    inf: int = Field(description="Elements that are infinite.")
+    index: list[int] = Field(description="Where the first of these elements is, in row-major order.")
+    value: str = Field(description="This element: nan, inf or -inf.")
+    inputs: list[NodeInput] = Field(description="What a node was given.")
+
+
+class NonfiniteTrace(ResourceShape):
+    """Where the first number of a step that is not finite comes from."""
+
+    finite: bool = Field(description="Whether all inputs, parameters, buffers and nodes are finite throughout.")
+    first: NonfiniteArray | None = Field(description="The first of them that is not; an infinite mask counts too.")
